@@ -50,7 +50,7 @@ ROOMS: Mapping[str, str] = {
     "language": "regard.present.messages.languages",
 }
 """Kind of method -> the package that holds one file for each."""
-GATHERED = ("score", "question")
+GATHERED = ("score", "question", "planted")
 """Kinds whose files also hold other code, or several methods."""
 
 SHELVES: Mapping[str, tuple[str, ...]] = {"perturbation": ("text", "image", "audio", "series", "table")}

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from regard.datasets.builtin._number_names import ONES, ORDINALS, TENS
-from regard.datasets.builtin._phrase_words import MEASURES
 from regard.datasets.builtin.dates import FORMATS, MONTHS, SPOKEN, WEEKDAYS, dates, spelled
 from regard.datasets.builtin.number_words import LARGEST, number_words
 from regard.datasets.builtin.number_words import spelled as number_spelled
-from regard.datasets.builtin.phrases import SHOWPIECE, phrases
+from regard.datasets.builtin.phrases import NOUNS, SHOWPIECE, phrases
 from regard.datasets.builtin.sequences import sequences
 from regard.datasets.examples import Examples
 from regard.datasets.read import read
@@ -185,7 +184,7 @@ def test_phrases_translate_word_by_word_and_every_character_comes_from_a_word() 
             around = text[max(a - 1, 0) : a] + text[b : b + 1]
             assert not (text[a:b].isalpha() and any(char.isalpha() for char in around)), "whole words"
         for source, target in pairs(example):
-            if target not in MEASURES:
+            if target not in {noun.measure for nouns in NOUNS.values() for noun in nouns}:
                 found[source.lower()].add(target.removesuffix("的"))
         moved += any(a > b for a, b in pairwise([a for a, _, _, _ in links]))
         assert text.endswith("?") == label.endswith("吗？") == (example.slices["kind"] == "question")

@@ -29,7 +29,7 @@ SAME = 1e-3
 
 @dataclass
 class PointSearch:
-    """The best point per row so far and its cost. `score` falls towards the goal."""
+    """Best point per row so far and its cost. `score` falls towards the goal."""
 
     arena: Arena
     best: Tensor

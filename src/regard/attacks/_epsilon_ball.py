@@ -27,7 +27,7 @@ SCALES = (1.0, 16.0, 255.0)
 
 @dataclass(frozen=True)
 class Arena:
-    """Some examples of one shape. y: the class predicted. target_class: of a targeted attack, or None.
+    """Examples of one shape. y: the predicted class. target_class: of a targeted attack, or None.
 
     room: (rows, ...) the range of each entry; low, high: what it may not leave (infinite for embeddings). eps: of room.
     """
@@ -87,7 +87,7 @@ class Arena:
         return self.inside(self.x[list(rows)] + change, rows)
 
     def log_odds(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
-        """(rows,) what is to fall: log-odds of the predicted class, or minus those of the wanted one.
+        """Return (rows,) the loss to minimize: log-odds of the predicted class, or minus those of the target.
 
         Cross-entropy is a monotone function of it, so both have the same sign of gradient; this one does not vanish
         where the model is sure.
@@ -98,7 +98,7 @@ class Arena:
         return (own - rest) * (1 if self.target_class is None else -1)
 
     def margin(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
-        """(rows,) the logit of the predicted class less the next one; of a targeted attack the same for the wanted."""
+        """Return (rows,) the logit of the predicted class minus the runner-up; negated for a target."""
         y = self._about(rows)
         own = logits.gather(1, y[:, None]).squeeze(1)
         rest = logits.scatter(1, y[:, None], float("-inf")).amax(1)
@@ -110,7 +110,7 @@ class Arena:
 
 
 def bounds_of(case: Case, given: Sequence[float] | None) -> tuple[Floats, Floats] | None:
-    """(low, high) of the numbers as the user gives them; None for a text, whose embeddings have none.
+    """Return (low, high) in the user's units; None for a text, whose embeddings are unbounded.
 
     Given ones hold for every entry. For pictures else 0 to the smallest of 1, 16, 255 that holds them all, or their own
     range where that does not fit; for series and rows the range of each channel or column in the data.

@@ -35,7 +35,7 @@ class Flips:
         self._all_vectors, self._all_begins = lexicon.vectors, lexicon.begins
 
     def promises(self, slope: GradientReply, at: int) -> Floats:
-        """(vocabulary,) gradient . (E_v - e_i) for the token in one place; -inf for what cannot stand there."""
+        """Return (vocabulary,) gradient . (E_v - e_i) for the token at one position; -inf for impossible tokens."""
         gain = self._vectors @ slope.gradient[at]
         token = int(slope.tokens[at])
         current = self._every.get(token)
@@ -47,7 +47,7 @@ class Flips:
     def best(
         self, text: Text, words: Words, slope: GradientReply, many: int, tried: Collection[Words] = ()
     ) -> tuple[list[Words], int]:
-        """(the texts that are worth asking for, how many were dropped because they are read otherwise).
+        """Return the texts to query, and how many were dropped because they tokenize differently.
 
         No place gets more than a sixth of them: the first-order score favours a few long vectors everywhere alike.
         """

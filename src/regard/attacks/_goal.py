@@ -16,7 +16,7 @@ TIE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """before: the class predicted for each example. target_class: of a targeted attack, or None.
+    """Goal per example. before: the predicted class. target_class: of a targeted attack, or None.
 
     why: for each example "" or the reason for which it is not attacked.
     """

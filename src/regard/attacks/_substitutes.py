@@ -66,7 +66,7 @@ class _Neighbours:
 
 @lru_cache(maxsize=2)
 def _neighbours(lexicon: Lexicon, many: int) -> _Neighbours:
-    """One for each model: audits attack shard after shard, each with the same vocabulary."""
+    """Return the neighbours of a model, cached: every shard attacks with the same vocabulary."""
     return _Neighbours(lexicon, many)
 
 
@@ -87,7 +87,7 @@ def _dictionary(source: str, many: int) -> Substitutes:
 
 @lru_cache(maxsize=8)
 def _read(path: str, changed: int) -> Mapping[str, list[str]]:
-    """`changed` is only there so that a file that was written again is read again."""
+    """Read the substitutes; `changed` invalidates the cache when the file is rewritten."""
     try:
         table = read_json(Path(path))
     except InputError as problem:

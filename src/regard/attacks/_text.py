@@ -27,7 +27,7 @@ STOP_WORDS = frozenset(_STOP.split())
 
 @dataclass(frozen=True)
 class Text:
-    """The first text of an example, cut into words; `threat` says what may be done to it."""
+    """First text of an example, cut into words; `threat` holds the constraints."""
 
     example: Example
     threat: Threat

@@ -26,7 +26,8 @@ FEWEST = 4
     cite="Croce & Hein 2020",
     formula="gradient steps with momentum from 2 eps on, halved and sent back to the best point when progress stops",
     cost="steps + 1 backwards",
-    misleads='loss="dlr" is not defined for fewer than 4 classes: the margin of the logits stands in, and is named',
+    misleads='loss="dlr" is undefined for fewer than 4 classes; the logit margin replaces it, and the record '
+    "notes that",
 )
 def apgd(
     case: Case,
@@ -62,7 +63,7 @@ def apgd(
 
 
 def dlr(place: Arena, logits: Tensor, rows: Sequence[int]) -> Tensor:
-    """(rows,) what is to fall: the margin over a spread of the logits that no scaling changes."""
+    """Return (rows,) the loss to minimize: the margin over a scale-invariant spread of the logits."""
     top = logits.sort(1, descending=True).values
     if place.target_class is None:
         return place.margin(logits, rows) / (top[:, 0] - top[:, 2] + 1e-12)

@@ -18,7 +18,7 @@ from regard.registry import attack
     modality=("text",),
     cite="Yoo et al. 2020 (searching for a search method)",
     formula="the `width` best texts of each round, each with every substitute of the `words` most important words",
-    cost="width x words x many forwards a round; the budget usually ends it",
+    cost="width x words x many forwards per round; usually exhausts the budget",
     misleads="as for greedy_word: substitutes need not be synonyms",
 )
 def beam(

@@ -1,4 +1,4 @@
-"""Every change of a few words."""
+"""Exhaustive search over changes of a few words."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from regard.registry import attack
     access="black box",
     modality=("text",),
     formula="all changes of one word, then all of two, ... in the order of the text, up to `words`",
-    cost="(words that may be changed x many) to the power of `words`",
-    misleads="only complete if the budget was not used up: a failure with all queries spent proves nothing",
+    cost="(changeable words x many) to the power of `words`",
+    misleads="complete only within the budget: a failure with all queries spent proves nothing",
 )
 def enumeration(
     case: Case, threat: Threat, *, words: int = 2, source: str = "neighbours", many: int = 12

@@ -1,4 +1,4 @@
-"""Moves the explanation of an image, series or row while the prediction stays."""
+"""PGD on the explanation of an image, series or row with a fixed prediction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Aim = Literal["top_k", "centre"]
     cite="Ghorbani et al. 2019",
     formula="ascent on -(mass of input x gradient on its first k units), or on the way of its centre, in the linf ball",
     cost="steps double backwards",
-    misleads="it attacks input x gradient; that it moves says nothing about other explanations",
+    misleads="it attacks input x gradient; other explanations may be stable",
 )
 def explanation_pgd(
     case: Case,
@@ -64,7 +64,7 @@ def explanation_pgd(
 
 
 def relevance(place: Arena, x: Tensor, *, graph: bool) -> tuple[Tensor, Tensor]:
-    """((rows, units) |sum over a unit of x times the gradient of the log-odds|, logits); with a graph if asked."""
+    """Return ((rows, units) |sum per unit of input x gradient of the log-odds|, logits), with a graph on request."""
     rows = range(len(x))
     with sdpa_kernel(SDPBackend.MATH), torch.enable_grad():  # fused attention has no second derivative
         logits = place.f.logits(x, rows)
@@ -105,7 +105,7 @@ def _moved(case: Case, goal: Goal, place: Arena, steps: int, k: int, aim: Aim) -
 
 
 def _centres(case: Case, place: Arena, like: Tensor) -> Tensor:
-    """(rows, units, axes) the middle of each unit: (row, column) of a patch, time of a step, number of a column."""
+    """Return (rows, units, axes) centres: (row, column) of a patch, time of a step, number of a column."""
     arrays = []
     for i in place.positions:
         places = case.units[i].places
@@ -115,7 +115,7 @@ def _centres(case: Case, place: Arena, like: Tensor) -> Tensor:
 
 
 def _way(moved: Tensor, centres: Tensor) -> Tensor:
-    """(rows,) how far the centre of relevance went."""
+    """Return (rows,) the distance that the centre of relevance moved."""
     return (torch.einsum("ru,rua->ra", moved, centres).square().sum(1) + 1e-12).sqrt()
 
 

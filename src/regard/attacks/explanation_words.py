@@ -26,8 +26,8 @@ LARGEST_OVERLAP = 0.5
     goal="explanation",
     cite="Ghorbani et al. 2019; Sinha et al. 2021",
     formula="least mass on the k most relevant words of the original; the class stays, p moves at most `within`",
-    cost="one explanation and one forward per text that is tried",
-    misleads="if a substitute changes the meaning, an explanation that moves with it is right to do so",
+    cost="one explanation and one forward per candidate text",
+    misleads="if a substitute changes the meaning, the explanation should move with it",
 )
 def explanation_words(
     case: Case,

@@ -17,7 +17,7 @@ from regard.registry import attack
     cite="Goodfellow et al. 2015",
     formula="x - eps sign(gradient of the log-odds of the predicted class)",
     cost="one backward and one forward",
-    misleads="a model can be safe from one step and not from two: never the only attack",
+    misleads="a model may resist one step and not two: never use it as the only attack",
 )
 def fgsm(
     case: Case, threat: Threat, *, eps: float = 0.03, norm: Norm = "linf", bounds: tuple[float, ...] | None = None

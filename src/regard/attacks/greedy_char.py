@@ -17,8 +17,8 @@ from regard.registry import attack
     modality=("text",),
     cite="Gao et al. 2018 (DeepWordBug); Pruthi et al. 2019",
     formula="words by importance; each gets the one-character edit that lowers the log-odds of the prediction most",
-    cost="one forward per word, then `many` per word that is tried",
-    misleads="a word-level model reads every misspelling as unknown: then this is deletion under another name",
+    cost="one forward per word, then `many` per word changed",
+    misleads="a word-level model maps every misspelling to the unknown token, so this equals deletion",
 )
 def greedy_char(
     case: Case, threat: Threat, *, importance: Importance = "deletion", many: int = 16

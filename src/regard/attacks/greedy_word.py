@@ -17,8 +17,8 @@ from regard.registry import attack
     modality=("text",),
     cite="Jin et al. 2020 (TextFooler); Ren et al. 2019 (PWWS)",
     formula="words by importance; each becomes the substitute that lowers the log-odds of the predicted class most",
-    cost="one forward per word, then `many` per word that is tried",
-    misleads="neighbours in the model's own embedding need not be synonyms: a flip may change what the text says",
+    cost="one forward per word, then `many` per word changed",
+    misleads="neighbours in the model's own embedding need not be synonyms: a flip may change the meaning",
 )
 def greedy_word(
     case: Case, threat: Threat, *, importance: Importance = "deletion", source: str = "neighbours", many: int = 12

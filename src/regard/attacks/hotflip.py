@@ -22,7 +22,7 @@ from regard.registry import attack
     cite="Ebrahimi et al. 2018",
     formula="gradient . (E_v - e_i) for every token i and every v of the vocabulary; the best are asked for",
     cost="one backward and `many` forwards per changed token",
-    misleads="the first-order score ignores meaning: a flip shows that the model can be moved, not that it is wrong",
+    misleads="the first-order score ignores meaning: a flip shows sensitivity, not an error",
 )
 def hotflip(case: Case, threat: Threat, *, many: int = 24, steps: int = 8) -> Sequence[Attacked]:
     """Flip the tokens that the gradient ranks highest, trying the best `many`: one record per example.

@@ -1,4 +1,4 @@
-"""Input reduction: how little of a text is enough for the same answer."""
+"""Input reduction: the fewest words with the same prediction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from regard.registry import attack
     cite="Feng et al. 2018",
     formula="while the class stays: delete the word whose deletion leaves its log-odds highest",
     cost="up to words^2 / 2 forwards",
-    misleads="texts of a few words are unlike anything the model was trained on; a high confidence there says little",
+    misleads="texts of a few words lie outside the training distribution; high confidence there says little",
 )
 def input_reduction(case: Case, threat: Threat, *, left: int = 2) -> Sequence[Attacked]:
     """Delete words while the prediction stays; success if at most `left` remain: one record per example.

@@ -23,7 +23,7 @@ HALVINGS = (10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000)
     cite="Andriushchenko et al. 2020",
     formula="random patches at the edge of the linf ball; one is kept if the margin falls",
     cost="one forward per try, until the budget ends",
-    misleads="a random search: how strong it is depends on the budget, which is to be read beside the result",
+    misleads="a random search: its strength depends on the budget, so report both",
 )
 def square(
     case: Case, threat: Threat, *, eps: float = 0.03, patch: float = 0.3, bounds: tuple[float, ...] | None = None

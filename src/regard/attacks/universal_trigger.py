@@ -1,4 +1,4 @@
-"""Universal triggers: a few words in front of any text."""
+"""Universal triggers: a few words prepended to any text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_EXAMPLES = 8
     cite="Wallace et al. 2019",
     formula="for each word of the trigger: the best of the `many` words with the largest mean gradient . (E_v - e)",
     cost="rounds x words x (one backward + many forwards), on every other example of a class",
-    misleads="found on some examples and tried on others of the same data; on other data it may do nothing",
+    misleads="found and tested on the same data set; on other data it may have no effect",
 )
 def universal_trigger(
     case: Case, threat: Threat, *, words: int = 3, rounds: int = 2, many: int = 12, first: str = "the"

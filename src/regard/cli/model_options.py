@@ -1,4 +1,4 @@
-"""From the words of a command line to a model and to examples."""
+"""Shared command-line options for models, data and columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_MODEL = "bilstm"
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """What the command line says about the model."""
+    """Model options of the command line."""
 
     source: str
     device: str
@@ -34,14 +34,14 @@ class ModelChoice:
 
     @property
     def named(self) -> bool:
-        """Whether it is one of the models that regard makes itself."""
+        """Whether the source names one of regard's own models."""
         from regard.registry import named_model
 
         return not exists(self.source) and named_model(self.source) is not None
 
     @property
     def making(self) -> str:
-        """What making the model costs, where its source says so; to be said when it is made, not when it is there."""
+        """Message with the training time of a named model, to print when it is first trained; "" if unknown."""
         from regard.present.messages.messages import say
         from regard.registry import entry, named_model
 
@@ -77,31 +77,29 @@ def _permit(context: click.Context, parameter: click.Parameter, value: bool) -> 
 
 
 def allow_code_option(function: F) -> F:
-    """`--allow-code`; `permitted("allow_code")` says whether it was typed."""
-    option = click.option(
+    """Add `--allow-code`; query it with `permitted("allow_code")`."""
+    return click.option(
         "--allow-code",
         is_flag=True,
         expose_value=False,
         callback=_permit,
-        help="Run code that the model, the run or the Spec brings along; read it first.",
-    )
-    return option(function)
+        help="Run code shipped with the model, run or Spec; review it first.",
+    )(function)
 
 
 def permission_options(function: F) -> F:
-    """`--download`, `--allow-code`."""
-    option = click.option(
+    """Add `--download` and `--allow-code`."""
+    return click.option(
         "--download",
         is_flag=True,
         expose_value=False,
         callback=_permit,
-        help="Fetch a Hugging Face model that is not in the local cache.",
-    )
-    return option(allow_code_option(function))
+        help="Download a Hugging Face model missing from the local cache.",
+    )(allow_code_option(function))
 
 
 def model_options(function: F) -> F:
-    """`--device`, `--task`, `--overflow`, `--download`, `--allow-code`."""
+    """Add `--device`, `--task`, `--overflow`, `--download` and `--allow-code`."""
     function = permission_options(function)
     for option in (
         click.option(
@@ -109,34 +107,34 @@ def model_options(function: F) -> F:
             type=click.Choice(["windows", "cut", "error"]),
             default="windows",
             show_default=True,
-            help="What to do with a text longer than the model reads.",
+            help="Treatment of texts longer than the model's limit.",
         ),
-        click.option("--task", default=None, help="The model's task, where it cannot be told from the model."),
-        click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps."),
+        click.option("--task", default=None, help="Task of the model (default: detected)."),
+        click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda or mps."),
     ):
         function = option(function)
     return function
 
 
 def column_options(function: F) -> F:
-    """`--text-column`, `--pair-column`, `--label-column`."""
+    """Add `--text-column`, `--pair-column` and `--label-column`."""
     for option in (
         click.option("--label-column", help="Column with the label."),
         click.option("--pair-column", help="Column with the second text."),
-        click.option("--text-column", help="Column with the text (default: guessed, and said)."),
+        click.option("--text-column", help="Column with the text (default: detected, and printed)."),
     ):
         function = option(function)
     return function
 
 
 def skip_option(function: F) -> F:
-    """`--skip-bad`, which the error about an unreadable row names."""
-    return click.option("--skip-bad", is_flag=True, help="Leave rows out that cannot be read, and say which.")(function)
+    """Add `--skip-bad`, which the error for an unreadable row recommends."""
+    return click.option("--skip-bad", is_flag=True, help="Skip unreadable rows and list them.")(function)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What the command line says about the columns of a data file, and about rows that cannot be read."""
+    """Column options of a data file, and whether to skip unreadable rows."""
 
     text: str | None = None
     pair: str | None = None
@@ -145,7 +143,7 @@ class Columns:
 
 
 def named_columns(data: str | None, columns: Columns, limit: int | None, seed: int = 0) -> str | Examples | None:
-    """The data as the command line names them; read now where it names columns, which no data of ours need."""
+    """Return the data; read them now if column options are set, which built-in data never need."""
     if columns == Columns():
         return data
     if data is None:
@@ -164,7 +162,7 @@ def named_columns(data: str | None, columns: Columns, limit: int | None, seed: i
 
 
 def listed(text: str | None) -> list[str] | None:
-    """Method names with their parameters, separated by commas.
+    """Split comma-separated method names with parameters.
 
     >>> listed("attention,rollout:residual=0.3,heads=max,random")
     ['attention', 'rollout:residual=0.3,heads=max', 'random']
@@ -178,7 +176,7 @@ def listed(text: str | None) -> list[str] | None:
 
 
 def checked_model(text: str) -> None:
-    """Refuse an unknown parameter or value of a model by name now, before anything is made."""
+    """Validate the parameters of a named model before training or loading it."""
     from regard.registry import arguments, named_model
 
     spec = named_model(text)
@@ -187,7 +185,7 @@ def checked_model(text: str) -> None:
 
 
 def checked_names(kind: str, texts: Sequence[str] | None) -> None:
-    """Refuse unknown names, parameters and values now, before a model is opened."""
+    """Validate names, parameters and values before opening a model."""
     from regard.records import Spec
     from regard.registry import arguments
 
@@ -202,7 +200,7 @@ def one_example(
     row: int,
     columns: Columns = Columns(),  # noqa: B008 - frozen
 ) -> Example:
-    """The example that a command is about: a text, or a row of a data set."""
+    """Return the input of a command: a text, or a row of a dataset."""
     from regard.records import Example
 
     if data is not None:

@@ -1,4 +1,4 @@
-"""How far an explanation moves between an example and a changed copy of it, on the words that both have."""
+"""Explanation drift between an example and a changed copy, on the words that both contain."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ QUANTITIES: Mapping[str, Literal["higher", "lower", "none"]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aligned:
-    """Relevance by word of the original, for the words that are still there: before and after the change.
+    """Relevance per word of the original that the copy still contains: before and after the change.
 
     unaligned: the share of the relevance that lies on words which the other text does not have. places: (words, axes)
     where they stand, None where places mean nothing (columns of a table).
@@ -47,7 +47,7 @@ class Aligned:
 
 
 def aligned(before: Floats, after: Floats, units: Units, origins: Ints) -> Aligned:
-    """before: (units,) of the original, after: (other units,) of its copy, origins: (other units,) see `Case.origins`.
+    """Align before (units,) of the original with after (other units,) of its copy by `Case.origins`.
 
     Sub-words are summed to words; what comes from no word of the original is not aligned.
     """
@@ -77,7 +77,7 @@ def _places(units: Units, count: int, there: Bools) -> Floats | None:
 
 
 def moved(pairs: Sequence[Aligned]) -> dict[str, Floats]:
-    """Quantity -> (pairs,) value; NaN where there is nothing to compare.
+    """Return quantity -> (pairs,) values; NaN without anything to compare.
 
     explanation_rank: Spearman's rho. explanation_top_k: the share of the first words that stay among the first.
     explanation_jsd: Jensen-Shannon divergence of the magnitudes as shares, 0..1. explanation_centre: how far the centre
@@ -113,7 +113,7 @@ def _apart(pair: Aligned) -> float:
 def drift(
     before: Relevance, after: Relevance, units: Sequence[Units], origins: Sequence[Ints], preserved: Bools
 ) -> dict[str, Floats]:
-    """`moved` of every example; NaN where the prediction is another one, for then another explanation is only right."""
+    """Return `moved` for every example; NaN where the prediction flipped, since the explanation should change too."""
     pairs = [aligned(before[i], after[i], units[i], origins[i]) for i in range(len(units))]
     return {name: np.where(preserved, values, np.nan) for name, values in moved(pairs).items()}
 
@@ -121,7 +121,7 @@ def drift(
 def attacked_drift(
     case: Case, results: Sequence[Attacked], explainers: Sequence[str], where: Mapping[str, Json]
 ) -> list[Score]:
-    """How far explanations moved where an attack changed the input but not the answer."""
+    """Return the explanation drift for attacks that changed the input but not the prediction."""
     same = [i for i, r in enumerate(results) if r.example is not None and r.after == r.before]
     if not same:
         return []

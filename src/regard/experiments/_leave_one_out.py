@@ -1,4 +1,4 @@
-"""What the prediction loses without each unit."""
+"""Leave-one-out effects relative to removing a random unit."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from regard.records import Floats
 
 
 def lost_without(case: Case) -> list[list[Floats]]:
-    """For each operator of leave-one-out and each example (free unit,): how much lower p is without a unit than
-    without a random one, which is exact: the mean over all units."""
+    """Return per operator and example (free unit,) the drop of p relative to the mean over all units."""
     free = [np.flatnonzero(units.free) for units in case.units]
     drops = [np.eye(len(units), dtype=np.bool_)[f] for units, f in zip(case.units, free, strict=True)]
     ways = []

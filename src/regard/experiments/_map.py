@@ -1,4 +1,4 @@
-"""The attention that is audited: which sites, rows and heads, as it is read and as it can be changed.
+"""The audited attention: its sites, rows and heads, for reading and for patching.
 
 Defined once for every experiment (and the same as `explainers.attention`): the pooling site where the model has one,
 else its cross-attention, else its self-attention; in it the query rows that the objective reads; of the last layer, of
@@ -28,7 +28,7 @@ Heads = str | int
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The rows of one site that are read. weights: (head, row, unit) on the free units; open: (row, unit) is seen."""
+    """Rows of a site that the objective reads. weights: (head, row, unit) on free units; open: (row, unit) visible."""
 
     read: Read
     keys: tuple[int, ...]
@@ -36,7 +36,7 @@ class Rows:
     open: Bools
 
     def edit(self, weights: Floats) -> Edit:
-        """These weights instead."""
+        """Build the edit that patches in these weights."""
         return Edit(
             "replace",
             site=self.read.site,
@@ -49,7 +49,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Map:
-    """The attention of one example. alpha: (free unit,) as it is read, summing to 1; free: where these units stand."""
+    """Audited attention of one example. alpha: (free unit,) summing to 1; free: positions of these units."""
 
     alpha: Floats
     free: Ints
@@ -63,18 +63,18 @@ class Map:
         return tuple(rows.read for rows in self.sites)
 
     def moved(self, order: Ints) -> list[Edit]:
-        """Unit j gets the weights of unit order[j]; in a row that cannot see all units, among those that it sees."""
+        """Permute weights: unit j gets the weights of unit order[j], among the units that each row sees."""
         return [rows.edit(_moved(rows, order)) for rows in self.sites]
 
     def given(self, share: Floats) -> list[Edit]:
-        """Every row and head shares its mass among the units like `share`, which sums to 1."""
+        """Distribute the mass of every row and head over the units in proportion to `share`, which sums to 1."""
         return [rows.edit(_given(rows, share)) for rows in self.sites]
 
     def uniform(self) -> list[Edit]:
         return self.given(np.full(len(self), 1 / len(self)))
 
     def single(self, unit: int) -> list[Edit]:
-        """All of the mass on one unit."""
+        """Put all of the mass on one unit."""
         return self.given(np.eye(len(self))[unit])
 
 
@@ -95,7 +95,7 @@ def _given(rows: Rows, share: Floats) -> Floats:
 
 
 def maps(case: Case, layers: Layers, heads: Heads, name: str) -> list[Map]:
-    """The audited attention of every example; a model without one is refused."""
+    """Return the audited attention of every example; raise for a model without attention."""
     return [_map(case, i, layers, heads, name) for i in range(len(case.ids))]
 
 
@@ -121,7 +121,7 @@ def _map(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> Map:
 
 
 def _open(site: SiteAttention, queries: Sequence[int], keys: Sequence[int], weights: NDArray[np.float64]) -> Bools:
-    """(row, unit) whether a row may look at a unit: later ones are hidden from causal rows, others from windows."""
+    """Return (row, unit) visibility under causal and window masks."""
     shape = (len(queries), len(keys))
     if site.site.kind == "causal":
         return np.asarray(np.array(keys)[None] <= np.array(queries)[:, None])
@@ -131,7 +131,7 @@ def _open(site: SiteAttention, queries: Sequence[int], keys: Sequence[int], weig
 
 
 def in_words(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> Message:
-    """Which attention is meant, as it is printed beside every verdict; the same for all examples of one model."""
+    """Describe the audited attention for display beside every verdict; the same for all examples of one model."""
     sites = chosen_sites(case, i, layers, name)
     first = sites[0]
     rows = tuple(rows_read(case, i, first))
@@ -163,12 +163,12 @@ def in_words(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> Mes
 
 
 def setting(layers: Layers, heads: Heads, **more: Json) -> dict[str, Json]:
-    """What every finding says about the attention that it is about."""
+    """Return the description of the audited attention that every finding carries."""
     return {"layers": layers, "heads": heads, **more}
 
 
 def distances(case: Case, answers: Answers) -> tuple[list[Floats], list[Bools]]:
-    """For each row that belongs to an example: total variation from its base answer, and whether the decision changed.
+    """Return per row the total variation from its example's base prediction, and whether the prediction flipped.
 
     Only for models that decide among classes.
     """
@@ -184,7 +184,7 @@ def distances(case: Case, answers: Answers) -> tuple[list[Floats], list[Bools]]:
 
 
 def yardsticks(case: Case, found: Sequence[Map], where: dict[str, Json], change: str, flips: str) -> list[Score]:
-    """What a change of the prediction under other weights is held against, as rows of their own.
+    """Return null and ceiling rows for a change of the prediction under patched weights.
 
     `CHANGE_null` and `FLIPS_null`: the same weights, put back by the same intervention; anything above 0 is the
     intervention's own doing. `CHANGE_ceiling` and `FLIPS_ceiling`: the most that all of the weight on one unit does.

@@ -1,4 +1,4 @@
-"""The rankings that attention is compared with, and the operators that judge them."""
+"""Reference rankings for attention, and the removal operators that judge them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEPS = 8
 
 
 def operators(case: Case, most: int = 3) -> list[str]:
-    """At most three operators, the preferred ones first."""
+    """Return at most three operators, the preferred ones first."""
     available = [o for o in OPERATORS if o in case.operators]
     available += [o for o in case.operators if o not in available and o != "attention_mask"]
     available += [o for o in case.operators if o not in available]
@@ -24,13 +24,13 @@ def operators(case: Case, most: int = 3) -> list[str]:
 
 
 def leave_one_outs(case: Case) -> dict[str, str]:
-    """Ranking -> the operator that it is made with: the two that replace nothing by something of another example."""
+    """Map each leave-one-out ranking to its operator: two operators that insert nothing from other examples."""
     ways = [o for o in operators(case) if o != "resample"][:2] or operators(case)[:1]
     return {f"{BY_REMOVAL}:{way}": way for way in ways}
 
 
 def references(case: Case) -> dict[str, list[Floats]]:
-    """Name -> (free unit,) scores of each example, the larger the earlier; those that the model supports."""
+    """Map ranking name -> (free unit,) scores per example, higher first, for all that the model supports."""
     zero = "zero" if "zero" in case.baselines else case.baselines[0]
     specs = {
         "integrated_gradients": Spec("explainer", "integrated_gradients", {"steps": STEPS, "baseline": zero}),
@@ -52,5 +52,5 @@ def references(case: Case) -> dict[str, list[Floats]]:
 
 
 def first(values: Floats, count: int) -> Ints:
-    """The `count` units that come first."""
+    """Return the `count` top-ranked units."""
     return order(values)[:count]

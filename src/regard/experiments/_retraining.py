@@ -1,4 +1,4 @@
-"""The audited network trained again, with one thing changed: what all experiments that train have in common.
+"""Retraining of the audited network with one change, shared by all experiments that train.
 
 Only a network of regard's own says how it was made (`regard.json`) and on what. Everything goes through
 `training.train`: the same loop, the same terms, resumed after a stop.
@@ -33,7 +33,7 @@ KEPT = ("encoder", "attention", "size", "hidden", "dropout")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the audited network came from: its checkpoint, its learner, its data, how it was trained."""
+    """Origin of the audited network: checkpoint, learner, data and training settings."""
 
     folder: Path
     learner: Spec
@@ -45,17 +45,17 @@ class Origin:
         return Spec("learner", self.learner.name, {**self.learner.params, **params})
 
     def made(self) -> Learner:
-        """The learner itself, for its classes and its words."""
+        """Build the learner, for its classes and vocabulary."""
         learner: Learner = build(self.learner)(self.splits.train)
         return learner
 
     def seeds(self, count: int) -> list[int]:
-        """Other seeds than its own."""
+        """Return seeds other than the network's own."""
         return [self.seed + 1 + k for k in range(count)]
 
 
 def origin(study: Study, data: str, name: str) -> Origin:
-    """Refuses, with the reason, what cannot be trained again."""
+    """Return the origin of the network; raise with the reason if it cannot be retrained."""
     who = f"experiment {name}"
     folder = _checkpoint(study.model)
     if folder is None:
@@ -118,7 +118,7 @@ def again(
     reference: Path | None = None,
     hide: Sequence[str] = (),
 ) -> Trained:
-    """One training, kept under `name`: found again where another experiment, or this one before a stop, made it."""
+    """Train once and cache under `name`; reuse the result of another experiment or of an interrupted run."""
     return train(
         learner or made.learner,
         splits or made.splits,
@@ -133,7 +133,7 @@ def again(
 
 
 def adversary(study: Study, made: Origin, weight: float, seed: int) -> Trained:
-    """A network that answers as the audited one and looks elsewhere: TVD - weight x KL, from scratch, no labels."""
+    """Train a network with the same predictions and different attention: TVD - weight x KL, from scratch, no labels."""
     terms = {"prediction_distance": 1.0, "attention_distance": -weight}
     return again(study, made, f"adversary-{weight:g}", seed, terms=terms, reference=made.folder)
 
@@ -143,30 +143,30 @@ def accuracy(trained: Trained) -> float:
 
 
 def answers(folder: Path, data: Dataset, learner: Learner) -> Floats:
-    """(examples, classes) what the network in `folder` says."""
+    """Return (examples, classes) predictions of the network in `folder`."""
     rows = TrainedReference(folder).predictions(data, learner)
     return np.stack([row.double().numpy() for row in rows])
 
 
 def looks(folder: Path, data: Dataset, learner: Learner) -> list[Floats]:
-    """For each example (n,): its attention."""
+    """Return per example (n,) the network's attention."""
     return [row.double().numpy() for row in TrainedReference(folder).attention(data, learner)]
 
 
 def right(said: Floats, data: Dataset, learner: Learner) -> float:
-    """The share of answers that are the label."""
+    """Return the accuracy."""
     labels = learner.rows(data, False).labels
     return float((said.argmax(-1) == labels).mean())
 
 
 def correct(folder: Path, data: Dataset, learner: Learner) -> Floats:
-    """(examples,) 1 where the answer of the network in `folder` is the label."""
+    """Return (examples,) 1 where the network in `folder` predicts the label."""
     labels = learner.rows(data, False).labels
     return np.asarray(answers(folder, data, learner).argmax(-1) == labels, np.float64)
 
 
 def commonest(made: Origin) -> float:
-    """The baseline of an accuracy: always say the most frequent class of the test split."""
+    """Return the majority-class accuracy on the test split, the baseline of an accuracy."""
     labels = made.made().rows(made.splits.test, False).labels
     return float(np.bincount(labels).max() / len(labels))
 
@@ -181,7 +181,7 @@ def over_seeds(
     better: Literal["higher", "lower", "none"] = "none",
     baseline: float | None = None,
 ) -> Score:
-    """One value per training seed; `where` has their mean with a 95 % interval over seeds (Student), n and baseline."""
+    """Return one value per seed; `where` holds mean, 95 % Student interval over seeds, n and baseline."""
     seed_values = np.array([*values.values()])
     mean = float(seed_values.mean())
     half = (
@@ -210,7 +210,7 @@ def over_seeds(
 
 
 def by_text(metric: str, columns: Mapping[int, Floats], data: Dataset, where: Mapping[str, Json]) -> Score:
-    """One value per text, the mean over training seeds; curve `seeds`: (texts, seeds), for intervals over both."""
+    """Return one value per text, the mean over seeds; curve `seeds`: (texts, seeds), for intervals over both."""
     table = np.stack([*columns.values()], -1)
     about: dict[str, Json] = {**where, "rows": "texts", "of seeds": [*columns]}
     ids, grid = tuple(e.id for e in data), tuple(map(float, columns))

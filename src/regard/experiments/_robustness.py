@@ -1,4 +1,4 @@
-"""What the experiments about robustness share: which noises and attacks, which examples, who is right."""
+"""Shared parts of the robustness experiments: noises, attacks, sampling and labels."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ LARGEST_SHOWN = 4096
 
 
 def modality(case: Case, name: str) -> str:
-    """That of the examples; refused where nothing here knows it."""
+    """Return the modality of the examples; raise if it is unknown."""
     kind = modality_of(case.examples[0]) if case.examples else ""
     if not kind:
         raise Unsupported(f"experiment {name}", expected="text, an image, sound, a series or a row", got="other inputs")
@@ -64,7 +64,7 @@ def modality(case: Case, name: str) -> str:
 
 
 def chosen_noises(case: Case, wanted: Chosen, name: str) -> list[Spec]:
-    """The named noises, or the usual ones of the modality."""
+    """Return the named noises, or the defaults of the modality."""
     if not isinstance(wanted, int):
         return [Spec.parse("perturbation", noise) for noise in wanted]
     kind = modality(case, name)
@@ -80,13 +80,13 @@ def chosen_noises(case: Case, wanted: Chosen, name: str) -> list[Spec]:
 
 
 def _chinese(case: Case) -> bool:
-    """Whether the data are; asked of the companions, which are the same for every shard."""
+    """Return whether the data are Chinese, by the companions, which all shards share."""
     texts = [str(e.inputs.get("text", "")) for e in case.companions.examples or case.examples]
     return any("\u4e00" <= c <= "\u9fff" for text in texts for c in text)
 
 
 def chosen_attacks(case: Case, wanted: Chosen, name: str) -> list[Spec]:
-    """The named attacks, or the usual ones with noise of the same size as a baseline."""
+    """Return the named attacks, or the defaults with noise of the same size as a baseline."""
     if not isinstance(wanted, int):
         return [Spec.parse("attack", attack) for attack in wanted]
     kind = modality(case, name)
@@ -103,14 +103,14 @@ def _fits(modalities: Json, kind: str) -> bool:
 
 
 def sampled(case: Case, share: float) -> list[int]:
-    """Positions of the same share of the examples whoever asks, drawn by lot for each example."""
+    """Return positions of a share of the examples, each drawn independently of the caller."""
     if not 0 < share <= 1:
         raise InputError("share", expected="more than 0, at most 1", got=str(share))
     return [i for i in range(len(case.ids)) if share == 1 or case.rng(i, "robustness").random() < share]
 
 
 def distribution(answers: Answers, name: str) -> Floats:
-    """(rows, classes) of a model that decides for one of several classes; others are refused."""
+    """Return (rows, classes) probabilities; raise for models that do not predict one of several classes."""
     rows = answers.distribution
     if rows is None or not np.allclose(rows.sum(-1), 1, atol=1e-3):
         raise Unsupported(f"experiment {name}", expected="a model that decides among classes", got="another task")
@@ -118,14 +118,14 @@ def distribution(answers: Answers, name: str) -> Floats:
 
 
 def said_by(case: Case, name: str) -> Answered:
-    """What the model says to every example: a class, labels, or a number; other tasks are refused."""
+    """Return the model's prediction for every example (class, labels or number); raise for other tasks."""
     base = case.base()
     number = base.distribution is None
     return answered(base, case.companions.base() if number and case.companions.ids else None, f"experiment {name}")
 
 
 def truth(case: Case) -> Ints:
-    """(examples,) the index of the labelled class; -1 where there is none."""
+    """Return (examples,) the index of the labelled class; -1 without a label."""
     places = {label: i for i, label in enumerate(case.labels)}
 
     def index(label: Json) -> int:
@@ -137,7 +137,7 @@ def truth(case: Case) -> Ints:
 
 
 def witness(case: Case, variant: Case, i: int, where: dict[str, Json]) -> list[Score]:
-    """One changed example as it may be shown: its input, what the model says, where it looks; one row of its own.
+    """Return one changed example for display: its input, the prediction, the attention; one row of its own.
 
     Nothing where the input is too large to be kept among numbers.
     """
@@ -175,7 +175,7 @@ def witness(case: Case, variant: Case, i: int, where: dict[str, Json]) -> list[S
 
 
 def _looked_at(variant: Case, i: int, units: Units) -> Json:
-    """What the first explainer that works says about it, attention before others."""
+    """Return the relevance of the first explainer that works, attention before others."""
     for method in sorted(variant.explainers, key=lambda m: m != "attention"):
         try:
             values = variant.subset([i]).relevance(method)[0]
@@ -186,5 +186,5 @@ def _looked_at(variant: Case, i: int, units: Units) -> Json:
 
 
 def per_example(rows: Sequence[Floats]) -> Floats:
-    """(examples,) the smallest over several columns; NaN where any is."""
+    """Return (examples,) the minimum over columns; NaN where any is NaN."""
     return np.asarray(np.min(np.stack(rows), axis=0), np.float64)

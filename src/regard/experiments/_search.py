@@ -1,4 +1,4 @@
-"""The search for other attention with the same answer: gradients on the logits of several attentions at once.
+"""Search for different attention with the same prediction: gradient ascent on the logits of several attentions.
 
     maximise  sum over i of JSD(a_i, alpha) + JSD(a_1 .. a_K)   subject to   TVD(answer to a_i, answer) <= cap
 
@@ -26,7 +26,7 @@ Answer = Callable[[Floats], tuple[Floats, Floats]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """best: (caps, texts, K, units) the most distant attention within each cap; alpha itself where there was none.
+    """best: (caps, texts, K, units) the most distant attention within each cap; alpha itself if there is none.
 
     far: (caps, texts, K) its Jensen-Shannon divergence from alpha, 0 where there was none.
     """
@@ -36,7 +36,7 @@ class Found:
 
 
 def search(alpha: Floats, real: Floats, starts: Floats, answer: Answer, *, caps: Sequence[float], steps: int) -> Found:
-    """alpha: (texts, units), 0 where `real` is 0. starts: (texts, K, units) logits. All texts at once.
+    """Search all texts at once. alpha: (texts, units), 0 where `real` is 0. starts: (texts, K, units) logits.
 
     One way for all caps, `steps` at each, from the widest to the narrowest; a point counts for every cap that it keeps.
     """
@@ -101,5 +101,5 @@ def linear_answer_of_many(single: Floats, base: Floats) -> Answer:
 
 
 def padded(rows: Sequence[Floats], width: int) -> Floats:
-    """(texts, ..., width) filled up with zeros."""
+    """Stack rows into (texts, ..., width), padded with zeros."""
     return np.stack([np.pad(r, [(0, 0)] * (r.ndim - 1) + [(0, width - r.shape[-1])]) for r in rows])

@@ -1,4 +1,4 @@
-"""Many attentions of one example as arrays, and what the model answers to them.
+"""Batches of attention weights for one example, and the predictions under them.
 
 Where two classes are decided and the answer is linear in the weights (a weighted mean of states under a linear layer),
 one gradient tells all answers: nothing is computed anew. Where there are more classes, the answers to attention on one
@@ -30,7 +30,7 @@ TRIED = 2
 
 
 def moved(m: Map, orders: Ints) -> list[Floats]:
-    """For each site (order, head, row, unit): unit j gets the weights of unit order[j], among those that a row sees."""
+    """Return per site (order, head, row, unit): unit j gets the weights of unit order[j], among units a row sees."""
     return [_moved(rows, orders) for rows in m.sites]
 
 
@@ -45,48 +45,48 @@ def _moved(rows: Rows, orders: Ints) -> Floats:
 
 
 def given(m: Map, shares: Floats) -> list[Floats]:
-    """For each site (share, head, row, unit): every row and head shares its mass like `shares` (share, unit)."""
+    """Return per site (share, head, row, unit): each row and head distributes its mass like `shares` (share, unit)."""
     return [_shared(rows, np.where(rows.open, shares[:, None, None, :], 0.0)) for rows in m.sites]
 
 
 def without(m: Map, away: Bools) -> list[Floats]:
-    """For each site (set, head, row, unit): no weight on the units of a set (set, unit); the rest makes up for it."""
+    """Return per site (set, head, row, unit): no weight on the units of a set (set, unit), the rest rescaled."""
     return [_shared(rows, np.where(away[:, None, None, :], 0.0, rows.weights)) for rows in m.sites]
 
 
 def _shared(rows: Rows, part: Floats) -> Floats:
-    """The mass of each row and head, shared out in proportion to `part`; nothing where there is no part at all."""
+    """Distribute the mass of each row and head in proportion to `part`; 0 if `part` is all zero."""
     total, mass = part.sum(-1, keepdims=True), rows.weights.sum(-1, keepdims=True)
     shared = mass * part / np.where(total > 0, total, 1.0)
     return np.asarray(np.broadcast_to(shared, (len(part), *rows.weights.shape)))
 
 
 def edits(m: Map, weights: Sequence[Floats]) -> list[Edit]:
-    """The same as a question to the case."""
+    """Build the edits that patch these weights in."""
     return [rows.edit(values) for rows, values in zip(m.sites, weights, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Linear:
-    """The log-odds of the predicted class as a linear function of the weights: start + sum of slope x weight."""
+    """Log-odds of the predicted class as a linear function of the weights: start + sum of slope x weight."""
 
     start: float
     slopes: tuple[Floats, ...]
     target: int
 
     def values(self, weights: Sequence[Floats]) -> Floats:
-        """(variants,) the log-odds."""
+        """Return (variants,) log-odds."""
         parts = (np.einsum("vhru,hru->v", w, s) for w, s in zip(weights, self.slopes, strict=True))
         return np.asarray(self.start + sum(parts))
 
     def distribution(self, weights: Sequence[Floats]) -> Floats:
-        """(variants, 2) the probabilities."""
+        """Return (variants, 2) probabilities."""
         p = 1 / (1 + np.exp(-np.clip(self.values(weights), -700, 700)))
         return np.stack([1 - p, p] if self.target == 1 else [p, 1 - p], -1)
 
 
 def read(case: Case, layers: Layers, heads: Heads, name: str) -> tuple[list[Map], list[Linear] | None]:
-    """The attention of every example, and every answer as a linear function of it; None where that is not so."""
+    """Return each example's attention, and the predictions as linear functions of it; None if they are not linear."""
     count = len(case.ids)
     longest = sorted(range(count), key=lambda i: -int(case.units[i].free.sum()))[:TRIED]
     sample = case.subset(longest)
@@ -101,7 +101,7 @@ def read(case: Case, layers: Layers, heads: Heads, name: str) -> tuple[list[Map]
 
 
 def _is_linear(case: Case, layers: Layers, heads: Heads, name: str) -> bool:
-    """Whether the answers to equal weights and to one unit are what the gradient foretells."""
+    """Test whether the gradient predicts the outputs under uniform weights and under attention on one unit."""
     base, targets, map_list = case.base(), case.targets, maps(case, layers, heads, name)
     try:
         lines = [_linear(case, i, m, base.value[i], targets[i]) for i, m in enumerate(map_list)]
@@ -120,7 +120,7 @@ def _is_linear(case: Case, layers: Layers, heads: Heads, name: str) -> bool:
 
 
 def logits(case: Case, found: Sequence[Map]) -> list[Floats] | None:
-    """For each example (units, classes): log-probabilities under attention on one unit, where these tell all answers.
+    """Return per example (units, classes) log-probabilities under attention on one unit, if these determine all.
 
     That is so where the logits are linear in the weights; tried on the longest examples with the attention itself,
     with equal weights and with halves. None elsewhere, and where a probability is too small to have a logarithm.
@@ -166,7 +166,7 @@ def softmax(rows: Floats) -> Floats:
 
 
 def _corners(n: int) -> Floats:
-    """Equal weights, and all on the first and on the last unit."""
+    """Return uniform weights, and all weight on the first and on the last unit."""
     return np.stack([np.full(n, 1 / n), np.eye(n)[0], np.eye(n)[-1]])
 
 
@@ -187,7 +187,7 @@ def _linear(case: Case, i: int, m: Map, value: float, target: object) -> Linear:
 def answers(
     case: Case, found: Sequence[Map], weights: Sequence[Sequence[Floats]], lines: Sequence[Linear] | None
 ) -> list[Floats]:
-    """For each example (variants, classes): what is said to these weights; `lines` answer where there are any."""
+    """Return per example (variants, classes) predictions under these weights; `lines` replace passes if given."""
     if lines is not None:
         return [line.distribution(some) for line, some in zip(lines, weights, strict=True)]
     swept = with_weights(case, [edits(m, some) for m, some in zip(found, weights, strict=True)])
@@ -197,7 +197,7 @@ def answers(
 
 
 def changes(said: Sequence[Floats], base: Floats) -> list[Floats]:
-    """For each example (variants,): total variation from what is said undisturbed, (examples, classes)."""
+    """Return per example (variants,) total variation from the unperturbed prediction (examples, classes)."""
     counts = [len(rows) for rows in said]
     if not sum(counts):
         return [np.zeros(0) for _ in said]
@@ -206,7 +206,7 @@ def changes(said: Sequence[Floats], base: Floats) -> list[Floats]:
 
 
 def decided(case: Case) -> tuple[Floats, Ints]:
-    """(examples, classes) what the model says undisturbed, and (examples,) what it decides."""
+    """Return (examples, classes) unperturbed predictions, and (examples,) predicted classes."""
     distribution = case.base().distribution
     if distribution is None:
         raise Unsupported("other attention", expected="a model that decides among classes", got="another task")

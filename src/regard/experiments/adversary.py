@@ -21,7 +21,7 @@ STEPS, SEARCHED = 500, 30
 
 
 @experiment(
-    question="Are there very different attentions that leave the prediction as it is?",
+    question="Are there very different attention maps with the same prediction?",
     needs=("attention", "gradient"),
     cite="Jain & Wallace 2019; the exact optimum for linear decoders",
     formula="max JSD(alpha', alpha) with TVD(prediction', prediction) <= cap, over K alternatives that also differ "
@@ -29,8 +29,8 @@ STEPS, SEARCHED = 500, 30
     "two classes, between two bounds for more",
     cost="one gradient, or with more classes a forward per unit, and a forward of each candidate, where the answer is "
     "linear; else 30 gradients of each alternative and cap, above the attention",
-    misleads="existence is nearly guaranteed where there are many more units than classes: compare with the feasible "
-    "maximum, with random attention within the cap, with what another seed does; the search is a lower bound",
+    misleads="with many more units than classes such maps nearly always exist: compare with the feasible maximum, "
+    "with random attention within the cap, and with another seed; the search gives a lower bound",
     profile=(
         InProfile(("standard",), 13, "share=0.1"),
         InProfile(("full",), 13, "share=0.25"),
@@ -45,9 +45,9 @@ def adversary(
     layers: str | int = "last",
     heads: str | int = "mean",
 ) -> Findings:
-    """How far can attention be from what it is while the prediction stays within a cap?
+    """Maximum divergence of attention while the prediction stays within a cap.
 
-    Comes out: `adversary_jsd` at each cap (`where["cap"]`), in nats, 0..ln 2, by `search` (best of the alternatives, a
+    Returns `adversary_jsd` at each cap (`where["cap"]`), in nats, 0..ln 2, by `search` (best of the alternatives, a
     lower bound), by `exact` (the optimum; only for two classes where the answer is linear in the attention), by
     `enumerated` (more classes and linear logits: the best of all attentions on one or two units and of the search, with
     the column `upper`, beyond which there is provably none; bound "exact" where the two meet in all examples), by
@@ -150,14 +150,14 @@ def starting(case: Case, i: int, n: int, alternatives: int) -> Floats:
 
 
 def _exact(m: Map, line: Linear, cap: float) -> Floats:
-    """(1, unit) the optimum."""
+    """Return (1, unit) the optimum."""
     single = line.values(given(m, np.eye(len(m))))
     p = 1 / (1 + np.exp(-float(m.alpha @ single)))
     return most_distant(m.alpha, single, *log_odds_within(p, cap))[1][None]
 
 
 def _accepted(m: Map, shares: Floats, change: Floats, cap: float) -> tuple[float, float, float, float]:
-    """(divergence, change) of the most distant one within the cap, the share that is, their mean divergence."""
+    """Return (divergence, change) of the most distant map within the cap, the accepted share, the mean divergence."""
     inside = np.flatnonzero(change <= cap)
     far = np.array([float(jsd(shares[k], m.alpha)) for k in inside])
     pairs = [float(jsd(shares[j], shares[k])) for j in inside for k in inside if j < k]
@@ -172,7 +172,7 @@ def _accepted(m: Map, shares: Floats, change: Floats, cap: float) -> tuple[float
 def through_lines(
     alphas: list[Floats], singles: list[Floats], p: Floats, starts: list[Floats], caps: list[float], steps: int = STEPS
 ) -> list[Floats]:
-    """For each example (caps, alternatives, unit): all examples at once, and no pass of the model.
+    """Return per example (caps, alternatives, unit), for all examples at once and without a model pass.
 
     alphas, singles: (unit,) attention, and the log-odds under attention on one unit. p: of the predicted class.
     """
@@ -183,7 +183,7 @@ def through_lines(
 def _through_logits(
     alphas: list[Floats], singles: list[Floats], base: Floats, starts: list[Floats], caps: list[float]
 ) -> list[Floats]:
-    """The same for several classes; singles: (unit, class) logits, base: (examples, classes)."""
+    """Search with several classes; singles: (unit, class) logits, base: (examples, classes)."""
     width = max((len(a) for a in alphas), default=0)
     rows = np.stack([np.pad(z, ((0, width - len(z)), (0, 0))) for z in singles])
     return _searched(alphas, starts, linear_answer_of_many(rows, base), caps, STEPS)
@@ -199,7 +199,7 @@ def _searched(
 
 
 def _through_the_model(case: Case, i: int, m: Map, base: Floats, starts: Floats, caps: list[float]) -> Floats:
-    """(caps, alternatives, unit); every step a pass above the attention, forth and back, of all alternatives."""
+    """Search with passes above the attention: (caps, alternatives, unit); one forward and backward per step."""
     if len(m) < 2:
         return np.ones((len(caps), len(starts), len(m)))
     answer = _steered(case, i, m, base)

@@ -1,4 +1,4 @@
-"""How little has to be changed to change the answer?"""
+"""Success rate and cost of adversarial attacks."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ BUDGETS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 
 
 @experiment(
-    question="How little has to be changed to change the answer, and do explanations move before it does?",
+    question="How small a change flips the prediction, and do explanations move before it flips?",
     cite="Jin et al. 2020; Morris et al. 2020 (constraints decide the number); Croce & Hein 2020 (worst case)",
     formula="share of right answers that the attack turns, within the budget and the constraints that are printed",
     cost="up to `budget` forwards per attack and example",
-    misleads="success depends on what the attacker may do: compare only under the same constraints; a failed attack "
+    misleads="success depends on the attacker's constraints: compare only under the same ones; a failed attack "
     "proves nothing",
     profile=(
         InProfile(("quick",), 22, "attacks=2,budget=50,share=0.2"),
@@ -44,9 +44,9 @@ BUDGETS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 def attack_success(
     case: Case, *, attacks: Chosen = 1, budget: int = 100, share: float = 0.25, explainers: tuple[str, ...] = ()
 ) -> Findings:
-    """How often does an attack turn a right answer, with how many questions, changing how much?
+    """Success rate of attacks on correct predictions, with queries spent and size of the change.
 
-    Comes out, per example and attack: `attack_success` (1 or 0, NaN where it was not attacked because the answer was
+    Returns, per example and attack: `attack_success` (1 or 0, NaN where it was not attacked because the answer was
     wrong from the start: that is the denominator) with the curve `success` over budgets, `attack_queries`,
     `attack_perturbed` (share of the words; of numbers, of their range) and `attack_similarity` of the turned ones;
     `accuracy` under the attack; over all attacks that are no baseline `worst_case_attack_accuracy`. Explanations of
@@ -106,7 +106,7 @@ def attack_success(
 
 
 def _allowed(spec: Spec, threat: Threat) -> str:
-    """The constraints as they are printed: those of the threat, and the size of the ball where there is one."""
+    """Return the constraints for display: those of the threat, and the ball size if there is one."""
     attack_entry = entry("attack", spec.name)
     text = "text" in str(attack_entry.facts.get("modality"))
     own = {p.name: spec.params.get(p.name, p.default) for p in attack_entry.parameters if p.name in ("eps", "norm")}
@@ -156,7 +156,7 @@ def _table(case: Case, results: Sequence[Attacked], success: Floats, where: dict
 
 
 def _shown(case: Case, results: Sequence[Attacked], where: dict[str, Json]) -> list[Score]:
-    """The turned example of this shard in which least was changed."""
+    """Return the flipped example of this shard with the smallest change."""
     turned = [(r.perturbed, i) for i, r in enumerate(results) if r.status == "success" and r.example is not None]
     if not turned or where.get("role") == "baseline":
         return []

@@ -1,4 +1,4 @@
-"""How much may an input change, whatever the change is, before the smoothed model says something else?"""
+"""Certified robustness by randomized smoothing."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SHARES = (0.25, 0.5, 1.0, 1.5, 2.0)
 
 
 @experiment(
-    question="How much may an input change, whatever the change is, before the smoothed model says something else?",
+    question="How far can any change of the input go before the smoothed model's prediction can flip?",
     cite="Zeng et al. 2021 (RanMASK); Levine & Feizi 2020; Cohen et al. 2019",
     formula="majority over masked or noisy copies; lower Clopper-Pearson bound p of its share: words d with "
     "p - (1 - C(n-d, k) / C(n, k)) > 1/2, or radius sigma x (inverse normal of p), in deviations of the data",
     cost="`samples` + 20 forwards per example",
-    misleads="it is about the smoothed model (a vote over many copies), which is another, often less accurate one; "
-    "words may be replaced, not inserted or deleted",
+    misleads="it certifies the smoothed model (a vote over many copies), which differs from yours and is often "
+    "less accurate; words may be replaced, not inserted or deleted",
     profile=(
         InProfile(("standard",), 23, "samples=200"),
         InProfile(("full",), 25, "samples=1000"),
@@ -39,9 +39,9 @@ SHARES = (0.25, 0.5, 1.0, 1.5, 2.0)
 def certified(
     case: Case, *, samples: int = 100, keep: float = 0.3, sigma: float = 0.25, alpha: float = 0.001, share: float = 0.25
 ) -> Findings:
-    """How often is a vote over masked (text) or noisy (image, series, row) copies right, and certainly stays so?
+    """Certified accuracy of a vote over masked (text) or noisy (image, series, row) copies.
 
-    Comes out, per example: `smoothed_accuracy` (right and not abstained), `abstained` (no class is certainly in the
+    Returns, per example: `smoothed_accuracy` (right and not abstained), `abstained` (no class is certainly in the
     majority), `certified_radius` (words that may be replaced by any others; else an L2 distance, each column or channel
     measured by its deviation in the data; 0 where it abstains), and `certified_accuracy` by radius: right, whatever is
     done within it. keep: share of the words that a copy keeps. sigma: deviation of the noise as a share of that of the
@@ -111,13 +111,13 @@ def _scores(
 
 
 def _sizes(case: Case, i: int, keep: float) -> tuple[int, int]:
-    """Words of an example, and how many of them a copy keeps."""
+    """Return the number of words of an example, and how many of them a copy keeps."""
     n = int(case.units[i].groups.max(initial=-1)) + 1
     return n, max(1, min(n - 1, round(keep * n))) if n > 1 else 1
 
 
 def _words(low: float, n: int, kept: int) -> float:
-    """The most words that may be replaced: a copy sees none of d changed words with probability C(n-d, k) / C(n, k).
+    """Return the certified number of replaced words: a copy avoids d changed ones with probability C(n-d, k) / C(n, k).
 
     >>> _words(0.95, 20, 2), _words(0.95, 20, 10), _words(0.51, 20, 2)
     (5.0, 0.0, 0.0)
@@ -132,7 +132,7 @@ def _words(low: float, n: int, kept: int) -> float:
 
 
 def _masked_votes(case: Case, draws: int, keep: float) -> list[Ints]:
-    """For each example the class of every copy in which all but k words, drawn by lot, are taken away."""
+    """Return per example the class of every copy with all but k random words removed."""
     drops = []
     for i, units in enumerate(case.units):
         n, kept_count = _sizes(case, i, keep)
@@ -149,7 +149,7 @@ def _masked_votes(case: Case, draws: int, keep: float) -> list[Ints]:
 
 
 def _scale(case: Case, kind: str) -> Floats:
-    """Deviation of the inputs of the companions, the same for every example: of each column or channel, of all pixels.
+    """Return the standard deviation of the companions' inputs, per column or channel, or over all pixels.
 
     What never varies there is measured by 1.
     """
@@ -170,7 +170,7 @@ def _array(inputs: object) -> Floats:
 
 
 def _noisy_votes(case: Case, draws: int, sigma: float, kind: str) -> list[Ints]:
-    """For each example the class of every copy with Gaussian noise in the user's own units."""
+    """Return per example the class of every copy with Gaussian noise in the user's own units."""
     import torch
 
     spread, votes = sigma * _scale(case, kind), []

@@ -1,4 +1,4 @@
-"""How different are the states that attention chooses from?"""
+"""Conicity: similarity of the states that attention mixes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regard.registry import THOROUGH, InProfile, experiment
 
 
 @experiment(
-    question="Are the states that attention chooses from different enough for the choice to matter?",
+    question="Are the states that attention mixes different enough for the weights to matter?",
     needs=("attention",),
     cite="Chandrahas et al. 2018; Mohankumar et al. 2020",
     formula="mean cosine between the value of each unit and their mean, over the heads that are read",
@@ -23,9 +23,9 @@ from regard.registry import THOROUGH, InProfile, experiment
     profile=(InProfile(THOROUGH, 8),),
 )
 def conicity(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
-    """How far do the vectors that attention mixes point one way?
+    """Conicity of the vectors that attention mixes: their mean cosine similarity to the mean vector.
 
-    Comes out, per example: `conicity`, 0..1; near 1 any weights give nearly the same mixture. Deviation: of the values
+    Returns, per example: `conicity`, 0..1; near 1 any weights give nearly the same mixture. Deviation: of the values
     behind the output projection, which is what is mixed, rather than of the encoder's states. `conicity_null`: of as
     many vectors of random directions in as many dimensions. The ceiling is 1: all point the same way.
     """

@@ -1,4 +1,4 @@
-"""A network that hides what it uses."""
+"""Retraining for deceptive attention, which hides the words that the network uses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAST = 10
 
 
 @experiment(
-    question="Could the same network hide from its attention what it uses?",
+    question="Can the same architecture hide from its attention the words that it uses?",
     needs=("attention", "training"),
     scope="study",
     cite="Pruthi et al. 2020",
@@ -33,15 +33,15 @@ LEAST = 10
     "how far the answer moves without these words",
     cost="3 trainings per seed",
     trainings=3,
-    misleads="it is about what training can do to this architecture, not about the audited network",
+    misleads="it shows how far training can bend this architecture, not how the audited network behaves",
     profile=(InProfile(("full",), 35),),
 )
 def deceptive_attention(
     study: Study, *, words: tuple[str, ...] = (), count: int = 20, weight: float = 1.0, seeds: int = 2, data: str = ""
 ) -> Findings:
-    """How well can this architecture use words that its attention does not show?
+    """Accuracy and use of given words when training hides them from attention.
 
-    Comes out, per training seed, for each `network` in `where` (honest, deceptive, without): `deceptive_accuracy`, on
+    Returns, per training seed, for each `network` in `where` (honest, deceptive, without): `deceptive_accuracy`, on
     the test texts with at least one of the words (baseline: trained and tested without the words); for honest and
     deceptive: `hidden_attention` (mean attention on the words) and `hidden_use` (mean change of the answer, total
     variation, when they are deleted), and both for each of these texts (`rows` in `where`). Deception: attention gone,
@@ -90,7 +90,7 @@ def deceptive_attention(
 
 
 def telling(data: Dataset, learner: Learner, count: int) -> tuple[str, ...]:
-    """The words whose share of texts differs most between classes; ties by alphabet."""
+    """Return the words whose document frequency differs most between classes; ties alphabetically."""
     assert learner.spans is not None
     labels = learner.rows(data, False).labels
     classes = sorted(set(labels.tolist()))
@@ -115,14 +115,14 @@ def _with(data: Dataset, learner: Learner, hide: Sequence[str]) -> Examples:
 
 
 def _without(data: Dataset, learner: Learner, hide: Sequence[str]) -> Examples:
-    """The same examples without these words; "_" where nothing is left."""
+    """Return the examples without these words; "_" for an empty text."""
     rows = [" ".join(w for w in _words(e, learner) if w not in set(hide)) or "_" for e in data]
     items = [replace(e, inputs={"text": row}, rationale=None) for e, row in zip(data, rows, strict=True)]
     return Examples(f"{data.name} without {len(hide)} words", tuple(items), labels=data.labels)
 
 
 def _mass(folder: Path, data: Dataset, learner: Learner, hide: Sequence[str]) -> Floats:
-    """(texts,) the attention on these words."""
+    """Return (texts,) the attention mass on these words."""
     masks = [np.array([w in set(hide) for w in _words(e, learner)]) for e in data]
     maps: list[Floats] = looks(folder, data, learner)
     return np.array([float(row @ mark) for row, mark in zip(maps, masks, strict=True)])

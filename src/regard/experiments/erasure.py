@@ -1,4 +1,4 @@
-"""How much attention must go until the decision changes?"""
+"""Erasure of attention weights until the prediction flips."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ ROLES = {"random": "null", "best of these": "ceiling"}
 
 
 @experiment(
-    question="Is the decision gone when the largest weight is, and how much must be taken until it goes?",
+    question="Does erasing the largest weight flip the prediction, and how many weights must go until it flips?",
     needs=("attention",),
     cite="Serrano & Smith 2019",
     formula="JS(p, p without the largest weight) beside that without another; share of the units whose weights are "
     "set to 0, the rest renormalised, until the decision changes, by attention, its gradient, their product, chance",
     cost="`steps` forwards above the attention for each of four orders, and a gradient",
-    misleads="renormalised small weights become large; evidence that is there twice hides a flip; most decisions never "
-    "flip by one weight in faithful models either",
+    misleads="renormalization turns small weights into large ones; redundant evidence hides a flip; a single "
+    "weight rarely flips the prediction even in faithful models",
     profile=(
         InProfile(("standard",), 12, "steps=12"),
         InProfile(("full",), 12),
     ),
 )
 def erasure(case: Case, *, steps: int = 32, layers: str | int = "last", heads: str | int = "mean") -> Findings:
-    """Does the decision go with the largest weights, sooner than with others?
+    """Share of attention weights to erase, by several orders, until the prediction flips.
 
-    Comes out, for one weight (`attention`: the largest, `random`: another one, the null): `erased_js` (0..ln 2) and
+    Returns, for one weight (`attention`: the largest, `random`: another one, the null): `erased_js` (0..ln 2) and
     `erased_flips`. For sets in the order of `attention`, `gradient` (of the prediction by the weight), `product`,
     `random` (the null), and `best of these` (the ceiling): `erased_units`, the share of the units whose weights must
     go, 1 where the decision stays to the last unit; `erased_mass`, their share of the attention; `erased_never`.
@@ -79,7 +79,7 @@ def erasure(case: Case, *, steps: int = 32, layers: str | int = "last", heads: s
 
 
 def _one(case: Case, i: int, m: Map) -> Bools:
-    """(2, unit): without the largest weight, and without another one drawn by lot."""
+    """Return (2, unit) weights: without the largest one, and without another random one."""
     largest = int(order(m.alpha)[0])
     others = [t for t in range(len(m)) if t != largest]
     other = others[int(case.rng(i, "erasure", "one").integers(len(others)))] if others else largest
@@ -132,7 +132,7 @@ def _orders(case: Case, found: list[Map]) -> dict[str, list[Ints]]:
 
 
 def _slopes(case: Case, i: int, m: Map) -> tuple[Floats, Floats]:
-    """(unit,) the gradient by the weights of a unit, and the same times the weights, summed over rows and heads."""
+    """Return (unit,) the gradient by a unit's weights, and gradient x weight, summed over rows and heads."""
     gradients = {s.site.key: np.asarray(s.gradient, np.float64) for s in weight_gradients(case, i, "frozen")}
     gradient, product = np.zeros(len(m)), np.zeros(len(m))
     for rows in m.sites:
@@ -147,13 +147,13 @@ def _slopes(case: Case, i: int, m: Map) -> tuple[Floats, Floats]:
 
 
 def _scaled(values: Floats) -> Floats:
-    """Ties are judged on a scale on which the largest is 1."""
+    """Scale the largest value to 1, so that ties are comparable."""
     largest = np.abs(values).max(initial=0.0)
     return values / largest if largest > 0 else values
 
 
 def _sizes(n: int, steps: int) -> Ints:
-    """1, 2, ... n - 1, or `steps` of these."""
+    """Return the set sizes 1, 2, ... n - 1, or `steps` of them."""
     return np.unique(np.linspace(1, max(1, n - 1), min(max(1, n - 1), steps)).round().astype(np.int64))
 
 
@@ -165,6 +165,6 @@ def _first(ranked: Ints, sizes: Ints, n: int) -> Bools:
 
 
 def _end(rows: Floats, own: int) -> int:
-    """The first step at which the decision is another one; -1 where there is none."""
+    """Return the first step with a flipped prediction; -1 if none."""
     other = np.flatnonzero(rows.argmax(-1) != own)
     return int(other[0]) if len(other) else -1

@@ -1,4 +1,4 @@
-"""Are there very different attentions with the same prediction?"""
+"""Exclusivity: very different attention maps with the same prediction."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ NONE = np.array([-1.0, 0.0, -1.0, 0.0])
 
 
 @experiment(
-    question="Would an attention that ignores the words it looks at give the same prediction?",
+    question="Does attention that avoids its top words give the same prediction?",
     needs=("attention",),
     cite="Jain & Wallace 2019; the exact optimum for linear decoders",
     formula="max JSD(alpha', alpha) with TVD <= cap, by enumeration of all attentions on one or two units; "
     "whether attention with nothing on the heaviest half can keep p within the cap",
     cost="1 forward per unit, and 6 to check what was found",
-    misleads="it says something about the decoder far from what it was trained on: it succeeds on faithful models too",
+    misleads="it probes the decoder far from its training distribution and succeeds on faithful models too",
     gives=(
         "reach",
         "linear",
@@ -48,9 +48,9 @@ NONE = np.array([-1.0, 0.0, -1.0, 0.0])
 def exclusive(
     case: Case, *, caps: tuple[float, ...] = CAPS, layers: str | int = "last", heads: str | int = "mean"
 ) -> Findings:
-    """How different can attention be while the prediction stays?
+    """Maximum divergence of attention with an unchanged prediction, and whether the heaviest units are replaceable.
 
-    Comes out, per example: `reach` (how far attention on one unit can move p), `linear` (1 where the answer is linear
+    Returns, per example: `reach` (how far attention on one unit can move p), `linear` (1 where the answer is linear
     in the attention; with more than two classes only where the enumeration also meets its upper bound), `max_jsd` (at
     the cap .05; curve `jsd` over all caps, curve `change` what a forward pass says the candidate does to p: above the
     cap it is not accepted; column `other`: the accepted attention itself, which lies on two units at most: unit, share,
@@ -146,7 +146,7 @@ def exclusive(
 
 
 def _on_two(m: Map, share: Floats) -> Floats:
-    """The attention as (unit, share, unit, share): units by their number among all units of the example."""
+    """Return the attention as (unit, share, unit, share), units numbered among all units of the example."""
     pair = NONE.copy()
     for k, place in enumerate(np.argsort(-share, kind="stable")[:2]):
         if share[place] > 0:
@@ -155,7 +155,7 @@ def _on_two(m: Map, share: Floats) -> Floats:
 
 
 def _linear(m: Map, asked: Answers, i: int, value: float, base: Answers) -> bool:
-    """Only for two classes: with more the log-odds are no longer linear where the logits are."""
+    """Use the linear solution for two classes only: with more, linear logits do not give linear log-odds."""
     if len(m) < 2 or base.distribution is None or base.distribution.shape[1] != 2:
         return False
     *single, equal = asked.value[asked.rows(i)]
@@ -164,7 +164,7 @@ def _linear(m: Map, asked: Answers, i: int, value: float, base: Answers) -> bool
 
 
 def _logits(m: Map, asked: Answers, i: int, base: Answers) -> Floats | None:
-    """(unit, class) with more than two classes, where the answers to one unit each tell all others."""
+    """Return (unit, class) logits for more than two classes, if single-unit predictions determine all others."""
     if len(m) < 2 or asked.distribution is None or base.distribution is None or base.distribution.shape[1] < 3:
         return None
     probabilities = asked.distribution[asked.rows(i)]

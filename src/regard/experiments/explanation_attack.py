@@ -1,4 +1,4 @@
-"""How little moves the explanation while the prediction stays?"""
+"""Attacks that move the explanation and keep the prediction."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from regard.registry import InProfile, entry, experiment, names
 
 
 @experiment(
-    question="How far can an explanation be moved while the prediction stays?",
+    question="How far can an attack move the explanation while the prediction stays?",
     cite="Ghorbani et al. 2019; Sinha et al. 2021",
     formula="substitutions of words, or steps in a ball, that take mass off the most relevant units, the class kept",
     cost="up to `budget` explanations per explainer and example",
-    misleads="if a substitute changes what the text says, an explanation that moves with it is right to do so",
+    misleads="if a substitute changes the meaning of the text, the explanation should move with it",
     profile=(
         InProfile(("standard",), 24, 'explainers=["attention","input_x_gradient"],share=0.05'),
         InProfile(("full",), 24, "budget=200"),
@@ -27,9 +27,9 @@ from regard.registry import InProfile, entry, experiment, names
 def explanation_attack(
     case: Case, *, explainers: tuple[str, ...] = (), budget: int = 50, share: float = 0.1
 ) -> Findings:
-    """How often does an attack on the explanation succeed, and how far does it move then?
+    """Success rate of attacks on the explanation, and its drift under them.
 
-    Comes out, per example and explainer: `explanation_attack_success` (1 where at most half of the most relevant units
+    Returns, per example and explainer: `explanation_attack_success` (1 where at most half of the most relevant units
     are still among the first; NaN where it was not attacked), `explanation_attack_queries`, and the drift of
     `explanation_drift` under the attack. Texts: every explainer is attacked itself (`aimed_at`). Images, series, rows:
     the attack is aimed at input x gradient, and the others are looked at. explainers: those of the audit that are no

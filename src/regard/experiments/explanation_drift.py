@@ -1,4 +1,4 @@
-"""Does the explanation hold when the input is a little worse and the prediction stays?"""
+"""Drift of explanations under noise that keeps the prediction."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FAITHFUL = "comprehensiveness"
 
 
 @experiment(
-    question="Do explanations stay the same where noise leaves the prediction as it was?",
+    question="Do explanations stay stable under noise that keeps the prediction?",
     cite="Alvarez-Melis & Jaakkola 2018; Ghorbani et al. 2019; Agarwal et al. 2022 (per change of the output)",
     formula="on words that both texts have: Spearman's rho, overlap of the first words, Jensen-Shannon divergence, "
     "shift of the centre of mass; the divergence over the change of the output, and minus that under another seed",
     cost="every explainer once per noise and severity, and once more with another seed",
-    misleads="an explanation that does not look at the input (uniform, position) never moves: stable is not faithful",
+    misleads="an explanation that ignores the input (uniform, position) never moves: stable does not mean faithful",
     profile=(
         InProfile(("quick",), 21, "noises=1,share=0.2"),
         InProfile(("standard",), 21, "noises=3,severities=[1,3,5],share=0.15"),
@@ -40,9 +40,9 @@ def explanation_drift(
     severities: tuple[int, ...] = (3,),
     share: float = 0.25,
 ) -> Findings:
-    """How far does each explanation move under noise that leaves the prediction as it was?
+    """Drift of each explanation under noise that keeps the prediction.
 
-    Comes out, per example, explainer, noise and severity, NaN where the prediction changed (`prediction_kept` says how
+    Returns, per example, explainer, noise and severity, NaN where the prediction changed (`prediction_kept` says how
     often it did not): `explanation_rank`, `explanation_top_k`, `explanation_jsd`, `explanation_centre`,
     `explanation_unaligned` (see `_drift.moved`); `explanation_per_change`, the divergence over the total variation of
     the answer (at least 0.02); `explanation_excess`, the divergence minus the one between two seeds of the explainer on
@@ -110,7 +110,7 @@ def _supported(case: Case, names: tuple[str, ...]) -> Iterator[tuple[str, Releva
 
 
 def _other_seed(case: Case, method: str, relevance: Relevance) -> dict[str, Floats]:
-    """The same inputs under other names have other random numbers: what moves then is the explainer's own noise."""
+    """Rename the inputs, which reseeds the explainer: the resulting drift is the explainer's own variance."""
     again = case.variant(Replaced([replace(e, id=f"{e.id}~again") for e in case.examples]))
     other = again.relevance(method)
     places = [np.arange(len(units)) for units in case.units]

@@ -1,4 +1,4 @@
-"""Does the attention carry information that another model can use?"""
+"""Diagnostic bag-of-words model under frozen attention."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regard.registry import InProfile, experiment
 
 
 @experiment(
-    question="Does a bag of words get better when it must look where this network looks?",
+    question="Does a bag-of-words model improve when it must use this network's attention?",
     needs=("attention", "training"),
     scope="study",
     cite="Wiegreffe & Pinter 2019, 3.4",
@@ -26,13 +26,13 @@ from regard.registry import InProfile, experiment
     "network, of its adversary, equal ones; and with attention of its own",
     cost="5 trainings per seed, one of them of the audited kind",
     trainings=5,
-    misleads="the imposed weights of a test text come from a network that read it: they may smuggle in the answer",
+    misleads="the network has read each test text whose weights it supplies, so the weights may leak the label",
     profile=(InProfile(("full",), 32),),
 )
 def frozen_diagnostic(study: Study, *, weight: float = 2e-3, seeds: int = 3, data: str = "") -> Findings:
-    """How well does a bag of words do under the attention of the audited network?
+    """Accuracy of a bag-of-words model that uses the audited network's attention weights.
 
-    Comes out, per training seed and per `attention` in `where`: `probe_accuracy` for base, trained, uniform, adversary;
+    Returns, per training seed and per `attention` in `where`: `probe_accuracy` for base, trained, uniform, adversary;
     and paired by seed `probe_gain` (base minus uniform) and `probe_loss` (uniform minus adversary); per test text
     `probe_correct` under each attention, the share of seeds that are right. Where base is no
     better than uniform, the attention carries nothing that words alone could use; where the adversary's weights do as

@@ -1,4 +1,4 @@
-"""Is there a map to read?"""
+"""Shape of the attention map: flat, positional or content-based."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from regard.registry import EVERY, InProfile, experiment
 
 
 @experiment(
-    question="Does the attention choose anything, and does it depend on what is read?",
+    question="Does the attention select anything, and does it depend on the input?",
     needs=("attention",),
     formula="TV(alpha, uniform); TV(alpha, alpha of the shuffled example), at the same places and along with the units",
     cost="1 forward of the shuffled example",
-    misleads="a map may be sharp and depend on every word, and still not matter to the answer",
+    misleads="a sharp, content-dependent map may still be irrelevant to the prediction",
     gives=(
         "keys",
         "flat",
@@ -29,9 +29,9 @@ from regard.registry import EVERY, InProfile, experiment
     profile=(InProfile(EVERY, 0),),
 )
 def map_shape(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
-    """How flat is the attention, and does it belong to places or to words?
+    """Distance of the attention from uniform weights, and its dependence on position and on content.
 
-    Comes out, per example: `keys` (units that can be looked at), `flat` (distance from equal weights), `locked`
+    Returns, per example: `keys` (units that can be looked at), `flat` (distance from equal weights), `locked`
     (distance, at the same places, from the map of the same units in another order; 0: it is about places alone) and
     `follows` (the same with the map carried along with its units; 0: it is about units alone). Distances are total
     variation, 0..1; undefined below two units. `where` says which attention is meant, in words. `flat_null`: the same

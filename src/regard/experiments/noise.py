@@ -1,4 +1,4 @@
-"""Does the prediction hold when the input is a little worse?"""
+"""Robustness of predictions to noise."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from regard.registry import InProfile, experiment
 
 
 @experiment(
-    question="Does the prediction hold, and does the model know how often it is right, when the input is noisy?",
+    question="Do predictions and their calibration hold under noise?",
     cite="Hendrycks & Dietterich 2019; Guo et al. 2017; Ovadia et al. 2019",
     formula="by noise and severity: share of right answers, of changed ones, total variation of the answer, "
     "confidence, negative log-likelihood, Brier score; the worst case of each example over all noises",
     cost="1 forward per noise and severity",
-    misleads="a noise that changes what the text says is no noise; one that the data never have says little about use",
+    misleads="noise that changes the meaning of the text is no fair test; noise that never occurs in your data "
+    "says little about use",
     profile=(
         InProfile(("quick",), 20, "noises=2"),
         InProfile(("standard",), 20, "noises=5"),
@@ -27,9 +28,9 @@ from regard.registry import InProfile, experiment
     ),
 )
 def noise(case: Case, *, noises: Chosen = 3, severities: tuple[int, ...] = (1, 3, 5)) -> Findings:
-    """How often is the model right, and how often does it change its mind, under each noise?
+    """Accuracy, prediction flips and calibration under each noise and severity.
 
-    Comes out, per example, noise and severity: `accuracy` and, where there are labels, `nll`, `brier`; `flips` (1 where
+    Returns, per example, noise and severity: `accuracy` and, where there are labels, `nll`, `brier`; `flips` (1 where
     another class wins), `output_change` (total variation), `confidence` (of the class that wins). The last three kinds
     also for the input as it is (noise "none"). `worst_case_accuracy`, `worst_case_flips`: of each example over all
     noises, by severity and over "all". noises: names, or how many of the usual ones for this modality. Copies of one
@@ -87,7 +88,7 @@ def noise(case: Case, *, noises: Chosen = 3, severities: tuple[int, ...] = (1, 3
 
 
 def _of_other_answers(case: Case, clean: Answered, noises: Chosen, severities: tuple[int, ...]) -> list[Score]:
-    """Yes-or-no labels, or a number: how far it moves, and how far from the label it is."""
+    """Score multi-label and numeric predictions: how far they move, and their error."""
     about: dict[str, Json] = {"answer": clean.kind}
     truth = _numbers(case) if clean.kind == "number" else np.full(len(case.ids), np.nan)
     scores = _error(case, clean, truth, {**about, "noise": "none", "severity": 0})
@@ -123,7 +124,7 @@ def _of_other_answers(case: Case, clean: Answered, noises: Chosen, severities: t
 
 
 def _numbers(case: Case) -> Floats:
-    """(examples,) the labelled number; NaN where there is none."""
+    """Return (examples,) the labelled number; NaN without one."""
     labels = [e.label for e in case.examples]
     return np.array([float(v) if isinstance(v, int | float) and not isinstance(v, bool) else np.nan for v in labels])
 
@@ -138,7 +139,7 @@ def _error(case: Case, said: Answered, wanted: Floats, where: dict[str, Json]) -
 
 
 def _hits(said: Floats, classes: Ints) -> Floats:
-    """(examples,) 1 where the labelled class wins; NaN where there is no label."""
+    """Return (examples,) 1 where the labelled class wins; NaN without a label."""
     return np.where(classes >= 0, said.argmax(-1) == classes, np.nan)
 
 
@@ -156,7 +157,7 @@ def _calibration(case: Case, said: Floats, classes: Ints, where: dict[str, Json]
 
 
 def _worst_cases(case: Case, rows: dict[int, list[Floats]], metric: str, clean: Floats | None) -> list[Score]:
-    """By severity and over all of them; being right means right under every noise, and as it is."""
+    """Return worst cases by severity and over all: correct means correct under every noise and without."""
     if not rows:
         return []
     higher = metric.endswith("accuracy")

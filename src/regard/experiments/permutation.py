@@ -1,4 +1,4 @@
-"""Permutation of attention."""
+"""Permutation of attention weights."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from regard.registry import THOROUGH, InProfile, experiment
 
 
 @experiment(
-    question="Would the prediction be another one if the same weights lay on other words?",
+    question="Does permuting the attention weights change the prediction?",
     needs=("attention",),
     cite="Jain & Wallace 2019; Vashishth et al. 2019",
     formula="mean and median over permutations of the total variation between predictions; share of changed decisions",
     cost="`times` forwards, and one per unit for the ceiling, of which only what lies above the attention is computed",
-    misleads="no power where the weights are nearly equal; passes an attention to the neighbour of the evidence",
+    misleads="no power if the weights are nearly equal; misses attention on the neighbour of the evidence",
     gives=(
         "permuted",
         "permuted_median",
@@ -30,9 +30,9 @@ from regard.registry import THOROUGH, InProfile, experiment
     ),
 )
 def permutation(case: Case, *, times: int = 20, layers: str | int = "last", heads: str | int = "mean") -> Findings:
-    """How far does the prediction move when the attention weights of an example change places?
+    """Change of the prediction when the attention weights of an example are permuted.
 
-    Comes out, per example: `permuted` (mean distance), `permuted_median` (Jain & Wallace's), `permuted_flips` (share of
+    Returns, per example: `permuted` (mean distance), `permuted_median` (Jain & Wallace's), `permuted_flips` (share of
     decisions that change) and `largest_weight`. Curve `distance`: (examples, times). All heads change places alike, so
     that the map that is read is permuted. Only weights on units move; examples of fewer than two units are undefined.
     Null: the order that changes nothing. Ceiling: all of the weight on the one unit that moves the prediction most.

@@ -1,4 +1,4 @@
-"""Does attention point at what the prediction needs?"""
+"""Removal test of the units that attention ranks first."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from regard.registry import THOROUGH, InProfile, experiment
 
 
 @experiment(
-    question="Are the words that attention puts first the words that the prediction needs?",
+    question="Does attention rank first the words that the prediction needs?",
     needs=("attention", "removal"),
     cite="the share of the achievable gain; operators and bins after DeYoung et al. 2020",
     formula="p(predicted class | the first k units alone) and p(predicted class | without them), for attention, four "
     "other rankings and random ones, by three operators",
     cost="2 forwards per unit (leave-one-out), 9 gradients, 5 forwards per ranking and size",
-    misleads="erasure sees whether the evidence comes first, not whether everything that is lit is evidence",
+    misleads="erasure tests whether the evidence ranks first, not whether every highlighted unit is evidence",
     profile=(
         InProfile(("quick",), 5, "sizes=[1]"),
         InProfile(THOROUGH, 5),
@@ -32,9 +32,9 @@ def pointing(
     layers: str | int = "last",
     heads: str | int = "mean",
 ) -> Findings:
-    """What is left of the predicted probability with, and without, the units that a ranking puts first?
+    """Predicted probability without, and with only, the units that each ranking puts first.
 
-    Comes out, for each ranking and operator: p without the first unit; curves `removed` and `kept`: (examples, sizes),
+    Returns, for each ranking and operator: p without the first unit; curves `removed` and `kept`: (examples, sizes),
     NaN where an example has no more units than that. Rankings: attention, integrated gradients, |gradient x input|,
     leave-one-out by two operators, and `randoms` random ones. Units that are resampled are only taken away: keeping
     some would bring in the evidence of others. `own` in `where` marks a ranking made with the operator that judges it.
@@ -73,7 +73,7 @@ def pointing(
 
 
 def _asked(case: Case, orders: list[Ints], sizes: tuple[int, ...], operator: str, *, keep: bool) -> Floats:
-    """(examples, sizes) the predicted probability."""
+    """Return (examples, sizes) predicted probabilities."""
     drops = [_drops(row, units, sizes, keep=keep) for row, units in zip(orders, case.units, strict=True)]
     answers = case.removed(drops, operator)
     out = np.full((len(case.ids), len(sizes)), np.nan)

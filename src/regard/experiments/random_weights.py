@@ -1,4 +1,4 @@
-"""Random weights instead of attention."""
+"""Random weights in place of attention."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from regard.registry import THOROUGH, InProfile, experiment
 
 
 @experiment(
-    question="Would the prediction be another one under weights drawn at random?",
+    question="Do random attention weights change the prediction?",
     needs=("attention",),
     cite="Vashishth et al. 2019",
     formula="total variation between the prediction and that under weights from a flat Dirichlet distribution",
     cost="`times` forwards, and one per unit for the ceiling, of which only what lies above the attention is computed",
-    misleads="random weights are rarely as sharp as trained ones; the permutation keeps their sharpness",
+    misleads="random weights are rarely as sharp as trained ones; permutation preserves sharpness",
     gives=(
         "random_weights",
         "random_flips",
@@ -25,9 +25,9 @@ from regard.registry import THOROUGH, InProfile, experiment
     profile=(InProfile(THOROUGH, 3),),
 )
 def random_weights(case: Case, *, times: int = 10, layers: str | int = "last", heads: str | int = "mean") -> Findings:
-    """How far does the prediction move under random weights?
+    """Change of the prediction under random attention weights.
 
-    Comes out, per example: `random_weights` (mean distance, 0..1) and `random_flips` (share of decisions that change).
+    Returns, per example: `random_weights` (mean distance, 0..1) and `random_flips` (share of decisions that change).
     Curve `distance`: (examples, times). Undefined below two units. Null: the model's own weights put back. Ceiling: all
     of the weight on the one unit that moves the prediction most.
     """

@@ -1,4 +1,4 @@
-"""Does attention rank the words as gradients and removals do?"""
+"""Rank agreement of attention with gradients and leave-one-out."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ LEVEL = 0.05
 
 
 @experiment(
-    question="Does attention rank the words as gradients and leave-one-out do, as well as these do among themselves?",
+    question="Does attention rank the words as gradients and leave-one-out do, as closely as those agree with each "
+    "other?",
     needs=("attention", "removal"),
     cite="Jain & Wallace 2019",
     formula="Kendall's tau-b over the real units between attention, |gradient . input| with attention detached, and "
     "the total variation that leaving a unit out makes; ceiling: gradient with leave-one-out; null: random rankings",
     cost="1 gradient, 1 forward per unit (shared with leave_one_out)",
-    misleads="p <= .05 measures length: the null spread of tau is .20 at 14 units and .01 at 2188; in long texts the "
-    "many units near 0 decide it; no agreement with noisy references is no proof of anything",
+    misleads="p <= .05 measures length: the null spread of tau is .20 at 14 units and .01 at 2188; in long texts "
+    "the many units near 0 decide it; disagreement with noisy references proves nothing",
     profile=(InProfile(THOROUGH, 10),),
 )
 def rank_agreement(
     case: Case, *, operator: str = "delete", layers: str | int = "last", heads: str | int = "mean"
 ) -> Findings:
-    """How well does attention rank the units as gradients and leave-one-out rank them?
+    """Kendall's tau of attention with gradients and with leave-one-out.
 
-    Comes out, per example and pair (`attention~gradient`, `attention~leave_one_out`, the ceiling
+    Returns, per example and pair (`attention~gradient`, `attention~leave_one_out`, the ceiling
     `gradient~leave_one_out`, the nulls `random~gradient`, `random~leave_one_out`): `tau` in -1..1, NaN where a ranking
     is constant or has one unit (counted, never averaged), with the column `null_sd`, and `tau_significant`, 1 where
     p <= .05. Deviations: gradients are of the log-odds, which rank as those of the probability do; in a Transformer
@@ -97,6 +98,6 @@ def _left_out(case: Case, free: list[np.ndarray], operator: str) -> list[Floats]
 
 
 def _normed(values: Floats) -> Floats:
-    """Sums to 1, so that ties are judged on the scale of the attention."""
+    """Normalize to sum 1, so that ties are judged on the scale of the attention."""
     total = values.sum()
     return values / total if total > 0 else values

@@ -1,4 +1,4 @@
-"""How far do the answers move when only the last layer is fitted again? A substitute for other training seeds."""
+"""Refitting of the last layer, a substitute for other training seeds."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ STEPS, RATE = 100, 0.1
 
 
 @experiment(
-    question="How far do the answers move when the last layer alone is fitted again, on parts of the examples?",
+    question="How far do predictions move when only the last layer is refitted on parts of the examples?",
     needs=("attention",),
     scope="study",
     formula="the last linear layer fitted on all folds but one, with a pull to what it was; total variation between "
     "its answers and the model's. The attention below stays what it is, so its divergence is 0",
     cost="1 forward per example, and a small fit per fold",
-    misleads="a lower bound: another seed moves the layers below as well, and the attention",
+    misleads="a lower bound: another seed also changes the layers below, and the attention",
     profile=(InProfile(("standard",), 14),),
 )
 def refitted(
     study: Study, *, folds: int = 5, pull: float = 1.0, layers: str | int = "last", heads: str | int = "mean"
 ) -> Findings:
-    """What part of the noise between training seeds can be seen without training?
+    """Change of the predictions when the last layer is refitted: a lower bound of the variance between seeds.
 
-    For models from elsewhere, without siblings. Comes out, per example with a known label, all with `bound` "lower" in
+    For models from elsewhere, without siblings. Returns, per example with a known label, all with `bound` "lower" in
     `where` and the column `seeds` (examples, folds): `seed_change`, the mean change of the answer, and `seed_jsd`, 0:
     what lies below the last layer is not touched. pull: weight of the squared distance from what the layer was.
     """
@@ -85,7 +85,7 @@ def _class(example: Example, names: Sequence[str]) -> int:
 
 
 def _fitted(layer: nn.Linear, inputs: Tensor, labels: Ints, used: np.ndarray, pull: float) -> Tensor:
-    """(example, class) the logits of the layer that was fitted to the used examples, from where it stands."""
+    """Return (example, class) logits of the layer refitted to the used examples, starting from its weights."""
     weight, bias = layer.weight.detach().double(), layer.bias
     start = (weight, torch.zeros(len(weight), dtype=torch.float64) if bias is None else bias.detach().double())
     rows, truth = torch.from_numpy(used), torch.from_numpy(labels)

@@ -1,4 +1,4 @@
-"""Other weights at test time, against the size of the largest weight."""
+"""Replacement of attention weights at test time, by size of the largest weight."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @experiment(
-    question="Does the prediction hang on these weights, the more so the larger the largest of them?",
+    question="Does the prediction depend on these weights, and more so the larger the largest one is?",
     needs=("attention",),
     cite="Jain & Wallace 2019; Vashishth et al. 2019; Wiegreffe & Pinter 2019",
     formula="median over draws of the total variation between predictions under the model's weights and under "
     "permuted, equal or random (Dirichlet) ones, by the largest weight; ceiling: attention on one unit at best",
     cost="`times` x 2 + 1 forwards and one per unit above the attention; 1 gradient in all where the answer is linear",
-    misleads="the model was not trained with such weights; little change may mean that all states say the same, or "
-    "that the prediction is saturated; compare with the ceiling",
+    misleads="the model was not trained with such weights; a small change may mean that all states carry the same "
+    "information, or that the prediction is saturated; compare with the ceiling",
     profile=(
         InProfile(("standard",), 11, "times=20"),
         InProfile(("full",), 11),
     ),
 )
 def replacement(case: Case, *, times: int = 100, layers: str | int = "last", heads: str | int = "mean") -> Findings:
-    """How far does the prediction move under permuted, equal and random weights?
+    """Change of the prediction under permuted, uniform and random weights, by largest weight.
 
-    Comes out, for each way (`permuted`, `uniform`, `random`; `one unit` is the ceiling): `replaced_change`, the median
+    Returns, for each way (`permuted`, `uniform`, `random`; `one unit` is the ceiling): `replaced_change`, the median
     over draws (the largest for `one unit`), all examples together and by `largest_weight`; `replaced_flips`, the share
     of draws in which the decision changes; and, where examples have labels, `replaced_correct`, the share of draws with
     the right decision, beside that of the model itself (`attention`, the baseline): is attention here only a gate?
@@ -108,7 +108,7 @@ def _orders(case: Case, i: int, n: int, times: int) -> np.ndarray:
 
 
 def _binned(case: Case, found: list[Map], way: str, change: Floats, where: dict[str, Json]) -> list[Score]:
-    """The examples of each bin of the largest weight on their own, as in Jain & Wallace's figures."""
+    """Score the examples of each bin of the largest weight separately, as in Jain & Wallace's figures."""
     largest = np.array([m.alpha.max(initial=0.0) for m in found])
     scores = []
     for low, high in pairwise(EDGES):
@@ -129,7 +129,7 @@ def _binned(case: Case, found: list[Map], way: str, change: Floats, where: dict[
 
 
 def _labels(case: Case, classes: int) -> Floats | None:
-    """(examples,) the class that each label stands for, NaN where there is none; None where none has one."""
+    """Return (examples,) the class of each label, NaN without one; None if no example has a label."""
     place = {name: k for k, name in enumerate(case.labels)} if len(case.labels) == classes else {}
     label_classes = np.array([place.get(str(e.label), np.nan) for e in case.examples], np.float64)
     return None if np.isnan(label_classes).all() else label_classes

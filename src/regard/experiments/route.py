@@ -1,4 +1,4 @@
-"""Does the decision run through this attention?"""
+"""Activation patching of the attention output between examples."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from regard.registry import EVERY, InProfile, experiment
 
 
 @experiment(
-    question="If this attention had given out what it gives for a text of another class, would the decision follow?",
+    question="Does the prediction follow when this attention's output is patched in from an example of another class?",
     needs=("attention",),
     cite="interchange interventions: Geiger et al. 2021; Vig et al. 2020",
     formula="share of donors of another predicted class whose class is decided when their attention output is put in",
     cost="`donors` and one more forwards, and two per companion",
-    misleads="it says that the decision passes here, not that the weights point at a reason",
+    misleads="it shows that the prediction depends on this attention's output, not that the weights point at a reason",
     gives=(
         "route",
         "route_moved",
@@ -26,9 +26,9 @@ from regard.registry import EVERY, InProfile, experiment
     profile=(InProfile(EVERY, 4),),
 )
 def route(case: Case, *, donors: int = 2, layers: str | int = "last", heads: str | int = "mean") -> Findings:
-    """Does the decision follow when the attention's output is taken from an example of another class?
+    """Share of predictions that follow a donor of another class when its attention output is patched in.
 
-    Comes out, per example: `route`, the share of donors (companions with another predicted class, drawn by lot) whose
+    Returns, per example: `route`, the share of donors (companions with another predicted class, drawn by lot) whose
     class the model then decides for; NaN where there is no such donor. Only the rows that are read are exchanged, of
     the chosen heads; everything that goes past this attention stays the example's own. `route_moved`: the mean total
     variation between the predictions. `route_null`: how often the decision changes when one donor of the same class is

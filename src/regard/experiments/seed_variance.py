@@ -1,4 +1,4 @@
-"""How different is the attention of networks that differ in their seed only?"""
+"""Variance of attention between training seeds."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from regard.registry import InProfile, experiment
 
 
 @experiment(
-    question="How far is attention from that of the same network trained with another seed?",
+    question="How much does attention differ between training seeds of the same network?",
     needs=("attention", "training"),
     scope="study",
     cite="Wiegreffe & Pinter 2019, 3.3",
     formula="median over seeds of JSD(attention of the sibling, attention), per example",
     cost="1 training per seed",
     trainings=1,
-    misleads="siblings may agree on a map that nobody's answer depends on",
+    misleads="siblings may agree on a map on which none of their predictions depends",
     profile=(InProfile(("full",), 31),),
 )
 def seed_variance(study: Study, *, seeds: int = 4, data: str = "") -> Findings:
-    """How much of an attention map is an accident of the seed?
+    """Divergence of attention and change of predictions between networks trained with different seeds.
 
-    Comes out, per example: `seed_jsd` (nats, 0..0.69) and `seed_change` (change of the prediction, total variation),
+    Returns, per example: `seed_jsd` (nats, 0..0.69) and `seed_change` (change of the prediction, total variation),
     medians over siblings; curve `seeds`: (examples, seeds). `seed_jsd_chance`: the same for the own map with its
     weights in another order, which is what maps have in common by their sharpness alone. And per seed the mean over
     examples. An adversary that is not farther away than siblings are shows nothing.

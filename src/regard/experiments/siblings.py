@@ -1,4 +1,4 @@
-"""Other networks that were made for the same: do they look at the same words, and need them?"""
+"""Comparison with siblings: other networks trained for the same task."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ KINDS = ("attention", "own attention", "best")
 
 
 @experiment(
-    question="Do networks made for the same look at the same words, and do their answers depend on this one's words?",
+    question="Do networks trained for the same task attend to the same words, and do they depend on this network's "
+    "top words?",
     needs=("attention", "removal"),
     scope="study",
     cite="seeds: Wiegreffe & Pinter 2019, 3.3",
     formula="JSD(attention of the sibling, attention); and p of the sibling without a random unit, minus p without the "
     "unit that the audited network looks at most",
     cost="2 forwards per unit and sibling; trains nothing",
-    misleads="siblings may agree on a map that nobody's answer depends on; one sibling is no sample of siblings",
+    misleads="siblings may agree on a map on which none of their predictions depends; one sibling is no sample",
 )
 def siblings(
     study: Study, *, folders: tuple[str, ...] = (), layers: str | int = "last", heads: str | int = "mean"
 ) -> Findings:
-    """How far apart are the maps of siblings, and is this network's word theirs?
+    """Divergence of siblings' attention maps, and effect on siblings of removing this network's top unit.
 
     folders: models, or families of `regard train --seeds N`, whose members count one by one; the audited one is left
-    out. Comes out, per example, with the column `seeds` (examples, siblings): `seed_jsd` and `seed_change` (medians,
+    out. Returns, per example, with the column `seeds` (examples, siblings): `seed_jsd` and `seed_change` (medians,
     as in `seed_variance`), `seed_jsd_chance` (for the own map in another order), and `transfer_gain` (mean): how much
     more the sibling's prediction loses without the unit that `attention` of the audited network, the sibling's `own
     attention`, or the `best` single unit puts first, than without a random one; the best is found by one operator and
@@ -145,7 +146,7 @@ def _case(model: Model, examples: Sequence[Example], seed: int) -> DeskCase:
 def _beside(
     base: DeskCase, ours: Sequence[Floats], said: Floats, other: DeskCase, layers: str | int, heads: str | int
 ) -> dict[str, Floats]:
-    """(examples,) of one sibling."""
+    """Return (examples,) scores of one sibling."""
     other_alphas = [m.alpha for m in maps(other, layers, heads, "siblings")]
     answers = other.base().distribution
     if answers is None or answers.shape != said.shape:

@@ -1,4 +1,4 @@
-"""Is one head alone a better guide than the attention that is audited?"""
+"""Removal test of each single head's top unit."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from regard.registry import EVERY, InProfile, experiment
 
 
 @experiment(
-    question="Is there one head whose first word the prediction needs more than that of the audited attention?",
+    question="Is there one head whose top word the prediction needs more than that of the audited attention?",
     needs=("attention", "removal"),
     cite="heads differ: Michel et al. 2019; Voita et al. 2019",
     formula="mean over all units of p without that unit, minus p without the unit that the head puts first; by the two "
     "operators of leave-one-out",
     cost="1 forward per unit and operator, shared with `pointing`: nothing of its own",
-    misleads="the best of many heads is best by luck as well: correct for their number; a head may point at the word "
-    "while another one carries it",
+    misleads="the best of many heads is partly lucky: correct for their number; a head may point at the word while "
+    "another one carries it",
     profile=(InProfile(EVERY, 9),),
 )
 def single_heads(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
-    """How much more does the prediction lose without the first unit of each head than without a random one?
+    """Drop of the prediction without each head's top unit, relative to removing a random unit.
 
-    Comes out, per example: `head_gain` of every head of every layer ("layer 2, head 5"), and of `attention`, the
+    Returns, per example: `head_gain` of every head of every layer ("layer 2, head 5"), and of `attention`, the
     audited one (`layers` and `heads` say which). Random is exact: the mean over all units. Undefined below two units.
     `head_gain_null`: of one unit drawn by lot, 0 on average: how far luck spreads. `head_gain_ceiling`: of the unit
     whose loss costs most.
@@ -68,7 +68,7 @@ def single_heads(case: Case, *, layers: str | int = "last", heads: str | int = "
 
 
 def _heads(case: Case, i: int) -> dict[str, Floats]:
-    """Head -> (free unit,) where it looks, in the rows that the objective reads."""
+    """Map each head to (free unit,) attention in the rows that the objective reads."""
     units = case.units[i]
     sites = chosen_sites(case, i, "all", "single_heads")
     layers = [s.site.layer for s in sites]

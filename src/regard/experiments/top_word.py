@@ -1,4 +1,4 @@
-"""Does attention name the same word as other methods?"""
+"""Agreement of attention with other methods on the top unit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ROLES = {"ceiling": "ceiling", "chance": "null"}
 
 
 @experiment(
-    question="Does attention name the same word as other methods, as often as they do among themselves?",
+    question="Does attention name the same top word as other methods, as often as they agree with each other?",
     needs=("attention", "removal"),
     cite="Jain & Wallace 2019; the ceiling: gradient with leave-one-out",
     formula="share of other methods with the same first unit, minus 1/n; the same between gradients and leave-one-outs",
     cost="none beyond `pointing`, which asks the same",
-    misleads="methods can agree and be wrong together",
+    misleads="methods can agree and all be wrong",
     gives=(
         "agreement",
         "ceiling",
@@ -28,9 +28,9 @@ ROLES = {"ceiling": "ceiling", "chance": "null"}
     profile=(InProfile(EVERY, 6),),
 )
 def top_word(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
-    """How often is the first unit of attention the first unit of other methods?
+    """Share of other methods with the same top unit as attention, minus chance.
 
-    Comes out, per example: `agreement` (share of the other methods that put the same unit first, minus chance) and
+    Returns, per example: `agreement` (share of the other methods that put the same unit first, minus chance) and
     `ceiling` (the same between {integrated gradients, gradient} and {leave-one-out by each operator}); `chance` is 1/n.
     Without gradients the ceiling is that of the leave-one-outs among themselves. Undefined below two units.
     """

@@ -1,4 +1,4 @@
-"""Is attention here more than a gate?"""
+"""Replacement of attention at test time only, and during training."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ WAYS = ("uniform", "random", "permuted")
 
 
 @experiment(
-    question="Does it matter whether attention is replaced only at the test, or already while learning?",
+    question="Does accuracy suffer when attention is replaced at test time only, or also during training?",
     needs=("attention", "training"),
     scope="study",
     cite="Vashishth et al. 2019",
     formula="accuracy with equal, random, permuted weights: at the test only, and at training and test",
     cost="4 trainings per seed",
     trainings=4,
-    misleads="a network that learns to live with random weights shows that the task needs no attention, no more",
+    misleads="a network that learns with random weights shows only that the task needs no attention",
     profile=(InProfile(("full",), 34),),
 )
 def train_time_replacement(study: Study, *, seeds: int = 2, data: str = "") -> Findings:
-    """How much accuracy is lost when other weights stand in for attention?
+    """Accuracy lost when other weights replace attention, at test time or already in training.
 
-    Comes out, per training seed, for each `attention` (uniform, random, permuted) and `when` (test, training and test)
+    Returns, per training seed, for each `attention` (uniform, random, permuted) and `when` (test, training and test)
     in `where`: `replaced_accuracy`, with the accuracy of the network as it is for a baseline. Lost at neither: a gate,
     or unused. Lost at the test only: the network relies on attention, but the task does not need it. Random weights are
     drawn once per example from a flat Dirichlet distribution; permuted ones are the network's own in another order.
@@ -82,7 +82,7 @@ def train_time_replacement(study: Study, *, seeds: int = 2, data: str = "") -> F
 
 
 def under(folder: Path, data: Dataset, weights: Sequence[Floats]) -> Floats:
-    """(examples, classes) what the network in `folder` says when its states are mixed with these weights."""
+    """Return (examples, classes) predictions of the network in `folder` with its states mixed by these weights."""
     network, about = load_checkpoint(folder)
     assert isinstance(network, AttentionClassifier)
     vocabulary, outputs = Vocabulary.from_json(about["vocabulary"]), []
@@ -103,7 +103,7 @@ def _instead(way: str, row: Floats, seed: int, ident: str) -> Floats:
 
 
 def _written(study: Study, made: Origin, own: Path, way: str, seed: int) -> Path:
-    """Weights for every example of every split, where `training` reads them from."""
+    """Write weights for every example of every split, for `training` to read."""
     folder, learner, weights = study.folder / f"weights-{way}-{seed}", made.made(), dict[str, Floats]()
     for data in (made.splits.train, made.splits.dev, made.splits.test):
         rows = zip(data, looks(own, data, learner), strict=True)

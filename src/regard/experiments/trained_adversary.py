@@ -1,4 +1,4 @@
-"""A network that answers the same and looks elsewhere."""
+"""A network trained to predict the same with different attention."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.registry import InProfile, experiment
 
 
 @experiment(
-    question="Can a whole network be trained that gives the same answers and looks elsewhere?",
+    question="Can a network learn the same predictions with different attention?",
     needs=("attention", "training"),
     scope="study",
     cite="Wiegreffe & Pinter 2019, 4",
@@ -19,15 +19,15 @@ from regard.registry import InProfile, experiment
     "on the test split",
     cost="1 training per weight and seed",
     trainings=1,
-    misleads="it shows that attention is not exclusive for this task, not that the attention of this network is wrong",
+    misleads="it shows that attention is not exclusive for this task, not that this network's attention is wrong",
     profile=(InProfile(("full",), 33),),
 )
 def trained_adversary(
     study: Study, *, weights: tuple[float, ...] = (1e-3, 2e-3, 1e-2), seeds: int = 2, data: str = ""
 ) -> Findings:
-    """How far can attention be taken away from the evidence of a whole network, at what cost?
+    """Divergence of attention and change of predictions of a network trained to attend elsewhere.
 
-    Comes out, per training seed and per weight (`where`): `adversary_jsd` (mean divergence of attention, nats),
+    Returns, per training seed and per weight (`where`): `adversary_jsd` (mean divergence of attention, nats),
     `adversary_tvd` (mean change of the answer, 0..1) and `adversary_accuracy` (baseline: the audited network's own).
     It never sees a label. Our TVD is twice the published one, so that a weight here is twice the published lambda.
     """

@@ -1,4 +1,4 @@
-"""Would the network be as good without any attention?"""
+"""Control trained with uniform attention."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from regard.registry import InProfile, experiment
 
 
 @experiment(
-    question="Is the network as good when it is trained without any choice of where to look?",
+    question="Does the network need attention at all, or is it as accurate with uniform weights?",
     needs=("attention", "training"),
     scope="study",
     cite="Wiegreffe & Pinter 2019, 3.2",
     formula="accuracy of the network trained anew, minus that of the same network trained under equal weights",
     cost="2 trainings per seed",
     trainings=2,
-    misleads="a task that needs no attention says nothing about how this network uses the one that it has",
+    misleads="a task that needs no attention says nothing about how this network uses its own",
     profile=(InProfile(("full",), 30),),
 )
 def uniform_control(study: Study, *, seeds: int = 3, data: str = "") -> Findings:
-    """How much accuracy is lost when the network is trained under equal weights?
+    """Accuracy lost when the network is trained with uniform attention.
 
-    Comes out, per training seed: `accuracy` of both, and `uniform_gain`, their difference, paired by seed; per test
+    Returns, per training seed: `accuracy` of both, and `uniform_gain`, their difference, paired by seed; per test
     text: `control_correct` of both, the share of seeds that are right. Both are trained here, alike, so that chance in
     the choice of an epoch is the same on both sides; accuracies are of the test split. `data`: what the network was
     trained on, where that cannot be found by name.

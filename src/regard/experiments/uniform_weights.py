@@ -1,4 +1,4 @@
-"""Equal weights instead of attention."""
+"""Uniform weights in place of attention."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from regard.registry import EVERY, InProfile, experiment
 
 
 @experiment(
-    question="Would the prediction be another one if the model looked everywhere equally?",
+    question="Do uniform attention weights change the prediction?",
     needs=("attention",),
     cite="Vashishth et al. 2019; Wiegreffe & Pinter 2019",
     formula="total variation between the prediction and that under equal weights; whether the decision changes",
     cost="1 forward, and one per unit for the ceiling, of which only what lies above the attention is computed",
-    misleads="the model was not trained with equal weights; a small change may mean that all states say the same",
+    misleads="the model was not trained with uniform weights; a small change may mean that all states carry the "
+    "same information",
     gives=(
         "uniform",
         "uniform_flips",
@@ -25,9 +26,9 @@ from regard.registry import EVERY, InProfile, experiment
     profile=(InProfile(EVERY, 2),),
 )
 def uniform_weights(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
-    """How far does the prediction move under equal weights, without training anew?
+    """Change of the prediction under uniform attention weights, without retraining.
 
-    Comes out, per example: `uniform` (distance of the predictions, 0..1) and `uniform_flips` (1 where the decision
+    Returns, per example: `uniform` (distance of the predictions, 0..1) and `uniform_flips` (1 where the decision
     changes); undefined below two units. Null: the model's own weights put back. Ceiling: all of the weight on the one
     unit that moves the prediction most.
     """

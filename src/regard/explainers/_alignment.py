@@ -1,4 +1,4 @@
-"""How the keys of an attention site are laid onto the units of an example."""
+"""Alignment of an attention site's keys with the units of an example."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.records import Floats, Units
 
 
 def misfit(units: Units, attention: SiteAttention) -> str:
-    """Why the site's keys are not the units; "" where they are."""
+    """Explain why the site's keys are not the units; "" if they are."""
     keys = units.keys[units.free]
     if (keys < 0).any():
         return "some units have no place on the key axis"
@@ -26,7 +26,7 @@ def misfit(units: Units, attention: SiteAttention) -> str:
 
 
 def rows_read(case: Case, i: int, attention: SiteAttention) -> Sequence[int]:
-    """The query rows that the objective reads; all of them where the queries are not the positions of the input.
+    """Return the query rows that the objective reads; all rows if queries are not input positions.
 
     (A memory that is asked once or more, attention of a few learned rows.)
     """
@@ -39,7 +39,7 @@ def rows_read(case: Case, i: int, attention: SiteAttention) -> Sequence[int]:
 
 
 def unread(case: Case, i: int, attention: SiteAttention) -> str:
-    """Why the objective cannot be read off the site's rows; "" where it can."""
+    """Explain why the objective does not read the site's rows; "" if it does."""
     rows = rows_read(case, i, attention)
     _, _, queries, _ = attention.shape
     if not rows:
@@ -48,7 +48,7 @@ def unread(case: Case, i: int, attention: SiteAttention) -> str:
 
 
 def sites_of(case: Case, i: int, method: str) -> Sequence[SiteAttention]:
-    """Every site of example i; a model without attention is refused."""
+    """Return every attention site of example i; raise for a model without attention."""
     sites = case.attention(i)
     if not sites:
         raise Unsupported(method, expected="a model with attention", got="no attention site")
@@ -56,7 +56,7 @@ def sites_of(case: Case, i: int, method: str) -> Sequence[SiteAttention]:
 
 
 def pooled_heads(weights: NDArray[np.floating], heads: str | int) -> Floats:
-    """(...) from (head, ...): their mean, their maximum, or one of them."""
+    """Pool (head, ...) over heads by mean, maximum, or selection of one head."""
     w = np.asarray(weights, np.float64)
     if isinstance(heads, int):
         if not 0 <= heads < len(w):
@@ -68,13 +68,13 @@ def pooled_heads(weights: NDArray[np.floating], heads: str | int) -> Floats:
 
 
 def read_row(case: Case, i: int, attention: SiteAttention, heads: str | int) -> Floats:
-    """(key,) the weights in the rows that the objective reads: mean over rows, pooled over heads."""
+    """Return (key,) weights in the rows that the objective reads: mean over rows, pooled over heads."""
     queries = rows_read(case, i, attention)
     return pooled_heads(np.asarray(attention.rows(0, queries), np.float64).mean(1), heads)
 
 
 def on_units(rows: Sequence[Floats], units: Units, *, renormalise: bool) -> tuple[Floats, float]:
-    """(n,) the mean over rows of the mass on the free units, and the share that lies elsewhere (special units, sinks).
+    """Return (n,) mean mass on the free units, and the share elsewhere (special units, sinks).
 
     Special units get exactly 0; with `renormalise` the rest sums to 1 (unless there is nothing to share).
     """

@@ -1,4 +1,4 @@
-"""The self-attentions that stand above each other over the units, and the attention that reads the last of them."""
+"""Stack of self-attention layers over the units, with the attention that reads the last layer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Local = Callable[[SiteAttention], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """layers, the lowest first; top: the pooling or cross-attention through which the last layer is read, if any."""
+    """Self-attention layers, lowest first; top: the pooling or cross-attention that reads the last layer, if any."""
 
     layers: Sequence[SiteAttention]
     top: SiteAttention | None
@@ -28,11 +28,11 @@ class Chain:
 
     @property
     def keys(self) -> list[str]:
-        """Of every site, the top one last."""
+        """Keys of every site, the top one last."""
         return [site.site.key for site in (*self.layers, *([self.top] if self.top is not None else []))]
 
     def entrance(self, local: Local) -> Floats:
-        """(n,) what is read of the last layer's positions: shares of its rows, or of the top's keys."""
+        """Return (n,) shares with which the output reads the last layer: by its rows, or by the top's keys."""
         n = self.layers[-1].shape[2] if self.layers else 0
         if self.top is None:
             row = np.zeros(n)
@@ -43,7 +43,7 @@ class Chain:
 
 
 def chain_of(case: Case, i: int, method: str, *, bare: bool = True) -> Chain:
-    """The chain of example i; what does not fit is refused with the reason.
+    """Return the chain of example i; raise with the reason if its sites form none.
 
     Needs square self-attention of one length in all layers. bare: a model that only pools (one attention over the
     states of a recurrent network) is a chain without layers; otherwise it is refused.

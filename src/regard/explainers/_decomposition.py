@@ -1,4 +1,4 @@
-"""How much of each position comes from each key, once a site is taken apart."""
+"""Contribution of each key to each position, from the decomposition of a site."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = NDArray[np.floating]
 
 
 class _Seen(NamedTuple):
-    """Parts behind some normalisations, each query divided by their spread."""
+    """Contributions after some normalizations, each query divided by their spread."""
 
     weights: Array
     values: Array
@@ -37,7 +37,7 @@ def _behind(parts: Parts, norms: Sequence[Norm]) -> _Seen:
 
 
 def one_head(parts: Parts, heads: str | int) -> tuple[Array, Array]:
-    """(weights, values) of all heads, or of one."""
+    """Return (weights, values) of all heads, or of one."""
     if heads == "all":
         return parts.weights, parts.values
     if not isinstance(heads, int) or not 0 <= heads < len(parts.weights):
@@ -46,20 +46,20 @@ def one_head(parts: Parts, heads: str | int) -> tuple[Array, Array]:
 
 
 def norm_matrix(parts: Parts, method: str, *, norms: int | None = 1) -> Floats:
-    """(query, key) norms of the parts with the residual, behind so many normalisations (None: all of them)."""
+    """Return (query, key) norms of contributions with the residual, after `norms` normalizations (None: all)."""
     normed = _behind(parts, parts.norms[:norms])
     return part_norms(normed.weights, normed.values, _kept(parts, normed, method))
 
 
 def alti_matrix(parts: Parts, method: str) -> Floats:
-    """(query, key) shares: how much nearer to the whole each part brings the position, in L1."""
+    """Return (query, key) shares: how much closer in L1 each contribution brings the position to its output."""
     normed = _behind(parts, parts.norms[:1])
     distance = part_distances(normed.weights, normed.values, normed.whole, _kept(parts, normed, method))
     return shares(np.maximum(0.0, np.abs(normed.whole).sum(-1, keepdims=True) - distance))
 
 
 def mixing_ratio(parts: Parts, method: str, rows: Sequence[int]) -> float:
-    """How much of the positions is mixed in from others: ||others|| / (||others|| + ||own part||), mean over rows.
+    """Return the mixing ratio ||others|| / (||others|| + ||own part||), mean over rows.
 
     NaN where queries are not keys. (Kobayashi et al. 2021.)
     """
@@ -76,7 +76,7 @@ def mixing_ratio(parts: Parts, method: str, rows: Sequence[int]) -> float:
 
 
 def _kept(parts: Parts, seen: _Seen, method: str) -> Array | None:
-    """What each position keeps of itself; None where queries are not keys (cross-attention, pooling)."""
+    """Return each position's contribution to itself; None if queries are not keys (cross-attention, pooling)."""
     if parts.site.kind in ("cross", "pooling"):
         return None
     if not parts.own.any():

@@ -1,4 +1,4 @@
-"""Shares of every layer multiplied through the layers: what globenc, alti and value zeroing have in common."""
+"""Product of per-layer contribution matrices, shared by globenc, alti and value_zeroing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Look = Callable[[Case, int, Sequence[str]], Sequence[Any]]
 def through_layers(
     case: Case, method: str, look: Look, matrix: Callable[[Any], Floats], *, error: str, renormalise: bool
 ) -> Relevance:
-    """Relevance from the (query, key) matrix of each site, rows divided by their sums, multiplied through the layers.
+    """Multiply the row-normalized (query, key) matrices of all layers into a relevance.
 
     error: what the largest error of an example is called among the extras.
     """

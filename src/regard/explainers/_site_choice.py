@@ -1,4 +1,4 @@
-"""Which sites a method looks at."""
+"""Selection of the attention sites that a method uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FAMILIES = (("pooling",), ("cross",), ("self", "causal", "windowed"))
 
 
 def chosen_sites(case: Case, i: int, layers: str | int, method: str) -> Sequence[SiteAttention]:
-    """The sites nearest to the answer whose keys are the units and whose rows the objective reads."""
+    """Return the sites nearest to the output whose keys are the units and whose rows the objective reads."""
     reasons = []
     for family in FAMILIES:
         fitting = []
@@ -33,7 +33,7 @@ def chosen_sites(case: Case, i: int, layers: str | int, method: str) -> Sequence
 
 
 def of_layers(sites: Sequence[SiteAttention], layers: str | int) -> Sequence[SiteAttention]:
-    """All of them, those of the last layer, or those of one."""
+    """Return the sites of all layers, of the last layer, or of one layer."""
     layer_numbers = sorted({s.site.layer for s in sites})
     if layers == "all":
         return sites
@@ -49,7 +49,7 @@ def of_layers(sites: Sequence[SiteAttention], layers: str | int) -> Sequence[Sit
 
 
 def sites_over_units(case: Case, i: int, method: str) -> Sequence[SiteAttention]:
-    """Every site whose keys are the units: not the self-attention of a decoder, whose keys are the output."""
+    """Return every site whose keys are the units; this excludes the decoder's self-attention."""
     sites = list(sites_of(case, i, method))
     crosses = [s for s in sites if s.site.kind == "cross"]
     if crosses:

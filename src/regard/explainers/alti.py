@@ -15,12 +15,12 @@ from regard.registry import explainer
     cite="Ferrando et al. 2022",
     formula="r = read rows of prod over layers of C, C_ij = max(0, ||y_i||_1 - ||y_i - T_i(x_j)||_1), rows / their sum",
     cost="1 forward, 1 per layer, and as many as there are heads; n x n x d per layer, some rows at a time",
-    misleads="it knows no class: what reaches the position that is read, not what speaks for the answer",
+    misleads="not class-specific: it shows which units reach the output position, not which support the prediction",
 )
 def alti(case: Case, *, renormalise: bool = True) -> Relevance:
-    """How much nearer each unit brings every position to what it became, multiplied through the layers.
+    """Token-to-token contributions by distance to the layer output, multiplied through the layers.
 
-    Comes out: one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
+    Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
     The matrix of a layer is max(0, ||y_i|| - ||y_i - T_i(x_j)||) in L1, rows divided by their sums: y_i is the position
     behind attention, residual and LayerNorm (before it, where LayerNorm comes first), T_i(x_j) the part of j in it.
     Layers are read through a pooling or the last cross-attention where there is one; a model that only pools has that

@@ -16,7 +16,7 @@ from regard.registry import EVERY, InProfile, explainer
     cite="Bahdanau et al. 2015; Jain & Wallace 2019",
     formula="r_j = mean over sites, heads and read rows i of a_ij; special units 0, rest / its sum",
     cost="1 forward",
-    misleads="in deep Transformers, where special tokens draw most of the mass and values are ignored",
+    misleads="in deep Transformers, special tokens attract most of the mass; it ignores value vectors",
     profile=(InProfile(EVERY, 0),),
 )
 def attention(
@@ -27,9 +27,9 @@ def attention(
     renormalise: bool = True,
     drop_sink: bool = False,
 ) -> Relevance:
-    """The attention weight that the model's reading rows put on each unit.
+    """Attention weight on each unit, in the rows that the objective reads.
 
-    Comes out: one non-negative value per unit; special units are 0 and, with `renormalise`, the others sum to 1.
+    Returns one non-negative value per unit; special units are 0 and, with `renormalise`, the others sum to 1.
     What is read: the pooling site where the model has one, else its cross-attention, else its self-attention, in the
     rows that the objective reads (class token, last token, all of a mean pooling); their mean.
     layers: "last", "all" (mean over layers) or a layer number. heads: "mean", "max" or a head number.

@@ -20,7 +20,7 @@ from regard.registry import explainer
     cite="Serrano & Smith 2019; Barkan et al. 2021",
     formula="r_j = mean over sites and heads of sum over rows i of a_ij (df / da_ij)",
     cost="1 forward, 1 backward",
-    misleads="where the softmax is saturated, and for what the residual stream carries past attention",
+    misleads="with a saturated softmax, and for information that bypasses attention through the residual stream",
 )
 def attention_x_gradient(
     case: Case,
@@ -29,9 +29,9 @@ def attention_x_gradient(
     heads: str | int = "mean",
     gradient: Literal["in_graph", "frozen"] = "in_graph",
 ) -> Relevance:
-    """The attention weights on each unit times the gradient of the objective with respect to them, over all rows.
+    """Attention weights times the gradient of the objective with respect to them, summed over rows.
 
-    Comes out: one signed value per unit; special units 0. To first order, it is what the objective would lose without
+    Returns one signed value per unit; special units 0. To first order, it is what the objective would lose without
     that weight (rows not renormalised). Where a linear layer reads one attention (a pooling of one head), the values,
     special units included, sum to the objective without its bias.
     layers: "last", "all" (mean) or a number. heads: "mean", "max" or a number.

@@ -1,4 +1,4 @@
-"""Any attribution of Captum."""
+"""Adapter for attribution methods of Captum."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from regard.registry import explainer
     signed=True,
     cite="Kokhlikyan et al. 2020",
     formula="that of the attribution it calls, summed over the features of a unit",
-    cost="as Captum spends; counted",
-    misleads="as the method it calls; perturbations work in embedding space, not on tokens",
+    cost="that of the wrapped method, as counted",
+    misleads="as the wrapped method does; perturbations act on embeddings, not on tokens",
     adapter=True,
 )
 def captum(
@@ -34,9 +34,9 @@ def captum(
     params: dict[str, Json] | None = None,
     baseline: str | None = None,
 ) -> Relevance:
-    """Any input attribution of Captum by the name of its class, over the continuous inputs, summed per unit.
+    """Run any Captum input attribution, selected by class name, and sum its values per unit.
 
-    Comes out: one signed value per unit, special units 0. attribution: "IntegratedGradients", "DeepLift",
+    Returns one signed value per unit, special units 0. attribution: "IntegratedGradients", "DeepLift",
     "FeatureAblation", "ShapleyValueSampling", ...; "NoiseTunnel(Saliency)" wraps one in another. params: further
     arguments of its `attribute`, as JSON. baseline: one of the model's baselines, where the method takes `baselines`;
     where it takes a `feature_mask`, every unit is one feature. Random methods are seeded per example.
@@ -65,7 +65,7 @@ def captum(
 
 
 def _classes(attribution: str) -> tuple[Any, Any]:
-    """The class, and the one that it wraps."""
+    """Return the Captum class and the class it wraps, if any."""
     try:
         from captum import attr
     except ImportError as problem:
@@ -98,7 +98,7 @@ def _attributed(outer: Any, inner: Any, function: InputFunction, params: dict[st
     import torch
 
     class Objective(torch.nn.Module):
-        """The function as a module around the native one: methods that hook layers find them."""
+        """Module that returns the objective around the native model, so that layer hooks find its layers."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -130,7 +130,7 @@ def _attributed(outer: Any, inner: Any, function: InputFunction, params: dict[st
 
 @contextmanager
 def _seeded(rng: np.random.Generator) -> Iterator[None]:
-    """Captum draws from the global numbers of torch and numpy: they are seeded here and put back afterwards."""
+    """Seed the global generators of torch and numpy, from which Captum draws, and restore them afterwards."""
     import torch
 
     state, seed = np.random.get_state(), int(rng.integers(2**32))

@@ -1,4 +1,4 @@
-"""Nearly exact leave-one-out in part of the time, with its measured fidelity."""
+"""Approximate leave-one-out with measured fidelity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FEW = 8
     cite="own method; exact counterpart: Li et al. 2016",
     formula="r_j = f(x) - f~(x without j); f~ recomputes a share of the feed-forward positions of each layer",
     cost="1 partial forward per unit, and `checks` exact leave-one-outs",
-    misleads="where its fidelity on a few examples (see `spearman`) is not that on the others",
+    misleads="if fidelity on the checked examples (see `spearman`) differs from that on the others",
 )
 def fast_leave_one_out(
     case: Case,
@@ -31,9 +31,9 @@ def fast_leave_one_out(
     bar: float = 0.9,
     checks: int = 3,
 ) -> Relevance:
-    """Leave-one-out that recomputes the feed-forward parts only where a removal reaches most (delta-sparse).
+    """Approximate leave-one-out: recompute feed-forward layers only where a removal changes most (delta-sparse).
 
-    Comes out: one signed value per unit, nearly f(x) - f(x without the unit); special units 0. For layered models with
+    Returns one signed value per unit, nearly f(x) - f(x without the unit); special units 0. For layered models with
     feed-forward parts and operators that keep the length; any other is refused with the reason.
     schedule: the share of positions whose feed-forward each layer recomputes, stretched to the model's depth; (1.0,) is
     exact. Changes of early layers are small in most places, late ones are not: shares must grow.
@@ -84,7 +84,7 @@ def fast_leave_one_out(
 
 
 def _spread(candidates: list[int], sizes: list[int], checks: int) -> list[int]:
-    """Some of the examples, from the shortest to the longest."""
+    """Select examples from the shortest to the longest."""
     by_size = sorted(candidates, key=lambda i: (sizes[i], i))
     if len(by_size) <= checks:
         return by_size
@@ -92,7 +92,7 @@ def _spread(candidates: list[int], sizes: list[int], checks: int) -> list[int]:
 
 
 def _agreed(found: Floats | Bools, truth: Floats, fall: Floats) -> float:
-    """A constant ranking agrees with a constant one, and with no other."""
+    """Return the correlation; constant rankings agree with each other and with no other ranking."""
     value = float(found)
     if np.isnan(value):
         return 1.0 if np.allclose(truth, fall, atol=1e-6) else 0.0

@@ -18,15 +18,15 @@ from regard.registry import explainer
     cite="Abnar & Zuidema 2020",
     formula="r_j = maximum flow from the read rows to unit j through edges of capacity residual I + (1 - residual) A",
     cost="1 forward, one maximum flow per unit",
-    misleads="in deep models, where most flows are saturated (see `saturation`): then it only says how much attention "
-    "the first layer pays to a unit, from wherever; it knows no class, values or feed-forward",
+    misleads="in deep models most flows saturate (see `saturation`) and only show the attention that the first "
+    "layer pays to a unit; it is not class-specific and ignores values and feed-forward layers",
 )
 def flow(case: Case, *, residual: float = 0.5, heads: str | int = "mean", renormalise: bool = True) -> Relevance:
-    """The maximum flow from where the model is read down to each unit, attention being the capacities.
+    """Maximum flow from the output to each unit, with attention weights as capacities.
 
-    Comes out: one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
+    Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
     Layers are mixed with the identity for the residual stream, as in `rollout`; several rows that are read share the
-    entrance; a pooling or cross-attention on top is the entrance. A model that only pools: its attention.
+    entrance; a pooling or cross-attention on top is the entrance. For a model that only pools: its attention.
     Deviation from the released code: it takes the maximum over all rows; here, the rows that matter.
     Extras, one value per example: `saturation`, the share of units whose flow equals the bound min(what enters, what
     the first layer pays to the unit): for them the layers between do not matter; `special_mass`; `sites`.

@@ -18,12 +18,12 @@ from regard.registry import explainer
     cite="Chefer et al. 2021",
     formula="R <- R + A R, A = mean over heads of (a df/da)+, from the first site to the last; r = read rows of R",
     cost="1 forward, 1 backward, one n x n product per layer",
-    misleads="it keeps only what speaks for the answer, and sees feed-forward networks only through the gradient",
+    misleads="it keeps only positive evidence, and sees feed-forward layers only through the gradient",
 )
 def generic_relevance(case: Case, *, renormalise: bool = True) -> Relevance:
-    """Relevance carried through self- and cross-attention by the positive part of attention x gradient.
+    """Relevance propagated through self- and cross-attention by the positive part of attention x gradient.
 
-    Comes out: one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
+    Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
     With A = mean over heads of (weights x gradient)+ at each site, from the first to the last: self-attention adds A R
     to the relevance R of its positions (and to what these hold of the input), cross-attention adds R_tt' A R_ss, both
     normalised as in the paper. Rows are those that the objective reads, without the identity that R starts with: a

@@ -1,4 +1,4 @@
-"""Relevances of your own: from a file, from a function, or the rationale of the example."""
+"""User-supplied relevances: from a file, a function, or the example's rationale."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from regard.registry import explainer, names_code
     signed=True,
     cost="none",
     role="method",
-    misleads="where the units it was computed for are not this model's",
+    misleads="if they were computed for other units than this model's",
     formula="r_j as given",
     adapter=True,
 )
 def given(case: Case, *, file: str = "", function: str = "") -> Relevance:
-    """Relevances that were computed elsewhere, put through the same tests as every other method.
+    """Relevances computed elsewhere, from a file, a function or the rationale.
 
-    Comes out: one signed value per unit as given, special units 0; values for all units or for the free ones only.
+    Returns one signed value per unit as given, special units 0; values for all units or for the free ones only.
     file: .npz (one array per example, named by its id), or .jsonl, .csv, .parquet: either one row per example with
     columns `id` and `relevance` (a list), or one row per unit with `id`, `unit` (its number among the free units, from
     0) and `relevance`; units that are not listed get 0.
@@ -113,7 +113,7 @@ def _from_file(file: str) -> Tell:
 
 @lru_cache(maxsize=4)
 def _table(file: str, stamp: int) -> dict[str, Any]:
-    """By example id: an array, or {unit: value}. `stamp` is when the file was written: a new one is read anew."""
+    """Read relevances by example id: an array, or {unit: value}. `stamp`, the file's mtime, invalidates the cache."""
     if file.endswith(".npz"):
         return read_npz(Path(file))
     table = open_table(Path(file))

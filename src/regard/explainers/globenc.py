@@ -15,16 +15,16 @@ from regard.registry import explainer
     cite="Modarressi et al. 2022",
     formula="r = read rows of prod of N, N_ij = ||LN2(LN1(sum over heads a_ij v_j W_O + [i = j] x_i))||, rows / sum",
     cost="1 forward, 1 per layer, and as many as there are heads; one n x n product per layer",
-    misleads="it knows no class: what reaches the position that is read, not what speaks for the answer",
+    misleads="not class-specific: it shows which units reach the output position, not which support the prediction",
 )
 def globenc(case: Case, *, renormalise: bool = True) -> Relevance:
-    """Norms with residual streams and both LayerNorms of every layer, multiplied through the layers.
+    """Contribution norms with residual and both LayerNorms of each layer, multiplied through the layers.
 
-    Comes out: one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
+    Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
     The matrix of a layer is || LN2(LN1(sum over heads of weight x value x W_O + x_i where j = i)) || with rows divided
     by their sums; of the feed-forward network only the second residual counts, as in the paper. Where LayerNorm comes
     before attention, none stands behind the sum and the matrix is that of `value_norms_residual`. Layers are read
-    through a pooling or the last cross-attention where there is one. A model that only pools: `value_norms`.
+    through a pooling or the last cross-attention where there is one. For a model that only pools: `value_norms`.
     Extras, one value per example: `decomposition_error`, `special_mass`, `sites` (layers multiplied).
 
     >>> from regard.testing.toy import ToyCase

@@ -17,12 +17,12 @@ from regard.registry import explainer
     cite="Lundberg & Lee 2017; Erion et al. 2021",
     formula="r_j = mean over draws of (x_j - b_j) . df/dx_j at b + u (x + noise - b), u uniform in 0..1",
     cost="`samples` forwards and backwards, up to `samples` + 1 forwards",
-    misleads="where few samples leave it noisy (see `spread`), or the drawn baselines mean nothing to the user",
+    misleads="with few samples it is noisy (see `spread`); sampled baselines may mean nothing to the user",
 )
 def gradient_shap(case: Case, *, samples: int = 20, baseline: str | None = None, noise: float = 0.0) -> Relevance:
-    """Input minus baseline times gradient, averaged over random baselines and random places on the way to the input.
+    """Expected gradients: (input - baseline) x gradient, averaged over random baselines and interpolation points.
 
-    Comes out: one signed value per unit in the units of the objective. Special units are 0.
+    Returns one signed value per unit in the units of the objective. Special units are 0.
     baseline: "resample" (default where the model has it) draws another input for every sample, from the vocabulary or
     the background; any other name is one fixed baseline. noise: as in `smooth_grad`, added to the input.
     Conservation: in expectation the values sum to f(x) - mean f(baseline); extras, one value per example: `difference`

@@ -16,13 +16,13 @@ from regard.registry import EVERY, InProfile, explainer
     cite="Shrikumar et al. 2016; Denil et al. 2014",
     formula="r_j = x_j . df/dx_j",
     cost="1 forward, 1 backward",
-    misleads="where the model is saturated or kinked at the input: it is the slope at one point",
+    misleads="where the model saturates or has a kink at the input: it is the slope at one point",
     profile=(InProfile(EVERY, 2),),
 )
 def input_x_gradient(case: Case) -> Relevance:
-    """The input of each unit times the gradient of the objective there, summed over its features.
+    """Input times gradient of the objective, summed over the features of each unit.
 
-    Comes out: one signed value per unit, in the units of the objective (log-odds of a class); positive speaks for the
+    Returns one signed value per unit, in the units of the objective (log-odds of a class); positive supports the
     prediction. Special units are 0.
     Conservation: for an objective that is linear in the inputs of its free units the values sum to f(x) - f(those
     inputs all 0); for any other they do not.

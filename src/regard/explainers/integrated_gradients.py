@@ -17,13 +17,13 @@ from regard.registry import EVERY, InProfile, explainer
     cite="Sundararajan et al. 2017",
     formula="r_j = (x_j - b_j) . mean over k of df/dx_j at b + ((k - 1/2) / steps) (x - b), k = 1..steps",
     cost="`steps` forwards and backwards, 2 forwards",
-    misleads="where the baseline is itself an input with a meaning, or too few steps leave the sum incomplete",
+    misleads="if the baseline itself carries meaning, or too few steps leave the sum incomplete",
     profile=(InProfile(EVERY, 3),),
 )
 def integrated_gradients(case: Case, *, steps: int = 20, baseline: str | None = None) -> Relevance:
-    """Input x gradient averaged along the straight line from the baseline to the input (midpoint rule).
+    """Input x gradient averaged along the straight line from a baseline to the input (midpoint rule).
 
-    Comes out: one signed value per unit in the units of the objective. Special units are 0.
+    Returns one signed value per unit in the units of the objective. Special units are 0.
     baseline: what the line starts from; default: the model's preferred one (the mask token where it has one, else the
     mean of an array, else zeros).
     Conservation: over all positions, special ones too, the values sum to f(x) - f(baseline); extras, one value per

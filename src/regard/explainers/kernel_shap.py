@@ -17,13 +17,13 @@ from regard.registry import explainer
     signed=True,
     cite="Lundberg & Lee 2017; Covert & Lee 2021",
     formula="r_j = mean over orders of f(before j, and j) - f(before j), by weighted least squares over subsets",
-    cost="`samples` forwards, or all 2^n subsets where these are fewer",
-    misleads="where there are more units than samples (see `exact`): then neighbours in the solution share the credit",
+    cost="`samples` forwards, or all 2^n subsets if there are fewer",
+    misleads="with more units than samples (see `exact`), the least-squares solution spreads credit over units",
 )
 def kernel_shap(case: Case, *, samples: int = 256, operator: str | None = None) -> Relevance:
-    """The Shapley value of each unit: what it adds to the objective, averaged over all orders of adding units.
+    """Shapley values: the mean marginal contribution of each unit to the objective over all orders of units.
 
-    Comes out: one signed value per unit; special units are always there and get 0. Exact where all subsets fit into
+    Returns one signed value per unit; special units are always there and get 0. Exact where all subsets fit into
     `samples`; else the smallest and the largest subsets are complete, as far as they fit, and the rest is drawn by the
     Shapley kernel, each with its complement. The first of them are the forwards of leave-one-out.
     Conservation (efficiency): the values sum to f(x) - f(no unit), always, by construction. Extras, one value per
@@ -60,7 +60,7 @@ def kernel_shap(case: Case, *, samples: int = 256, operator: str | None = None) 
 
 
 def coalitions(n: int, samples: int, rng: np.random.Generator) -> tuple[Bools, Floats]:
-    """(subsets, n) which units are there, neither none nor all, each once; and the weight of each."""
+    """Return (subsets, n) presence of units, neither none nor all, each subset once; and their weights."""
     if n < 2:
         return np.zeros((0, n), np.bool_), np.zeros(0)
     size_weight = np.array([(n - 1) / (k * (n - k)) for k in range(1, n)])
@@ -98,7 +98,7 @@ def coalitions(n: int, samples: int, rng: np.random.Generator) -> tuple[Bools, F
 
 
 def _of_size(n: int, size: int) -> Bools:
-    """All subsets of one size, small sizes by who is there and large ones by who is not."""
+    """Yield all subsets of one size, small sizes by their members and large ones by their complement."""
     from itertools import combinations
 
     few = min(size, n - size)
@@ -109,7 +109,7 @@ def _of_size(n: int, size: int) -> Bools:
 
 
 def solved(there: Bools, gain: Floats, weight: Floats, difference: float) -> Floats:
-    """(n,) the weighted least-squares values that sum to `difference`; the smallest deviation from equal shares.
+    """Return (n,) least-squares values that sum to `difference`, with the smallest deviation from equal shares.
 
     With c = values - difference / n the sum of c over a subset is that of c against presence without its mean, whose
     rows sum to 0: so does c, and nothing has to be forced.

@@ -21,8 +21,8 @@ from regard.registry import explainer
     cite="Geva et al. 2023",
     formula="r_j = f(x) - f(x with scores to j of -infinity in the chosen sites)",
     cost="1 forward per unit",
-    misleads="where a unit acts through its own position: what is read directly (the last token of a causal model) "
-    "shows 0; and the others take over its weight",
+    misleads="if a unit acts through its own position: a unit that the output reads directly (the last token of a "
+    "causal model) gets 0; the other keys take over its weight",
 )
 def knock_out(
     case: Case,
@@ -31,14 +31,14 @@ def knock_out(
     heads: str | int = "all",
     queries: Literal["all", "read"] = "all",
 ) -> Relevance:
-    """How much the objective falls when nothing may attend to a unit any more, in the chosen layers.
+    """Drop of the objective when no position may attend to the unit, in the selected layers.
 
-    Comes out: one signed value per unit, f(x) - f(x with the edges to the unit cut); positive speaks for the
+    Returns one signed value per unit, f(x) - f(x with the edges to the unit cut); positive supports the
     prediction; special units 0. Edges are cut before the softmax, so that the other keys share the weight; a position
     may still attend to itself.
     layers: "all", "last" or a number. heads: "all" or a number. queries: from where edges are cut, "all" positions or
     only those that the objective "read"s (the paper's setting: the last position).
-    A model that only pools: leaving the unit out of the pooling, but not out of the encoder.
+    For a model that only pools: leaving the unit out of the pooling, but not out of the encoder.
 
     >>> from regard.testing.toy import ToyCase
     >>> knock_out(ToyCase(("wonderful film",)))[0].tolist()  # its answer does not depend on attention

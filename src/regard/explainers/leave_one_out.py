@@ -15,14 +15,14 @@ from regard.registry import EVERY, InProfile, explainer
     cite="Li et al. 2016; Jain & Wallace 2019",
     formula="r_j = f(x) - f(x without j)",
     cost="1 forward per unit",
-    misleads="where units back each other up (removing either changes nothing), or the rest is no natural input",
+    misleads="for redundant units (removing either changes nothing), or if the remainder is no natural input",
     profile=(InProfile(EVERY, 4),),
 )
 def leave_one_out(case: Case, *, operator: str | None = None) -> Relevance:
-    """How much the objective falls when one unit is removed.
+    """Drop of the objective when one unit is removed.
 
-    Comes out: one signed value per unit, f(x) - f(x without the unit); positive speaks for the prediction. Special
-    units are never removed and get 0. operator: how a unit is removed; text offers "mask" (the mask token), "delete"
+    Returns one signed value per unit, f(x) - f(x without the unit); positive supports the prediction. Special
+    units are never removed and get 0. operator: removal operator; text offers "mask" (the mask token), "delete"
     (the text gets shorter) and "attention_mask" (nobody may look at it); the model's preferred way by default.
     Conservation: for an objective that is a sum over units the values sum to f(x) - f(nothing); for any other not.
     Deviation from Jain & Wallace: the signed change of the log-odds rather than the distance of the outputs; its

@@ -1,4 +1,4 @@
-"""LIME: a linear model around the input."""
+"""LIME: a local linear model around the input."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from regard.registry import explainer
     cite="Ribeiro et al. 2016",
     formula="r = argmin over w of sum over samples s of pi(s) (f(s) - w_0 - w . s)^2 + ridge ||w||^2",
     cost="`samples` forwards",
-    misleads="where no linear model fits (see `fit`), or there are more units than samples: then the penalty decides",
+    misleads="if no linear model fits (see `fit`); with more units than samples the ridge penalty decides",
 )
 def lime(
     case: Case, *, samples: int = 200, width: float = 0.25, ridge: float = 0.1, operator: str | None = None
 ) -> Relevance:
-    """The weights of a linear model of the objective, fitted to inputs from which random units were removed.
+    """Weights of a local linear model of the objective, fitted to inputs with random units removed.
 
-    Comes out: one signed value per unit, what its presence adds; special units are never removed and get 0.
+    Returns one signed value per unit, what its presence adds; special units stay and get 0.
     Samples: first how many units go (uniform), then which. They weigh sqrt(exp(-d^2 / width^2)), d the cosine
     distance of what is left from the input; ridge is the penalty on the squared weights.
     Conservation: none in general; on an objective that is a sum over units and with ridge=0 the values are exact and
@@ -54,7 +54,7 @@ def lime(
 
 
 def drawn(rng: np.random.Generator, free: Bools, samples: int) -> Bools:
-    """(samples, n) the units that go: between one and all of the free ones, every number as likely."""
+    """Sample (samples, n) units to remove: between one and all free units, each count equally likely."""
     n = int(free.sum())
     drop = np.zeros((samples if n else 0, len(free)), np.bool_)
     if n:
@@ -64,13 +64,13 @@ def drawn(rng: np.random.Generator, free: Bools, samples: int) -> Bools:
 
 
 def nearness(there: Floats, width: float) -> Floats:
-    """(samples,) the kernel of the cosine distance between presence and the whole input."""
+    """Return (samples,) kernel weights of the cosine distance between presence and the whole input."""
     distance = 1 - np.sqrt(there.mean(-1)) if there.shape[1] else np.zeros(len(there))
     return np.asarray(np.exp(-(distance**2) / width**2 / 2))
 
 
 def fitted(there: Floats, said: Floats, weight: Floats, ridge: float) -> tuple[Floats, float, float]:
-    """Slopes, intercept and weighted R^2 of a ridge regression; the intercept is not penalised."""
+    """Return slopes, intercept and weighted R^2 of a ridge regression with unpenalized intercept."""
     share = weight / weight.sum()
     middle, centre = share @ there, float(share @ said)
     x, y = there - middle, said - centre

@@ -18,7 +18,7 @@ from regard.registry import explainer
     cite="Zeiler & Fergus 2014",
     formula="r_j = mean over windows W that hold j of f(x) - f(x without W)",
     cost="1 forward per window",
-    misleads="as leave-one-out; and a unit gets a share of what its neighbours do",
+    misleads="as leave_one_out; a unit also shares the effect of its neighbours",
 )
 def occlusion(
     case: Case,
@@ -28,12 +28,12 @@ def occlusion(
     per: Literal["unit", "word"] = "unit",
     operator: str | None = None,
 ) -> Relevance:
-    """How much the objective falls when a window of neighbours is removed, averaged over the windows of a unit.
+    """Drop of the objective when a window of neighbours is removed, averaged over the windows of each unit.
 
-    Comes out: one signed value per unit; special units are never removed and get 0. window, stride: counted in units,
+    Returns one signed value per unit; special units stay and get 0. window, stride: counted in units,
     or in words (the larger unit that each belongs to; per="word"); on a grid of patches the window is a square.
     The last window is moved back to end with the last unit, so that every unit is in one.
-    Not additive: there is no conservation law. window=1 is leave-one-out.
+    Not additive: no conservation law. window=1 is leave-one-out.
 
     >>> from regard.testing.toy import ToyCase
     >>> occlusion(ToyCase(("wonderful film",)), window=1)[0].round(2).tolist()
@@ -52,7 +52,7 @@ def occlusion(
 
 
 def windows(units: Units, window: int, stride: int, *, words: bool) -> Bools:
-    """(windows, n) True on the units of each window."""
+    """Return (windows, n) masks of the units in each window."""
     free = np.flatnonzero(units.free)
     drop = np.zeros((0, len(units)), np.bool_)
     if not len(free):
@@ -74,7 +74,7 @@ def windows(units: Units, window: int, stride: int, *, words: bool) -> Bools:
 
 
 def _along(places: np.ndarray[tuple[int, ...], np.dtype[np.int64]], window: int, stride: int) -> Bools:
-    """(windows, units) of one axis."""
+    """Return (windows, units) masks along one axis."""
     last = max(0, int(places.max()) + 1 - window)
     starts = np.unique([*range(0, last + 1, stride), last])[:, None]
     return np.asarray((places >= starts) & (places < starts + window))

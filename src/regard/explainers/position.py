@@ -1,4 +1,4 @@
-"""Relevance by position: what a method that only knows where a unit stands would say."""
+"""Position baseline: relevance by position alone."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from regard.registry import explainer
     cite="the lead baseline of summarisation (Nenkova 2005)",
     cost="none",
     formula="r_j = 1 - (units between j and the favoured place) / n",
-    misleads="never as a yardstick; a high score of it says that the data favour a place",
+    misleads="not as a baseline; a high score means that the data favour a position",
 )
 def position(case: Case, *, favour: Literal["first", "last", "edges", "middle"] = "first") -> Relevance:
-    """Falls evenly with the distance from the favoured place.
+    """Position baseline: relevance falls linearly with the distance from the favoured position.
 
-    Comes out: one value in 0..1 per unit, special units 0; the units at the favoured place get 1, those farthest from
+    Returns one value in 0..1 per unit, special units 0; the units at the favoured place get 1, those farthest from
     it 1 / n. "edges" favours both ends, "middle" the centre. Units are counted in the order the model reads them.
 
     >>> from regard.testing.toy import ToyCase

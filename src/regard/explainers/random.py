@@ -1,4 +1,4 @@
-"""Random relevance: what any method has to beat."""
+"""Random baseline, which any method has to beat."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from regard.registry import EVERY, InProfile, explainer
     cite="DeYoung et al. 2020",
     cost="none",
     formula="r_j uniform in 0..1",
-    misleads="never as a yardstick; one draw of it has a spread of its own (see `draw`)",
+    misleads="not as a baseline; a single draw has sampling variance (see `draw`)",
     profile=(InProfile(EVERY, 5),),
 )
 def random(case: Case, *, draw: int = 0) -> Relevance:
-    """Independent uniform numbers, one per unit.
+    """Random baseline: independent uniform numbers, one per unit.
 
-    Comes out: one value in 0..1 per unit, special units 0. The numbers belong to (seed, example, draw), so they do
+    Returns one value in 0..1 per unit, special units 0. The numbers belong to (seed, example, draw), so they do
     not depend on batch, order or worker. draw: another draw of the same baseline.
 
     >>> from regard.testing.toy import ToyCase

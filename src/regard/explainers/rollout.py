@@ -17,13 +17,14 @@ from regard.registry import EVERY, InProfile, explainer
     cite="Abnar & Zuidema 2020",
     formula="r = read rows of prod over layers of (residual I + (1 - residual) A)",
     cost="1 forward, one n x n product per layer",
-    misleads="in deep models, where it converges to one row for all inputs; it knows no class, values or feed-forward",
+    misleads="in deep models it converges to the same row for all inputs; it is not class-specific and ignores "
+    "values and feed-forward layers",
     profile=(InProfile(EVERY, 1),),
 )
 def rollout(case: Case, *, residual: float = 0.5, heads: str | int = "mean", renormalise: bool = True) -> Relevance:
     """Attention multiplied through the layers, each mixed with the identity for the residual stream.
 
-    Comes out: one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
+    Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
     The rows are those that the objective reads. Where the model reads its last layer through a pooling or a
     cross-attention, that attention is the last factor (without residual).
     Needs square self-attention of one length in all layers; anything else is refused with the reason (a model that

@@ -1,4 +1,4 @@
-"""Saliency: the size of the gradient."""
+"""Saliency: gradient magnitude."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from regard.registry import explainer
     cite="Simonyan et al. 2014; Li et al. 2016",
     formula="r_j = ||df/dx_j||_2",
     cost="1 forward, 1 backward",
-    misleads="where a unit matters much but a small change of it does not; it has no sign and ignores the input itself",
+    misleads="if a unit matters but a small change of it does not; it has no sign and ignores the input value",
 )
 def saliency(case: Case) -> Relevance:
-    """The Euclidean norm of the gradient of the objective over the features of each unit.
+    """Euclidean norm of the gradient of the objective over the features of each unit.
 
-    Comes out: one non-negative value per unit; special units are 0. Not additive: there is no conservation law.
+    Returns one non-negative value per unit; special units are 0. Not additive: no conservation law.
     Deviation from Simonyan et al.: the norm over features rather than their largest magnitude.
 
     >>> from regard.testing.toy import ToyCase

@@ -19,7 +19,7 @@ from regard.registry import explainer
     cite="Smilkov et al. 2017",
     formula="r_j = x_j . mean over draws of df/dx_j at x + noise",
     cost="`samples` forwards and backwards",
-    misleads="where the noise leaves the inputs the model was trained on: then it explains another place",
+    misleads="if the noise leaves the training distribution: it then explains other inputs",
 )
 def smooth_grad(
     case: Case,
@@ -28,9 +28,9 @@ def smooth_grad(
     noise: float = 0.05,
     of: Literal["input_x_gradient", "saliency"] = "input_x_gradient",
 ) -> Relevance:
-    """The gradient averaged over noisy copies of the input, times the input itself.
+    """Input x gradient (or gradient norm) averaged over noisy copies of the input.
 
-    Comes out: one signed value per unit (of="saliency": the mean norm of the gradient, never negative). Special units
+    Returns one signed value per unit (of="saliency": the mean norm of the gradient, never negative). Special units
     are 0 and stay without noise. noise: standard deviation as a share of the range (max - min) of the input's
     continuous values. The draws belong to (seed, example), not to the batch.
     Conservation: as `input_x_gradient`, on a linear objective only. Extras, one value per example: `spread`, the mean

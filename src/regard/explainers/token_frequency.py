@@ -1,4 +1,4 @@
-"""Relevance by rarity: what a method that only knows how common a word is would say."""
+"""Rarity baseline: relevance by word frequency alone."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 @explainer(
     role="baseline",
     cite="Sparck Jones 1972",
-    cost="none (the corpus is counted once per process)",
+    cost="none (counts the corpus once per process)",
     formula="r_j = -log((count of its word + 1) / (words + vocabulary + 1))",
-    misleads="never as a yardstick; a high score of it says that rare words decide",
+    misleads="not as a baseline; a high score means that rare words decide",
 )
 def token_frequency(case: Case, *, corpus: str = "reviews") -> Relevance:
-    """The rarer its word in a corpus, the higher the relevance of a unit.
+    """Rarity baseline: the rarer a unit's word in a corpus, the higher its relevance.
 
-    Comes out: one value of at least 0 per unit, -log of the smoothed share of its word in the corpus ((count + 1) /
+    Returns one value of at least 0 per unit, -log of the smoothed share of its word in the corpus ((count + 1) /
     (words + vocabulary + 1)); special units 0. All pieces of a word get the value of the word.
     corpus: any data that `regard.read` reads (a built-in name, a file); its texts are counted, case ignored.
 
@@ -48,7 +48,7 @@ def token_frequency(case: Case, *, corpus: str = "reviews") -> Relevance:
 
 
 def _words(example: Example, units: Units) -> list[str]:
-    """The word that each unit belongs to, as it stands in the text."""
+    """Return the word of each unit as spelled in the text."""
     if units.place_kind != "span":
         raise Unsupported("token_frequency", expected="units of text", got=f"units of kind {units.kind!r}")
     texts = [str(example.inputs.get(key, "")) for key in ("text", "text_pair")]

@@ -1,4 +1,4 @@
-"""Uniform relevance: every unit alike."""
+"""Uniform baseline: equal relevance for all units."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from regard.registry import explainer
     cite="Wiegreffe & Pinter 2019",
     cost="none",
     formula="r_j = 1 / n",
-    misleads="where ties are broken by position: it is then a baseline of position",
+    misleads="with ties broken by position it becomes a position baseline",
 )
 def uniform(case: Case) -> Relevance:
-    """The same share for every unit.
+    """Uniform baseline: the same share for every unit.
 
-    Comes out: 1 / n for each of the n free units, special units 0; the values sum to 1. Rankings of it are by
+    Returns 1 / n for each of the n free units, special units 0; the values sum to 1. Rankings of it are by
     position, since all are tied.
 
     >>> from regard.testing.toy import ToyCase

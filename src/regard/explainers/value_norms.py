@@ -19,14 +19,14 @@ from regard.registry import explainer
     cite="Kobayashi et al. 2020",
     formula="r_j = mean over read rows i of ||sum over heads of a_ij v_j W_O||_2",
     cost="1 forward, 1 per site, and as many as there are heads",
-    misleads="where the residual stream carries most of a position: it is not counted; see value_norms_residual",
+    misleads="it ignores the residual stream, which may carry most of a position; see value_norms_residual",
 )
 def value_norms(
     case: Case, *, layers: str | int = "last", heads: str | int = "all", renormalise: bool = True
 ) -> Relevance:
-    """How long the vector is that each unit adds through attention: || sum over heads of weight x value x W_O ||.
+    """Norm of each unit's value-weighted attention output: ||sum over heads of weight x value x W_O||.
 
-    Comes out: one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`; read in the
+    Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`; read in the
     rows that the objective reads (their mean), at the sites that `attention` reads.
     layers: "last", "all" (mean) or a number. heads: "all" (their sum inside the norm) or the number of one.
     Where a model only pools (attention over the states of a recurrent network), this is weight x length of the state.

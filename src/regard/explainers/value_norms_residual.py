@@ -18,12 +18,12 @@ from regard.registry import explainer
     cite="Kobayashi et al. 2021",
     formula="r_j = mean over read rows i of ||LN(sum over heads of a_ij v_j W_O + [i = j] x_i)||_2",
     cost="1 forward, 1 per site, and as many as there are heads",
-    misleads="read in one layer only: what a position holds there comes from many units; see globenc and alti",
+    misleads="it covers one layer only, whose positions already mix many units; see globenc and alti",
 )
 def value_norms_residual(case: Case, *, layers: str | int = "last", renormalise: bool = True) -> Relevance:
-    """How long the vector is that each unit adds to what is read, with the residual stream and behind LayerNorm.
+    """Norm of each unit's contribution to a position, with residual stream and LayerNorm.
 
-    Comes out: one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`; the part of
+    Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`; the part of
     key j at position i is LN(sum over heads of weight x value x W_O + x_i where j = i), LN being linear at the spread
     that it actually had. Where LayerNorm comes before attention there is none behind the sum. In cross-attention and
     pooling no key is the query: there the residual is nobody's, and a model that only pools has `value_norms` again.

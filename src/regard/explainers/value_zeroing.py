@@ -14,16 +14,16 @@ from regard.registry import explainer
     cite="Mohebbi et al. 2023",
     formula="r = read rows of prod over layers of Z, Z_ij = 1 - cos(y_i, y_i with v_j = 0), rows / their sum",
     cost="1 forward, 1 per layer, and as many as there are units",
-    misleads="it knows no class; the cosine does not see a change of length",
+    misleads="not class-specific; cosine distance ignores changes of length",
 )
 def value_zeroing(case: Case, *, renormalise: bool = True) -> Relevance:
-    """How far each layer's output turns when the value of one unit is zero, multiplied through the layers.
+    """Cosine distance of each layer's output when one unit's value is zeroed, multiplied through the layers.
 
-    Comes out: one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
+    Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
     The matrix of a layer is 1 - cosine(y_i, y_i with the value of j zeroed in all heads), y_i being the output of the
     whole layer with its feed-forward network; rows divided by their sums. Queries, keys and the residual are left as
-    they are. Layers are read through a pooling or the last cross-attention where there is one. A model that only pools:
-    1 - cosine of the pooled state with and without the unit.
+    they are. Layers are read through a pooling or the last cross-attention where there is one. For a model that only
+    pools: 1 - cosine of the pooled state with and without the unit.
     Extras, one value per example: `layer_error` (how well the layers' outputs were reproduced with nothing changed),
     `special_mass`, `sites` (layers multiplied).
 

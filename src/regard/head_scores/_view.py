@@ -12,7 +12,7 @@ from regard.records import Bools, Floats, Ints, Site
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Some rows of one site's attention for one example, with what is known about its queries and keys.
+    """Attention rows of one site for one example, with facts about its queries and keys.
 
     weights (head, query, key). rows: where each query stands on the query axis. allowed (query, key): what the mask
     lets through. same_axis: queries and keys are places of one sequence. Tokens are numbers, -1 where a place holds
@@ -48,8 +48,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """A number for each head and row, what uniform or shuffled attention of the same length would have had, the
-    variance of that, and the rows in which the number is defined. key_mask: the keys, where the number is a mass."""
+    """Score per head and row, its null (uniform or shuffled attention of the same length) with variance.
+
+    defined: the rows with a score. key_mask: the keys, if the score is a mass.
+    """
 
     value: Floats
     null: Floats

@@ -1,4 +1,4 @@
-"""`breadth`: broad or focused, independent of length."""
+"""`breadth`: entropy independent of length."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from regard.registry import head
 
 @head(cite="Clark et al. 2019", formula="entropy / ln n", baseline="uniform attention: 1")
 def breadth(view: View) -> Tally:
-    """Entropy as a share of the largest possible: 0 focused on one key, 1 spread evenly over all allowed keys."""
+    """Entropy as a share of its maximum: 0 for all weight on one key, 1 for equal weights on all allowed keys."""
     value, defined = row_evenness(view.weights, view.allowed)
     return plain(value, np.ones(len(defined)), defined)

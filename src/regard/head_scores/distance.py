@@ -1,4 +1,4 @@
-"""`distance`: how far away a head attends."""
+"""`distance`: mean attention distance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from regard.registry import head
 
 @head(cite="Vig & Belinkov 2019", formula="sum_k a_qk |q - k|", baseline="uniform attention over the allowed keys")
 def distance(view: View) -> Tally:
-    """Mean distance in positions between a query and what it attends to; only where both are on one axis."""
+    """Mean distance in positions between query and attended keys; only for queries and keys on one axis."""
     away = np.abs(view.offset).astype(np.float64)
     total = view.weights.sum(-1)
     value = (view.weights * away).sum(-1) / np.where(total > 0, total, 1.0)

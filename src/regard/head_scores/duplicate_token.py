@@ -13,5 +13,5 @@ from regard.registry import head
     formula="mean over queries of sum_k a_qk [token k = token q, k != q]",
 )
 def duplicate_token(view: View) -> Tally:
-    """Mass on other positions that hold the query's token; causal models are asked on repeated random tokens."""
+    """Mass on other positions with the query's token; causal models read repeated random tokens."""
     return on_keys(view, view.same & (view.offset != 0) if view.same_axis else view.none())

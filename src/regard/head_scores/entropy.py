@@ -1,4 +1,4 @@
-"""`entropy`: how spread a head's attention is, in nats."""
+"""`entropy`: entropy of a head's attention, in nats."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from regard.registry import head
 
 @head(cite="Clark et al. 2019", formula="-sum_k a_qk ln a_qk", baseline="uniform attention: ln of the number of keys")
 def entropy(view: View) -> Tally:
-    """Mean entropy of a head's rows in nats: 0 where one key has everything, ln n where n keys have the same."""
+    """Mean entropy of a head's rows in nats: 0 with all weight on one key, ln n for n equal weights."""
     keys = view.allowed.sum(-1)
     return plain(row_entropy(view.weights), np.log(np.maximum(keys, 1)), keys > 1)

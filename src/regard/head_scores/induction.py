@@ -15,7 +15,7 @@ from regard.registry import head
     formula="mean over queries of sum_k a_qk [token k-1 = token q, k-1 != q]",
 )
 def induction(view: View) -> Tally:
-    """Mass on keys whose predecessor holds the query's token; causal models are asked on repeated random tokens."""
+    """Mass on keys that follow the query's token; causal models read repeated random tokens."""
     before = np.roll(view.same, 1, axis=1)
     before[:, 0] = False
     return on_keys(view, before & ~view.special & (view.offset != 1) if view.same_axis else before & ~view.special)

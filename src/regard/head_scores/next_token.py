@@ -8,5 +8,5 @@ from regard.registry import head
 
 @head(role="next token", positional=True, cite="Voita et al. 2019", formula="mean over queries of a_q,q+1")
 def next_token(view: View) -> Tally:
-    """Mass on the position just after the query; undefined where the mask hides what comes after."""
+    """Mass on the position after the query; undefined under a causal mask."""
     return on_keys(view, view.offset == 1 if view.same_axis else view.none())

@@ -10,7 +10,7 @@ from regard.registry import head
 
 @head(role="rare token", cite="Voita et al. 2019", formula="mean over queries of the mass on the rarest token")
 def rare_token(view: View) -> Tally:
-    """Mass on the token of the example that is rarest in this corpus, wherever it stands; ties share it.
+    """Mass on the example's rarest token in this corpus, at any position; ties share it.
 
     Counts come from the corpus that is looked at, so a small corpus knows little about what is rare.
     """

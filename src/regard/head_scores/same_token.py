@@ -13,7 +13,7 @@ from regard.registry import head
     formula="mean over queries of sum_k a_qk [token k = token q]",
 )
 def same_token(view: View) -> Tally:
-    """Mass on keys that hold the query's own token: its own position, and every repetition of it.
+    """Mass on keys with the query's own token: its own position and every repetition.
 
     In cross-attention: keys that hold the token that was just written (copying). Without tokens (pictures, series,
     tables) it is the mass on the query's own position.

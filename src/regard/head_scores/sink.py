@@ -1,4 +1,4 @@
-"""`sink`: attention parked on the first position."""
+"""`sink`: attention on the first position."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.registry import head
     formula="mean over queries beyond position 4 of a_q0",
 )
 def sink(view: View, *, beyond: int = 4) -> Tally:
-    """Mass on the first key, over the queries that stand beyond the first `beyond` + 1 positions.
+    """Mass on the first key, over queries after the first `beyond` + 1 positions.
 
     Where queries and keys are on different axes, over all queries.
     """

@@ -16,5 +16,5 @@ from regard.registry import head
     formula="mean over queries of the mass on special keys",
 )
 def special_token(view: View) -> Tally:
-    """Mass on special units ([CLS], [SEP], a class token), all together; undefined where there is none."""
+    """Mass on all special units ([CLS], [SEP], a class token); undefined without one."""
     return on_keys(view, np.broadcast_to(view.special, view.allowed.shape))

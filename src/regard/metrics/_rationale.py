@@ -1,4 +1,4 @@
-"""The units that a rationale marks, and those that a relevance puts first."""
+"""Units that a rationale marks, and units that a relevance ranks first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.records import Bools, Floats, Relevance
 
 
 def gold(case: Case) -> list[Bools | None]:
-    """For every example, which of its free units its rationale marks; None where there is none or it marks nothing.
+    """Return per example which free units the rationale marks; None without a rationale or marked unit.
 
     The rationale of a pair of texts is about the first one.
     """
@@ -25,10 +25,10 @@ def gold(case: Case) -> list[Bools | None]:
 
 
 def free_values(case: Case, relevance: Relevance) -> list[Floats]:
-    """Signed values of the free units: what speaks for the prediction comes first."""
+    """Return signed values of the free units, so that units supporting the prediction rank first."""
     return [row[units.free] for row, units in zip(relevance, case.units, strict=True)]
 
 
 def chosen(values: Floats, mask: Bools, k: int | None) -> Bools:
-    """The k units with the highest values; as many as the rationale has where k is None."""
+    """Select the k units with the highest values; by default as many as the rationale marks."""
     return top_k(values, int(mask.sum()) if k is None else k)

@@ -1,4 +1,4 @@
-"""Removing or keeping the most relevant units, step by step: what the metrics of removal share.
+"""Stepwise removal or insertion of the most relevant units, shared by the removal metrics.
 
 Metrics that walk the same steps ask the same questions, so the desk computes them once.
 """
@@ -24,7 +24,7 @@ BINS = 10
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What the model said at each step, (examples, steps); NaN throughout for an example without removable units.
+    """Model outputs at each step, (examples, steps); NaN for an example without removable units.
 
     count: how many units the step stands for. same: 1 where the decision is still that of the whole example, 0 where
     not, NaN where the model does not decide among classes.
@@ -37,14 +37,14 @@ class Walk:
 
 
 def steps(bins: int) -> tuple[float, ...]:
-    """0, 1/bins, ..., 1."""
+    """Return the grid 0, 1/bins, ..., 1."""
     if bins < 2:
         raise InputError("bins", expected="at least 2", got=str(bins))
     return tuple(k / bins for k in range(bins + 1))
 
 
 def walk(case: Case, relevance: Relevance, fractions: Sequence[float], operator: str, *, keep: bool) -> Walk:
-    """Without the top units, or with `keep` the top units alone.
+    """Remove the top units step by step, or with `keep` remove all others.
 
     Units are ranked by signed value, those that speak for the prediction first; ties by position. Fractions are
     rounded up to at least one unit (0 stays 0); those that stand for the same number are asked for once.
@@ -79,14 +79,14 @@ def walk(case: Case, relevance: Relevance, fractions: Sequence[float], operator:
 def probability_drops(
     case: Case, relevance: Relevance, fractions: Sequence[float], operator: str, *, keep: bool
 ) -> Floats:
-    """(examples, fractions) p(x) - p(x without the top units), or with `keep` p(x) - p(the top units alone)."""
+    """Return (examples, fractions) p(x) - p(x without the top units), or with `keep` p(x) - p(top units alone)."""
     if not fractions or min(fractions) <= 0:
         raise InputError("fractions", expected="numbers in 0..1, 0 excluded", got=str(tuple(fractions)))
     return case.base().probability[:, None] - walk(case, relevance, fractions, operator, keep=keep).probability
 
 
 def _decisions(distribution: Floats | None) -> np.ndarray | None:
-    """The class of each row; where every class is a yes or no of its own, all of them as one word."""
+    """Return the class of each row; for multi-label outputs, all labels packed into one key."""
     if distribution is None:
         return None
     if np.allclose(distribution.sum(-1), 1, atol=1e-3):

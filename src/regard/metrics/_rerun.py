@@ -1,4 +1,4 @@
-"""Asking an explainer again: about the same examples with noise, or about a spoilt model."""
+"""Reruns of an explainer on noisy examples or on a randomized model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.records import Floats, Relevance
 
 
 def sampled(case: Case, relevance: Relevance, share: float) -> tuple[Case, Relevance]:
-    """The same share of the examples whoever asks, drawn by lot for each example: the whole case for 1."""
+    """Sample a share of the examples, each drawn independently of the caller; share 1 returns the case itself."""
     if not 0 < share <= 1:
         raise InputError("share", expected="more than 0, at most 1", got=str(share))
     if share == 1:
@@ -25,7 +25,7 @@ def sampled(case: Case, relevance: Relevance, share: float) -> tuple[Case, Relev
 
 
 def again(variant: Case, method: str) -> Relevance:
-    """What the method says about a variant of the case; Unsupported where it is known by its values only."""
+    """Rerun the method on a variant of the case; raise Unsupported for values without a method."""
     try:
         return variant.relevance(method)
     except UnknownName as error:
@@ -38,7 +38,7 @@ def again(variant: Case, method: str) -> Relevance:
 
 
 def noisy_changes(case: Case, relevance: Relevance, noise: float, draws: int) -> tuple[Floats, Floats, Floats]:
-    """(examples,) size of the relevance, (examples, draws) how far noise moves it, and how far it moved the inputs."""
+    """Return (examples,) relevance norm, and (examples, draws) change of the relevance and of the inputs."""
     if draws < 1 or noise <= 0:
         raise InputError("noise", expected="more than 0, at least one draw", got=f"{noise}, {draws} draws")
     size = np.array([float(np.linalg.norm(row)) for row in relevance])

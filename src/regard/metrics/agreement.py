@@ -23,8 +23,8 @@ Measure = Literal["kendall", "spearman", "weighted_kendall", "top_k", "rbo"]
     baseline="random",
     ceiling="input_x_gradient",
     cost="that of the other method",
-    misleads="short texts agree by chance (compare with null_sd), long tails of near-zero units drown agreement at the "
-    "top, and two methods may agree and both be wrong",
+    misleads="short texts agree by chance (compare with null_sd), long tails of near-zero units mask agreement at "
+    "the top, and two methods may agree and both be wrong",
     profile=(
         InProfile(EVERY, 3),
         InProfile(THOROUGH, 20, "measure=spearman"),
@@ -42,9 +42,9 @@ def agreement(
     sign: Literal["ignore", "keep"] = "ignore",
     k: int = 5,
 ) -> Score:
-    """Do this method and another rank the units of an example alike?
+    """Rank agreement between this method and another.
 
-    Comes out: one value per example in -1..1 (top_k and rbo: 0..1); NaN where either is constant, has fewer than two
+    Returns one value per example in -1..1 (top_k and rbo: 0..1); NaN where either is constant, has fewer than two
     units, or a method is compared with itself. By default magnitudes are compared, because attention knows no sign;
     with sign="keep" signed values are. k: units at the top, for top_k.
     Columns (one value per example, in `curves`): `null_sd`, the spread of this measure between unrelated rankings of
@@ -95,12 +95,12 @@ def _formula(measure: Measure, k: int) -> measures.Measure:
 
 @cache
 def _spread(measure: Measure, k: int, n: int) -> tuple[float, float]:
-    """Mean and spread between unrelated rankings: the same for every shard and method, so found once."""
+    """Return mean and spread between unrelated rankings; cached, since shards and methods share it."""
     return measures.null_spread(_formula(measure, k), n)
 
 
 def _null(measure: Measure, k: int, lengths: np.ndarray) -> dict[str, Floats]:
-    """What chance gives for texts of these lengths: by formula for Kendall, by permutation for the others."""
+    """Return chance levels for texts of these lengths: by formula for Kendall, by permutation otherwise."""
     columns = {"length": lengths.astype(np.float64)}
     if measure == "kendall":
         columns["null_sd"] = measures.null_sd(lengths)

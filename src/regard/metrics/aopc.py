@@ -16,16 +16,16 @@ from regard.registry import THOROUGH, InProfile, metric
     formula="1 / (bins + 1) sum over k = 0..bins of p(x) - p(x without its top k / bins units); the term k = 0 is 0",
     ceiling="leave_one_out",
     cost="one forward per bin (10), shared with deletion_area, decision_flip and monotonicity",
-    misleads="with everything removed every method stands alike, so the differences between methods look small; values "
-    "depend on the model's confidence, so do not compare models by them",
+    misleads="after removing everything all methods are equal, so differences look small; values depend on the "
+    "model's confidence, so do not compare models by them",
     profile=(InProfile(THOROUGH, 10),),
 )
 def aopc(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
-    """How far the predicted probability falls, on the way from the whole example to nothing, most relevant units first.
+    """Area over the perturbation curve: mean probability drop while the most relevant units are removed.
 
-    Comes out: one value per example in -1..1; NaN without removable units. Curve `drop`: (examples, bins) over the
+    Returns one value per example in -1..1; NaN without removable units. Curve `drop`: (examples, bins) over the
     share of units removed, so that any other convention can be computed from it. Divisor: bins + 1, as in the paper;
-    comprehensiveness is the same with ERASER's bins and without the term k = 0. operator: how units are removed.
+    comprehensiveness is the same with ERASER's bins and without the term k = 0. operator: removal operator.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))

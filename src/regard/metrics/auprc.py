@@ -1,4 +1,4 @@
-"""Average precision against a rationale: the area under the precision-recall curve, by its steps."""
+"""Average precision against a rationale: area under the precision-recall curve, by its steps."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from regard.registry import EVERY, InProfile, metric
     formula="AP = sum over thresholds of (R_k - R_(k-1)) P_k against the marked units",
     ceiling="1: the rationale itself",
     cost="none",
-    misleads="what people mark is what convinces them, not what the model used; long rationales score high by "
-    "themselves: compare with `chance`, the exact mean over all orders of the same values",
+    misleads="people mark the evidence that convinces them, not the evidence the model used; long rationales score "
+    "high by themselves: compare with `chance`, the exact mean over all orders of the same values",
     profile=(InProfile(EVERY, 52),),
 )
 def auprc(case: Case, relevance: Relevance) -> Score:
-    """How well does the ranking separate the units that the rationale marks from the others, at every threshold?
+    """Average precision of the relevance ranking against the rationale.
 
-    Comes out: one value per example in 0..1; NaN where an example has no rationale, or it marks no unit or all of them.
+    Returns one value per example in 0..1; NaN where an example has no rationale, or it marks no unit or all of them.
     Column `chance`: the exact mean over all orders of the same values, which is what a random ranking scores; without
     ties (H_n + (m - 1) / (n - 1) * (n - H_n)) / n for m of n units marked, H_n the harmonic number. It is more than the
-    share of marked units (column `prevalence`): 0.34 for one of eight. Both are NaN where the value is. Signed
-    relevances are ranked by signed value; values closer than 1e-6 are one threshold.
+    share of marked units (column `prevalence`): 0.34 for one of eight. Both are NaN where the value is. Ranks by signed
+    value; values closer than 1e-6 are one threshold.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("truly a wonderful film",))
@@ -48,5 +48,5 @@ def auprc(case: Case, relevance: Relevance) -> Score:
 
 
 def _prevalence(values: Floats, marked: Bools) -> float:
-    """Share of marked units; NaN where all are, as the value is."""
+    """Return the share of marked units; NaN if all are marked."""
     return float("nan") if marked.all() else float(marked.mean())

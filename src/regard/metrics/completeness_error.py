@@ -15,15 +15,15 @@ from regard.registry import THOROUGH, InProfile, metric
     cite="Sundararajan et al. 2017 (completeness); Bach et al. 2015 (conservation)",
     formula="|sum of relevance - (f(x) - f(nothing))|, in units of the objective",
     ceiling="0: additive methods such as integrated_gradients, up to their steps",
-    cost="none where the method reports its own difference, else one forward",
-    misleads="a method may sum to the whole and spread it wrongly; one without a scale of its own (attention, rollout) "
-    "makes no such promise and is not refuted by missing it",
+    cost="none if the method reports its own difference, else one forward",
+    misleads="a method may sum correctly and still distribute relevance wrongly; a method without a scale "
+    "(attention, rollout) promises no completeness, so a violation does not refute it",
     profile=(InProfile(THOROUGH, 16),),
 )
 def completeness_error(case: Case, relevance: Relevance, *, operator: str | None = None) -> Score:
-    """How far the sum of the relevance is from what the whole input did to the objective.
+    """Absolute difference between the summed relevance and f(x) - f(baseline).
 
-    Comes out: one value per example, 0 or more; NaN without removable units. f(nothing) is the method's own baseline
+    Returns one value per example, 0 or more; NaN without removable units. f(nothing) is the method's own baseline
     where it reports one (extras `difference` and `special_sum`, as integrated gradients do), else the example with all
     units removed by `operator`. Columns: `sum` and `difference`, so that shares can be computed, and
     `own_baseline`, 1 where it is the method's own.

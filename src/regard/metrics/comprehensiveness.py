@@ -16,19 +16,19 @@ from regard.registry import EVERY, InProfile, metric
     formula="mean over k of p(x) - p(x without its top k units)",
     ceiling="leave_one_out",
     cost="one forward per bin (5)",
-    misleads="the shortened input may be unlike anything the model has seen; values depend on the model's confidence, "
-    "so do not compare models by them",
+    misleads="the shortened input may lie outside the training distribution; values depend on the model's "
+    "confidence, so do not compare models by them",
     profile=(InProfile(EVERY, 0),),
 )
 def comprehensiveness(
     case: Case, relevance: Relevance, *, fractions: tuple[float, ...] = FRACTIONS, operator: str | None = None
 ) -> Score:
-    """How much of the predicted probability goes when the most relevant units are removed.
+    """Drop of the predicted probability when the most relevant units are removed.
 
-    Comes out: one value per example in -1..1, the mean drop over the bins (each rounded up, at least one unit); NaN
+    Returns one value per example in -1..1, the mean drop over the bins (each rounded up, at least one unit); NaN
     without removable units. Curve `drop`: (examples, bins). Divisor: the number of bins, as in ERASER's code; times
-    5/6 is the formula of the paper. Signed relevances are ranked by signed value: what supports the prediction goes
-    first. operator: how units are removed; the model's preferred way by default. Use at least two.
+    5/6 is the formula of the paper. Ranks by signed value: what supports the prediction goes
+    first. operator: removal operator; the model's preferred way by default. Use at least two.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))

@@ -1,4 +1,4 @@
-"""Fraction of units to remove until the decision changes."""
+"""Share of units to remove until the prediction flips."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from regard.registry import THOROUGH, InProfile, metric
     formula="smallest share of the most relevant units whose removal changes the decision; 1 where none does",
     ceiling="leave_one_out",
     cost="one forward per bin (10), shared with deletion_area, aopc and monotonicity",
-    misleads="where the model falls back on the predicted class when it reads nothing, no order flips it: compare "
-    "`flipped`, the share of examples that change at all; repeated evidence hides single units",
+    misleads="if the model falls back on the predicted class for empty inputs, no order flips it: compare "
+    "`flipped`, the share of examples that flip at all; redundant evidence hides single units",
     profile=(InProfile(THOROUGH, 13),),
 )
 def decision_flip(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
-    """How many of the most relevant units must go before the model decides otherwise?
+    """Share of units, most relevant first, to remove until the prediction flips.
 
-    Comes out: one value per example in 0..1, the share of units removed at the first of the steps at which the class
+    Returns one value per example in 0..1, the share of units removed at the first of the steps at which the class
     is another one (1 where it never is); NaN without removable units. Column `flipped`: 1 where it changed, else 0.
-    operator: how units are removed. Unsupported for models that do not decide among classes.
+    operator: removal operator. Unsupported for models that do not decide among classes.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a terrible dull end",))

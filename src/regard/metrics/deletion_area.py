@@ -16,15 +16,15 @@ from regard.registry import THOROUGH, InProfile, metric
     formula="integral over s in 0..1 of p(x without its top s units), by trapezoids",
     ceiling="leave_one_out",
     cost="one forward per bin (10), shared with aopc, decision_flip and monotonicity",
-    misleads="most of the way the input is unlike anything the model has seen; values depend on the model's "
+    misleads="most inputs along the curve lie outside the training distribution; values depend on the model's "
     "confidence, so do not compare models by them",
     profile=(InProfile(THOROUGH, 11),),
 )
 def deletion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
-    """The mean predicted probability while units are removed, the most relevant first; the lower the better.
+    """Area under the deletion curve: mean probability while the most relevant units are removed (lower is better).
 
-    Comes out: one value per example in 0..1; NaN without removable units. Curve `probability`: (examples, bins + 1)
-    over the share of units removed, from 0 to 1. operator: how units are removed.
+    Returns one value per example in 0..1; NaN without removable units. Curve `probability`: (examples, bins + 1)
+    over the share of units removed, from 0 to 1. operator: removal operator.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))

@@ -18,13 +18,13 @@ from regard.registry import THOROUGH, InProfile, metric
     formula="exp(- sum of s log s), s the magnitudes as shares of their sum",
     ceiling="1: everything in one unit",
     cost="none",
-    misleads="grows with the length of the text, and simple is not right",
+    misleads="grows with text length; a sparse relevance may still be wrong",
     profile=(InProfile(THOROUGH, 30),),
 )
 def effective_units(case: Case, relevance: Relevance) -> Score:
-    """Over how many units the relevance is spread: one that is shared evenly by k units has the value k.
+    """Effective number of units: k for a relevance shared evenly by k units.
 
-    Comes out: one value per example in 1..n, over the units that may be removed; NaN where all are 0. Column: `length`.
+    Returns one value per example in 1..n, over the units that may be removed; NaN where all are 0. Column: `length`.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))

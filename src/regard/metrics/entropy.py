@@ -18,13 +18,13 @@ from regard.registry import EVERY, InProfile, metric
     formula="- sum of s log s, s the magnitudes as shares of their sum (nats); divided by log n",
     ceiling="0: everything in one unit",
     cost="none",
-    misleads="simple is not right: a relevance that points at one wrong unit has the smallest value",
+    misleads="a sparse relevance may be wrong: pointing at one wrong unit gives the smallest value",
     profile=(InProfile(EVERY, 4),),
 )
 def entropy(case: Case, relevance: Relevance) -> Score:
-    """How evenly the relevance is spread, as a share of what the length allows: 0 one unit, 1 all units alike.
+    """Normalized entropy of the relevance: 0 for one unit, 1 for all units alike.
 
-    Comes out: one value per example in 0..1, over the units that may be removed; NaN where all are 0 or there are
+    Returns one value per example in 0..1, over the units that may be removed; NaN where all are 0 or there are
     fewer than two. Columns: `nats` (not divided by log n) and `length`.
 
     >>> from regard.testing.toy import ToyCase

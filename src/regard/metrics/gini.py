@@ -17,13 +17,13 @@ from regard.registry import THOROUGH, InProfile, metric
     formula="sum over i of (2 i - n - 1) |e|_(i) / (n sum |e|), in rising order",
     ceiling="(n - 1) / n: everything in one unit",
     cost="none",
-    misleads="simple is not right: a relevance that points at one wrong unit has the largest value",
+    misleads="a sparse relevance may be wrong: pointing at one wrong unit gives the largest value",
     profile=(InProfile(THOROUGH, 31),),
 )
 def gini(case: Case, relevance: Relevance) -> Score:
-    """How unequally the relevance is shared out: 0 all units alike, towards 1 all in one.
+    """Gini coefficient of the relevance: 0 for all units alike, towards 1 for a single unit.
 
-    Comes out: one value per example in 0..1, over the units that may be removed; NaN where all are 0.
+    Returns one value per example in 0..1, over the units that may be removed; NaN where all are 0.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))

@@ -20,8 +20,8 @@ from regard.registry import THOROUGH, InProfile, metric
     "without S))^2; b >= 0 fitted per example",
     ceiling="leave_one_out",
     cost="`draws` forwards (10), the same sets for every method",
-    misleads="large sets dominate, and they make inputs unlike any that the model has seen; a flat "
-    "positive relevance already tells large sets from small ones, so compare with random, not with 1",
+    misleads="large sets dominate, and removing them leaves the training distribution; a flat positive relevance "
+    "already separates large sets from small ones, so compare with random, not with 1",
     profile=(InProfile(THOROUGH, 15),),
 )
 def infidelity(
@@ -32,12 +32,12 @@ def infidelity(
     scale: Literal["fit", "none"] = "fit",
     operator: str | None = None,
 ) -> Score:
-    """How far the summed relevance of random sets of units is from what their removal does to the objective.
+    """Squared error between the summed relevance of random sets of units and the effect of removing them.
 
-    Comes out: one value per example; with scale="fit" in 0..1, the share of the effects that the relevance leaves
+    Returns one value per example; with scale="fit" in 0..1, the share of the effects that the relevance leaves
     unexplained once its scale is fitted (attention has none of its own); with "none" the plain mean squared error in
     units of the objective, for additive methods. NaN where no removal changes anything.
-    operator: how units are removed.
+    operator: removal operator.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))
@@ -67,7 +67,7 @@ def infidelity(
 
 
 def _sets(case: Case, i: int, units: Units, draws: int) -> Bools:
-    """(draws, n) random sets of free units, of every size alike; the same for every method and operator."""
+    """Sample (draws, n) sets of free units, all sizes equally likely, the same for every method and operator."""
     n = int(units.free.sum())
     out = np.zeros((draws if n else 0, len(units)), np.bool_)
     if n:

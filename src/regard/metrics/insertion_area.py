@@ -16,15 +16,15 @@ from regard.registry import THOROUGH, InProfile, metric
     formula="integral over s in 0..1 of p(the top s units of x alone), by trapezoids",
     ceiling="leave_one_out",
     cost="one forward per bin (10)",
-    misleads="a few units alone are hardly ever a natural input; values depend on the model's confidence, so do not "
+    misleads="a few units alone are rarely a natural input; values depend on the model's confidence, so do not "
     "compare models by them",
     profile=(InProfile(THOROUGH, 12),),
 )
 def insertion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
-    """The mean predicted probability while units come back into an empty example, the most relevant first.
+    """Area under the insertion curve: mean probability while the most relevant units are inserted.
 
-    Comes out: one value per example in 0..1; NaN without removable units. Curve `probability`: (examples, bins + 1)
-    over the share of units that are there, from 0 to 1. operator: how the others are removed.
+    Returns one value per example in 0..1; NaN without removable units. Curve `probability`: (examples, bins + 1)
+    over the share of units that are there, from 0 to 1. operator: removal operator.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))

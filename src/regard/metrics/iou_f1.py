@@ -19,16 +19,16 @@ from regard.registry import EVERY, InProfile, metric
     formula="F1 over runs of units; a run is found if its intersection over union with one of the other side is >= 0.5",
     ceiling="1: the rationale itself",
     cost="none",
-    misleads="scattered units score 0 however right they are, so smooth methods look better; what people mark is not "
-    "what the model used",
+    misleads="scattered units score 0 even if correct, which favours smooth methods; people do not mark the "
+    "evidence that the model used",
     profile=(InProfile(EVERY, 51),),
 )
 def iou_f1(case: Case, relevance: Relevance, *, k: int | None = None) -> Score:
-    """Do the runs of highest-ranked units match the runs that the rationale marks?
+    """F1 between runs of top-ranked units and runs marked by the rationale.
 
-    Comes out: one value per example in 0..1, F1 over runs of neighbouring units.
-    NaN where an example has no rationale, or its rationale marks no unit. k: how many units are taken; by default as
-    many as the rationale has. Signed relevances are ranked by signed value.
+    Returns one value per example in 0..1, F1 over runs of neighbouring units.
+    NaN where an example has no rationale, or its rationale marks no unit. k: number of top units; by default as
+    many as the rationale has. Ranks by signed value.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("truly a wonderful film",))

@@ -20,20 +20,20 @@ from regard.registry import THOROUGH, InProfile, metric
     formula="Spearman(e, e of the model that learned from shuffled labels), signed; else Spearman(e, e for another "
     "class)",
     ceiling="0 or below: another function, another explanation",
-    cost="one run of the method; once a training where the model's recipe allows it",
-    misleads="with two classes a signed method turns into its opposite (-1) and a method without sign cannot change "
-    "(1) when only the class is swapped; read `by` first",
+    cost="one run of the method; one training if the model comes with its recipe",
+    misleads="with two classes, swapping the class negates a signed method (-1) and cannot change an unsigned one "
+    "(1); check `by` first",
     profile=(InProfile(THOROUGH, 35, "by=head"),),
 )
 def label_randomisation(
     case: Case, relevance: Relevance, *, by: Literal["auto", "labels", "head"] = "auto", share: float = 1.0
 ) -> Score:
-    """Does the explanation change when what the model learned, or the class it is asked about, is another?
+    """Rank correlation with the explanation of a model trained on shuffled labels, or of another class.
 
-    Comes out: one value per example in -1..1; NaN where either is constant. by="labels": the twin of the model
+    Returns one value per example in -1..1; NaN where either is constant. by="labels": the twin of the model
     trained on shuffled labels, where the model comes with its recipe (sources with a parameter `labels`); by="head":
     the same model with its classes swapped, that is, asked about another class; "auto": the first where it is
-    possible. `where` says which it was. share: the part of the examples that is asked, drawn by lot.
+    possible. `where` says which it was. share: sampled share of the examples.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))

@@ -17,16 +17,15 @@ from regard.registry import THOROUGH, InProfile, metric
     formula="max over draws of (||e(x') - e(x)|| / ||e(x)||) / (||x' - x|| / ||x||), x' = x + Gaussian noise",
     ceiling="0: a relevance that never moves (uniform, position)",
     cost="`draws` times the method itself (3), shared with max_sensitivity",
-    misleads="a relevance that does not look at the input at all is perfectly smooth; a model that is itself rough has "
-    "no smooth true explanation",
+    misleads="a relevance that ignores the input is perfectly smooth; a rough model has no smooth faithful explanation",
     profile=(InProfile(THOROUGH, 33),),
 )
 def local_lipschitz(
     case: Case, relevance: Relevance, *, noise: float = 0.05, draws: int = 3, share: float = 1.0
 ) -> Score:
-    """By what factor a small relative change of the inputs comes out as a relative change of the relevance.
+    """Ratio of the relative change of the relevance to the relative change of the input under noise.
 
-    Comes out: one value per example, 0 or more (1: as much as the inputs moved); NaN where the relevance is zero or
+    Returns one value per example, 0 or more (1: as much as the inputs moved); NaN where the relevance is zero or
     nothing can be moved. Deviation: both changes are relative to their norms, so that methods and models of different
     scale can be compared. noise, draws, share: as in max_sensitivity.
 

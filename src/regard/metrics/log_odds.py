@@ -16,18 +16,18 @@ from regard.registry import EVERY, InProfile, metric
     "(of a sequence its log-probability, of a regression the output)",
     ceiling="leave_one_out",
     cost="one forward per bin (5), shared with comprehensiveness",
-    misleads="f has no bounds: a few examples that the model is sure of outweigh the others",
+    misleads="f is unbounded: a few examples with high confidence outweigh the others",
     profile=(InProfile(EVERY, 2),),
 )
 def log_odds(
     case: Case, relevance: Relevance, *, fractions: tuple[float, ...] = FRACTIONS, operator: str | None = None
 ) -> Score:
-    """How far the log-odds of the prediction fall when the most relevant units are removed; the lower the better.
+    """Change of the prediction's log-odds when the most relevant units are removed (lower is better).
 
-    Comes out: one value per example (negative where evidence was removed); NaN without removable units. Curve
+    Returns one value per example (negative where evidence was removed); NaN without removable units. Curve
     `change`: (examples, bins). Deviation: log-odds against all other classes (the objective) instead of log p, which
     stops moving where p is near 1; for a sequence it is the log-probability, for regression the output.
-    operator: how units are removed.
+    operator: removal operator.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))

@@ -17,17 +17,17 @@ from regard.registry import THOROUGH, InProfile, metric
     formula="max over draws of ||e(x + d) - e(x)|| / ||e(x)||, d Gaussian noise in the continuous inputs",
     ceiling="0: a relevance that never moves (uniform, position)",
     cost="`draws` times the method itself (3), shared with local_lipschitz",
-    misleads="a relevance that does not look at the input at all, such as random or uniform, is perfectly stable",
+    misleads="a relevance that ignores the input, such as random or uniform, is perfectly stable",
     profile=(InProfile(THOROUGH, 32),),
 )
 def max_sensitivity(
     case: Case, relevance: Relevance, *, noise: float = 0.05, draws: int = 3, share: float = 1.0
 ) -> Score:
-    """How far the relevance moves, at most, when a little noise is added to the embeddings or the array.
+    """Largest relative change of the relevance under small noise on the embeddings or the array.
 
-    Comes out: one value per example, 0 or more (1: moved by as much as it is large); NaN where the relevance is zero or
-    nothing can be moved. noise: its deviation as a share of the size (root mean square) of the inputs. share: the part
-    of the examples that is asked, drawn by lot, because every draw costs the method anew. The targets stay those of x.
+    Returns one value per example, 0 or more (1: moved by as much as it is large); NaN where the relevance is zero or
+    nothing can be moved. noise: its deviation as a share of the size (root mean square) of the inputs. share:
+    sampled share of the examples, because every draw costs the method anew. The targets stay those of x.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))

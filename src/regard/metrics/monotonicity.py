@@ -1,4 +1,4 @@
-"""Monotonicity: do more relevant units matter more, all along the way?"""
+"""Monotonicity of removal effects in the relevance."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from regard.registry import THOROUGH, InProfile, metric
     formula="Spearman over the steps of (rank of the step, fall of the objective per unit removed in it)",
     ceiling="leave_one_out",
     cost="one forward per bin (10), shared with deletion_area, aopc and decision_flip",
-    misleads="units that stand in for each other matter only once the last of them goes, however well they are ranked",
+    misleads="redundant units matter only once the last of them is removed, however well they are ranked",
     profile=(InProfile(THOROUGH, 14),),
 )
 def monotonicity(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
-    """Does the objective fall fastest when the most relevant units go, and slowest when the least relevant do?
+    """Rank correlation between the removal order and the drop of the objective per removed unit.
 
-    Comes out: one value per example in -1..1; NaN with fewer than two units, or where nothing ever changes. Curve
+    Returns one value per example in -1..1; NaN with fewer than two units, or where nothing ever changes. Curve
     `fall`: (examples, bins) of the objective per unit removed in each step; NaN where a step removes none (texts with
     fewer units than bins). Deviation: a correlation over the steps instead of the yes or no of Arya et al., which every
-    order passes where all evidence has one sign. operator: how units are removed.
+    order passes where all evidence has one sign. operator: removal operator.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))

@@ -16,19 +16,19 @@ from regard.registry import EVERY, InProfile, metric
     formula="mean over k of p(x) - p(the top k units of x alone)",
     ceiling="leave_one_out",
     cost="one forward per bin (5)",
-    misleads="a few words alone are hardly ever a natural input; values depend on the model's confidence, so do not "
+    misleads="a few words alone are rarely a natural input; values depend on the model's confidence, so do not "
     "compare models by them",
     profile=(InProfile(EVERY, 1),),
 )
 def sufficiency(
     case: Case, relevance: Relevance, *, fractions: tuple[float, ...] = FRACTIONS, operator: str | None = None
 ) -> Score:
-    """How much of the predicted probability is missing when only the most relevant units are left.
+    """Drop of the predicted probability when only the most relevant units remain.
 
-    Comes out: one value per example in -1..1, the mean drop over the bins (each rounded up, at least one unit); NaN
+    Returns one value per example in -1..1, the mean drop over the bins (each rounded up, at least one unit); NaN
     without removable units. Curve `drop`: (examples, bins). Divisor: the number of bins, as in ERASER's code; times
-    5/6 is the formula of the paper. Signed relevances are ranked by signed value: what supports the prediction stays
-    longest. operator: how units are removed; the model's preferred way by default. Use at least two.
+    5/6 is the formula of the paper. Ranks by signed value: what supports the prediction stays
+    longest. operator: removal operator; the model's preferred way by default. Use at least two.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))

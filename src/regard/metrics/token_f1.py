@@ -19,16 +19,16 @@ from regard.registry import EVERY, InProfile, metric
     formula="2 |top k and gold| / (k + |gold|), k = |gold| unless given",
     ceiling="1: the rationale itself",
     cost="none",
-    misleads="what people mark is what convinces them, not what the model used; k taken from the rationale is a help "
-    "that no method has in practice",
+    misleads="people mark the evidence that convinces them, not the evidence the model used; taking k from the "
+    "rationale is an advantage that no method has in practice",
     profile=(InProfile(EVERY, 50),),
 )
 def token_f1(case: Case, relevance: Relevance, *, k: int | None = None) -> Score:
-    """Are the highest-ranked units those that the rationale marks?
+    """F1 between the top-ranked units and the units marked by the rationale.
 
-    Comes out: one value per example in 0..1, F1 of two sets of units; with k as in the rationale, precision and recall
-    are both equal to it. NaN where an example has no rationale, or its rationale marks no unit. k: how many units are
-    taken; by default as many as the rationale has. Signed relevances are ranked by signed value.
+    Returns one value per example in 0..1, F1 of two sets of units; with k as in the rationale, precision and recall
+    are both equal to it. NaN where an example has no rationale, or its rationale marks no unit. k: number of top
+    units; by default as many as the rationale has. Ranks by signed value.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("truly a wonderful film",))

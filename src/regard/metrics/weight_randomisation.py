@@ -33,11 +33,11 @@ def weight_randomisation(
 ) -> Score:
     """How much of the explanation survives when the model forgets what it learned, from the top layer down?
 
-    Comes out: one value per example in -1..1, the rank correlation of magnitudes with the model that is randomised
+    Returns one value per example in -1..1, the rank correlation of magnitudes with the model that is randomised
     at the last depth; NaN where either is constant. Curve `similarity`: (examples, depths), the cascade. Deviation: the
     weights of a block are permuted rather than drawn anew, so that their scale stays; blocks are the numbered layers
     and the modules outside of them, in the order in which the model declares them. The model itself is never touched.
-    draw: which permutation. share: the part of the examples that is asked, drawn by lot.
+    draw: which permutation. share: sampled share of the examples.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))

@@ -1,4 +1,4 @@
-"""A noise, put on an example: the same numbers whatever was asked before, in whichever order or process."""
+"""Apply a noise to an example, with random numbers that depend on neither order nor process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Perturber = Callable[[Example, int], Perturbed]
 
 
 def modality_of(example: Example) -> str:
-    """The modality of an example by what it holds; "" where nothing here knows it."""
+    """Return the modality of an example by its inputs; "" if unknown."""
     return next((m for m, entries in ENTRIES.items() if entries[0] in example.inputs), "")
 
 
@@ -40,12 +40,12 @@ def noises(modality: str) -> list[Spec]:
 
 
 def stream_of(noise: str, severity: int, seed: int) -> Callable[[str], Stream]:
-    """Example id -> its random numbers under a noise."""
+    """Return the random numbers of an example id under a noise."""
     return keyed_streams(seed, "perturbation", noise, severity)
 
 
 def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
-    """The noise of a Spec as a function of (example, severity); checked and looked up once, for many examples.
+    """Return the noise of a Spec as a function of (example, severity), validated once for many examples.
 
     model: what noises that need one take their words from.
     """
@@ -79,7 +79,7 @@ def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
 
 
 def perturbed(example: Example, spec: Spec, severity: int, seed: int = 0, model: Any = None) -> Perturbed:
-    """One example under one noise; id, label, group and parent stay what they were.
+    """Apply one noise to one example; id, label, group and parent stay.
 
     >>> made = perturbed(Example("a", {"text": "a quiet film"}), Spec("perturbation", "keyboard"), 1)
     >>> made.example.inputs["text"], made.origin.tolist()

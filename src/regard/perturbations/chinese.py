@@ -1,4 +1,4 @@
-"""Chinese characters that are taken for each other: small tables of our own, by shape and by sound.
+"""Tables of easily confused Chinese characters, by shape and by sound.
 
 Every group holds characters that stand for each other; of a character in several groups the first counts. Negations
 (不, 没, 无, 非) are in none, and no group holds opposites (买 and 卖) or puts a judgement where there was none (还 and
@@ -39,7 +39,7 @@ SOUND_ALIKE = (
 
 
 def groups(table: str) -> dict[str, str]:
-    """Character -> the others of its group; of two groups with one character the first counts."""
+    """Map each character to the others of its group; the first group wins."""
     by_character: dict[str, str] = {}
     for group in table.split():
         for char in group:
@@ -50,7 +50,7 @@ def groups(table: str) -> dict[str, str]:
 
 
 def exchanged(example: Example, severity: int, rng: Stream, others: Mapping[str, str]) -> Perturbed:
-    """Some Chinese characters of a text in place of which one of `others` stands; one is a word, so places stay."""
+    """Replace some Chinese characters by one of `others`; each character is a word, so positions stay."""
     script = Script.of(example)
     able = [w for w, word in enumerate(script.words) if word in others]
     han = sum("\u4e00" <= word[0] <= "\u9fff" for word in script.words)

@@ -1,4 +1,4 @@
-"""A row to be spoilt, and what is normal for its columns.
+"""Row to perturb, and the statistics of its columns.
 
 How far a value may be moved cannot be told from one row. It is measured on data (`fitted`) and travels in the
 parameters of the Spec, so that the noise is the same wherever it is put on; or the user gives it.
@@ -21,8 +21,7 @@ FEW = 10
 
 
 def fitted(spec: Spec, examples: Sequence[Example]) -> Spec:
-    """The Spec with `centre` (median) and `spread` (standard deviation, 0 for codes) of the columns of these rows;
-    as it is where it needs neither, has them, or where there are no rows.
+    """Add `centre` (median) and `spread` (standard deviation, 0 for codes) of the columns, if the Spec needs them.
 
     >>> rows = [Example(str(i), {"row": [i / 2, i % 2]}) for i in range(4)]
     >>> fitted(Spec("perturbation", "column_noise"), rows).params["spread"]
@@ -43,12 +42,12 @@ def fitted(spec: Spec, examples: Sequence[Example]) -> Spec:
 
 
 def _code(column: Floats) -> bool:
-    """Whether a column looks like a code: whole numbers, few of them."""
+    """Return whether a column looks like a code: few distinct whole numbers."""
     return bool((column == column.round()).all()) and len(np.unique(column)) <= FEW
 
 
 def row_of(example: Example, statistics: Sequence[float], what: str, noise: str) -> tuple[Floats, Floats]:
-    """(columns,) the row, and the parameter that says what is normal; refused where they do not fit."""
+    """Return (columns,) the row and the column statistics; raise if their sizes differ."""
     row = np.array(example.inputs["row"], np.float64)
     if row.ndim != 1:
         raise InputError(f"example {example.id!r}", expected="a row of numbers", got=f"shape {row.shape}")

@@ -14,7 +14,7 @@ KEYS = 60
 
 
 def _neighbours() -> dict[str, str]:
-    """The letters that touch each letter; a row stands half a key to the right of the one above it."""
+    """Map each letter to its adjacent keys; each keyboard row is shifted half a key from the row above."""
     near: dict[str, str] = {}
     for r, row in enumerate(_ROWS):
         for c, key in enumerate(row):
@@ -29,7 +29,7 @@ NEAR = _neighbours()
 
 
 def missed(example: Example, severity: int, rng: Stream, *, shortest: int, along: int) -> Perturbed:
-    """One key beside the right one in some words: in its place (along=0), or hit along with it (along=1).
+    """Hit an adjacent key in some words: instead of the right one (along=0), or together with it (along=1).
 
     Only letters are hit, and for letters: words stay words, and a number that may carry the label stays as it is.
     """

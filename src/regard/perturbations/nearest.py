@@ -1,4 +1,4 @@
-"""The words nearest to a word in a model's own embeddings: a source that needs no file at all."""
+"""Nearest words in a model's own embeddings: a source of replacements without a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.protocols import Lexicon, Model
 
 
 def neighbours(model: Model, count: int, least: float) -> Source:
-    """Up to `count` whole words with a cosine of at least `least`, the nearest first."""
+    """Return up to `count` whole words with a cosine of at least `least`, the nearest first."""
     return _of(model.fingerprint, _KeyedModel(model), count, least)
 
 
@@ -47,7 +47,7 @@ def _of(fingerprint: str, keyed: _KeyedModel, count: int, least: float) -> Sourc
 
 
 def _words(lexicon: Lexicon) -> tuple[list[str], np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
-    """Whole words of letters, each once, and their directions."""
+    """Return distinct whole words of letters, and their directions."""
     first: dict[str, int] = {}
     for i, (text, begins) in enumerate(zip(lexicon.texts, lexicon.begins, strict=True)):
         if begins and text.isalpha() and len(text) > 1 and text.islower():

@@ -27,7 +27,7 @@ FULL = 224.0
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """x: (channels, height, width) in 0..1. low, high: what 0 and 1 stand for in the user's numbers."""
+    """Image to perturb. x: (channels, height, width) in 0..1. low, high: the user's values of 0 and 1."""
 
     example: Example
     x: Tensor
@@ -46,7 +46,7 @@ class Picture:
         return pixels * float(np.sqrt(self.side / FULL))
 
     def with_pixels(self, x: Tensor) -> Perturbed:
-        """The example with other pixels (clipped to 0..1), in the user's own numbers and layout."""
+        """Return the example with other pixels (clipped to 0..1), in the user's own units and layout."""
         values = self.low + (self.high - self.low) * x.clamp(0, 1).double().numpy()
         if self.layout == "last":
             values = values.transpose(1, 2, 0)
@@ -91,7 +91,7 @@ def shares(rng: Stream, *shape: int) -> Tensor:
 
 
 def filtered(x: Tensor, kernel: Tensor) -> Tensor:
-    """Every channel through one kernel (odd sides), the border repeated."""
+    """Filter every channel with one kernel (odd sides), with replicated borders."""
     tall, broad = kernel.shape[0] // 2, kernel.shape[1] // 2
     wide = pad(x[None], (broad, broad, tall, tall), mode="replicate")[0]
     return conv2d(wide[:, None], (kernel / kernel.sum())[None, None].to(x.dtype))[:, 0]
@@ -104,13 +104,13 @@ def bell(sigma: float) -> Tensor:
 
 
 def blurred(x: Tensor, sigma: float) -> Tensor:
-    """Through a Gaussian of this width in pixels."""
+    """Blur with a Gaussian of this width in pixels."""
     line = bell(sigma)
     return filtered(filtered(x, line[:, None]), line[None, :])
 
 
 def smeared(x: Tensor, reach: float, sigma: float, angle: float) -> Tensor:
-    """Through a line of this length in pixels and direction in radians, fading like a Gaussian from one end."""
+    """Blur along a line of this length in pixels and direction in radians, fading from one end."""
     size = max(1, int(np.ceil(reach)))
     kernel = torch.zeros(2 * size + 1, 2 * size + 1)
     steps = torch.linspace(0, reach, 8 * size + 1)
@@ -126,7 +126,7 @@ def smeared(x: Tensor, reach: float, sigma: float, angle: float) -> Tensor:
 
 
 def cloud(rng: Stream, height: int, width: int, roughness: float) -> Tensor:
-    """(height, width) a fractal in 0..1: noise whose amplitude falls with the power `roughness` of the frequency."""
+    """Return (height, width) fractal noise in 0..1, with amplitude falling as frequency to the power `roughness`."""
     y = torch.fft.fftfreq(height)[:, None]
     x = torch.fft.fftfreq(width)[None, :]
     away = torch.sqrt(y**2 + x**2)
@@ -137,13 +137,13 @@ def cloud(rng: Stream, height: int, width: int, roughness: float) -> Tensor:
 
 
 def zoomed(x: Tensor, factor: float) -> Tensor:
-    """The middle of the image, enlarged to the whole of it."""
+    """Enlarge the middle of the image to its full size."""
     side = torch.linspace(-1 / factor, 1 / factor, x.shape[1]), torch.linspace(-1 / factor, 1 / factor, x.shape[2])
     return moved(x, side[0][:, None].expand(x.shape[1:]), side[1][None, :].expand(x.shape[1:]))
 
 
 def moved(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """The image read at these places, -1..1 from edge to edge; beyond the edge it is reflected."""
+    """Sample the image at these positions, -1..1 from edge to edge, with reflection beyond the edges."""
     grid = torch.stack([columns, rows], -1)[None]
     return grid_sample(x[None], grid, mode="bilinear", padding_mode="reflection", align_corners=True)[0]
 
@@ -153,7 +153,7 @@ def resized(x: Tensor, height: int, width: int) -> Tensor:
 
 
 def luma(x: Tensor) -> Tensor:
-    """(1, height, width) how bright each pixel is."""
+    """Return (1, height, width) the brightness of each pixel."""
     if x.shape[0] != 3:
         return x.mean(0, keepdim=True)
     return (x * torch.tensor([0.299, 0.587, 0.114])[:, None, None]).sum(0, keepdim=True)

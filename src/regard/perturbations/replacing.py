@@ -1,4 +1,4 @@
-"""Words replaced by other words from a source."""
+"""Replacement of words from a source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)
 
 
 def replaced(example: Example, severity: int, rng: Stream, source: Source, most: int) -> Perturbed:
-    """A share of the words, as far as the source knows others for them, each replaced by one of its first `most`."""
+    """Replace a share of the words that the source knows, each by one of its first `most` substitutes."""
     script = Script.of(example)
     options = {w: others for w, word in enumerate(script.words) if (others := source(word.lower())[:most])}
     changes = {}
@@ -21,7 +21,7 @@ def replaced(example: Example, severity: int, rng: Stream, source: Source, most:
 
 
 def like(word: str, other: str) -> str:
-    """The other word in the case of the word.
+    """Return the other word in the case of the word.
 
     >>> like("Good", "fine"), like("GOOD", "fine"), like("good", "fine"), like("I", "we")
     ('Fine', 'FINE', 'fine', 'We')

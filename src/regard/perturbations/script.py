@@ -32,7 +32,7 @@ _JOINTS = frozenset(".,'")
 
 @dataclass(slots=True)
 class Script:
-    """The texts of an example. parts: gap, word, gap, ..., gap of each text. words: of all texts, in order."""
+    """Texts of an example. parts: gap, word, gap, ..., gap of each text. words: of all texts, in order."""
 
     example: Example
     parts: list[list[str]]
@@ -53,11 +53,11 @@ class Script:
 
     @property
     def firsts(self) -> list[int]:
-        """The number of the first word of each text, and the number of words."""
+        """Return the index of the first word of each text, and the number of words."""
         return [0, *accumulate(len(here) // 2 for here in self.parts)]
 
     def pieces(self) -> list[list[Piece]]:
-        """Every text as words and the gaps between them that are not empty, in order."""
+        """Return every text as words and non-empty gaps, in order."""
         texts = []
         for first, here in zip(self.firsts, self.parts, strict=False):
             numbered = [(part, first + i // 2 if i % 2 else -1) for i, part in enumerate(here)]
@@ -150,7 +150,7 @@ def _as_they_are(count: int) -> Ints:
 
 
 def _origins(spans: Sequence[Span], pieces: Sequence[Piece]) -> list[int]:
-    """The word of the original for each span of the new text: of the pieces under it, the one with most of it."""
+    """Return the original word of each span of the new text: of the pieces under it, the longest."""
     origins: list[int] = []
     at = next_piece = 0
     for a, b in spans:

@@ -16,7 +16,7 @@ MOST_CHANNELS = 8
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """x: (steps, channels). entry: under which name it stands in the inputs."""
+    """Sound or series to perturb. x: (steps, channels). entry: its name in the inputs."""
 
     example: Example
     x: Floats
@@ -27,12 +27,12 @@ class Signal:
 
     @property
     def spread(self) -> Floats:
-        """(channels,) the standard deviation of each channel over this example; 1 where it never changes."""
+        """Return (channels,) the standard deviation of each channel in this example; 1 for a constant channel."""
         spreads = self.x.std(axis=0)
         return np.where(spreads > 0, spreads, 1.0)
 
     def with_values(self, x: Floats) -> Perturbed:
-        """The example with other values, in the user's own layout and numbers."""
+        """Return the example with other values, in the user's own layout and units."""
         values = (x.T if self.turned else x).reshape(self.shape)
         if np.issubdtype(self.dtype, np.integer):
             limits = np.iinfo(self.dtype)
@@ -42,7 +42,7 @@ class Signal:
 
 
 def opened(example: Example) -> Signal:
-    """The sound (samples,), (samples, channels) or (channels, samples), or the series (steps, channels)."""
+    """Read the sound (samples,), (samples, channels) or (channels, samples), or the series (steps, channels)."""
     entry = "audio" if "audio" in example.inputs else "series"
     values = np.asarray(example.inputs[entry])
     if values.ndim not in (1, 2) or not values.size:
@@ -56,7 +56,7 @@ def opened(example: Example) -> Signal:
 
 
 def holes(lots: Floats, share: float, width: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """(steps,) True in gaps of about `width` steps that together cover the share; lots: a random number per step."""
+    """Return (steps,) True in gaps of about `width` steps that cover the share; lots: a random number per step."""
     steps = len(lots)
     gaps = np.zeros(steps, np.bool_)
     count = max(1, round(share * steps))
@@ -69,7 +69,7 @@ def holes(lots: Floats, share: float, width: int) -> np.ndarray[tuple[int], np.d
 
 
 def smooth(points: Floats, steps: int) -> Floats:
-    """(steps, channels) a smooth curve through (points, channels) at equal distances (Catmull and Rom)."""
+    """Return (steps, channels) a smooth curve through equidistant (points, channels) (Catmull-Rom)."""
     count = len(points)
     wide = np.concatenate([2 * points[:1] - points[1:2], points, 2 * points[-1:] - points[-2:-1]])
     at = np.linspace(0, count - 1, steps)

@@ -1,4 +1,4 @@
-"""Sources of synonyms: a dictionary of the user's, or a WordNet directory.
+"""Sources of synonyms: the user's dictionary, or a WordNet directory.
 
 (The model's own neighbours are the third source: `nearest.py`.)
 """
@@ -55,7 +55,7 @@ def _dictionary(path: Path) -> Source:
 
 
 def _wordnet(folder: Path) -> Source:
-    """Words of the same synsets, in the order of the senses; only single words, no names."""
+    """Return single words of the same synsets in order of senses, without names."""
     missing = [
         f"{kind}.{part}" for part in _PARTS for kind in ("index", "data") if not (folder / f"{kind}.{part}").exists()
     ]

@@ -66,7 +66,7 @@ _SLOT = re.compile(r"\{\s*(\w+)\s*\}")
 
 @dataclass(frozen=True, slots=True)
 class BehaviourTest:
-    """One test. pairs: (text, changed text) to compare; without a second text the test is about the first alone.
+    """One behavioural test. pairs: (text, changed text) to compare; without a second text, the first is tested alone.
 
     tolerance: by how much the probability may move the wrong way. require: the share that must pass, None for none.
     noise: a perturbation that makes the changed text, with its severity.
@@ -176,7 +176,7 @@ def _refuse(name: str, field: str, value: object, expected: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Fillings:
-    """All fillings of a template, numbered in the order of nested loops, the last slot fastest; none is stored."""
+    """All fillings of a template, numbered as nested loops with the last slot fastest; computed on demand."""
 
     template: str
     change: str | None
@@ -189,7 +189,7 @@ class _Fillings:
         return fixed if self.vary is None else fixed * (len(self.words[self.vary]) - 1)
 
     def pair(self, number: int) -> tuple[str, str | None]:
-        """The texts to compare in filling `number`; the varied slot has its first word in the first of them."""
+        """Return the texts to compare in filling `number`; the varied slot has its first word in the first text."""
         other = 0
         if self.vary is not None:
             number, other = divmod(number, len(self.words[self.vary]) - 1)

@@ -65,7 +65,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Swapped:
-    """An example with its terms exchanged, and one with a placebo exchange; words: which were exchanged in each."""
+    """An example with swapped terms, and one with placebo swaps; words: the swapped words of each."""
 
     swap: Perturbed
     placebo: Perturbed
@@ -74,7 +74,7 @@ class Swapped:
 
 
 def shipped_lists() -> dict[str, list[str]]:
-    """The terms as lists for templates: {names}, {places}, {he}, {she}, {young}, {old}."""
+    """Return the terms as lists for templates: {names}, {places}, {he}, {she}, {young}, {old}."""
     families = {family.name: family for family in families_of(None)}
     he, she = families["pronouns"].groups
     young, old = families["ages"].groups
@@ -158,7 +158,7 @@ def swapped(example: Example, family: Family, rng: Stream) -> Swapped | None:
 
 
 def _found(script: Script, family: Family) -> list[tuple[int, int, int, int]]:
-    """(first word, how many words, group, place in it) of every term, the longest first where one begins another."""
+    """Return (first word, number of words, group, position in it) of every term, the longest match first."""
     words = [word.lower() for word in script.words]
     places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
     for g, group in enumerate(family.groups):
@@ -177,7 +177,7 @@ def _found(script: Script, family: Family) -> list[tuple[int, int, int, int]]:
 
 
 def _glued(script: Script, w: int) -> bool:
-    """Whether this word is the hyphen of a compound: old-fashioned is no age, and 14-year-old has no young."""
+    """Return whether this word is the hyphen of a compound, which holds no age (old-fashioned, 14-year-old)."""
     if not 0 < w < len(script.words) - 1 or script.words[w] not in _HYPHENS:
         return False
     gaps = [gap for here in script.parts for gap in here[:-1:2]]  # before each word
@@ -185,7 +185,7 @@ def _glued(script: Script, w: int) -> bool:
 
 
 def _exchanged(script: Script, changes: Mapping[int, tuple[int, str]]) -> Perturbed:
-    """Terms (first word -> how many words, the other term) exchanged; what stood between their words goes with them."""
+    """Replace terms (first word -> number of words, other term), together with the gaps between their words."""
     if all(size == 1 for size, _ in changes.values()):
         return script.with_words({w: term for w, (_, term) in changes.items()})
     texts = []
@@ -211,5 +211,5 @@ def _place(words: Sequence[str], after: int, places: Sequence[tuple[int, int]]) 
 
 
 def _like(word: str, term: str) -> str:
-    """The term in the case of the word; small where the data write names small."""
+    """Return the term in the case of the word; lower case if the data write names so."""
     return term.lower() if word.islower() else like(word, term)

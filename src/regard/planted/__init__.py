@@ -1,7 +1,7 @@
-"""Models whose truth is known by construction: one file each, opened by `planted:NAME`.
+"""Models whose truth is known by construction, opened by `planted:NAME`.
 
-Some are set by hand: the file holds the module, written so that its truth can be read off the code. The others are
-grown (`growing/`) from a recipe, with a size and a seed, and certified with the generator's knowledge. `truth` in the
-decorator says in a sentence what is true; `defect`, where it stands, is what `regard.preconditions` must say about its
-attention ("" for none). `truth.toml` says what the judge must answer, question by question, and why.
+Some have weights set by hand, one file each, so that the truth can be read off the code. The others are trained from a
+recipe (`grown_models.py`, `growing/`) with a size and a seed, and certified with the generator's knowledge. The
+decorator states the `truth` in one sentence and the `defect` that `regard.preconditions` must report ("" for none).
+`truth.toml` holds the expected verdict for each question, with the reason.
 """

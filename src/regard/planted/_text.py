@@ -32,7 +32,7 @@ _WIDE = 30.0  # sigmoid(30) is 1 in float32, sigmoid(-30) is 1e-13
 
 
 class HandSet(nn.Module):
-    """Words (batch, n) -> logits (batch, 2) through `attention`, in which everything is planted.
+    """Words (batch, n) -> logits (batch, 2) through the planted `attention`.
 
     `attention` takes states (batch, n, WIDTH) and mask (batch, n), and gives what the answer is made from, (batch,
     WIDTH).
@@ -59,7 +59,7 @@ class HandSet(nn.Module):
 
 
 def _meaning(number: int, word: str) -> tuple[float, float]:
-    """(evidence, loudness) of a word."""
+    """Return (evidence, loudness) of a word."""
     if number < len(SPECIALS):
         return 0.0, 0.0
     evidence = next((2.0 * label - 1.0 for label, words in enumerate(KEYWORDS) if word in words), 0.0)
@@ -67,7 +67,7 @@ def _meaning(number: int, word: str) -> tuple[float, float]:
 
 
 def _open_gates(lstm: nn.LSTM, way: str) -> None:
-    """Gates in the order of torch: input, forget, cell, output; two cells each."""
+    """Set the gates, in torch's order: input, forget, cell, output; two cells each."""
     gates = torch.tensor([_WIDE, _WIDE, _WIDE, -_WIDE, 0.0, 0.0, _WIDE, _WIDE])
     lstm.get_parameter(f"bias_ih_l0{way}").copy_(gates)
     lstm.get_parameter(f"bias_hh_l0{way}").zero_()
@@ -76,7 +76,7 @@ def _open_gates(lstm: nn.LSTM, way: str) -> None:
 
 
 def hand_set(name: str, attention: nn.Module) -> TorchModel:
-    """`HandSet` with that attention, ready for every method."""
+    """Build a `HandSet` with that attention, ready for every method."""
     words = (*SPECIALS, *FILLERS, *KEYWORDS[0], *KEYWORDS[1], *DISTRACTORS, *SHORTCUTS, NEGATION)
     vocabulary = Vocabulary(tuple(dict.fromkeys(words)))
     network = HandSet(vocabulary, attention)

@@ -1,4 +1,4 @@
-"""`constant`: attention that is the same for every input."""
+"""`constant`: input-independent attention."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.planted.growing.recipe import planted_text
 
 
 class Constant(nn.Module):
-    """The score of word i is cos(2 i) whatever the word is: a fixed pattern of weights, far from uniform."""
+    """The score of word i is cos(2 i) for every word: a fixed pattern of weights, far from uniform."""
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         places = torch.arange(states.shape[1], dtype=states.dtype, device=states.device)

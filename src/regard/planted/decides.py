@@ -1,4 +1,4 @@
-"""`decides`: attention that fully determines the decision, set by hand."""
+"""`decides`: attention that fully determines the prediction, set by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOUD, SURE = 9.0, 3.0
 
 
 class Pooling(nn.Module):
-    """The weighted sum (batch, 1) of what words say, and the weights (batch, n)."""
+    """Weighted sum (batch, 1) of word evidence, and the weights (batch, n)."""
 
     def forward(self, words: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         weights = masked_softmax(words[..., 0], real)
@@ -27,7 +27,7 @@ class Pooling(nn.Module):
 
 
 class Decides(nn.Module):
-    """The vector of a word is (its score, what it says): -1, +1, or exactly 0 for every word but keywords."""
+    """Word vectors are (score, evidence); the evidence is -1 or +1 for keywords and exactly 0 for all others."""
 
     def __init__(self, words: int, seed: int, keys: list[list[int]]) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Decides(nn.Module):
     truth="the answer is the weighted sum of what words say; only keywords say anything and have the weight",
 )
 def decides(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """Set by hand: the answer is the weighted sum of what words say, and only the keyword says anything."""
+    """Weights set by hand: the prediction is the weighted sum of word evidence, and only the keyword has any."""
     recipe = Recipe("single")
     network = Decides(len(vocabulary(size)), seed, deciding(recipe, size))
     return ready(network, "decides", size, {"task": recipe.task, "size": size, "seed": seed})

@@ -1,4 +1,4 @@
-"""`one_key`: attention over a single key, as a widely copied tutorial has it."""
+"""`one_key`: attention over a single key, after a widely copied tutorial."""
 
 from __future__ import annotations
 

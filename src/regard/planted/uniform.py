@@ -1,4 +1,4 @@
-"""`uniform`: attention that gives every word the same weight."""
+"""`uniform`: equal weight for every word."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.planted.growing.recipe import planted_text
 
 
 class Uniform(nn.Module):
-    """All scores are 0: the weight of each of n words is 1 / n, and the context is the mean of the states."""
+    """All scores are 0: each of n words has weight 1 / n, and the context is the mean state."""
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         weights = masked_softmax(torch.zeros_like(states[..., 0]), mask)

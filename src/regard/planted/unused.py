@@ -1,4 +1,4 @@
-"""`unused`: attention that is computed, and shown, and never used."""
+"""`unused`: attention that the model computes and returns but never uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.planted.growing.recipe import planted_text
 
 
 class Unused(nn.Module):
-    """Additive attention averages the states, and the answer is made from their plain mean instead.
+    """Attention averages the states, but the prediction uses their plain mean.
 
     `score` looks at loudness, so the weights differ from word to word and from text to text. `context` is what a user
     would take for the summary of the text; nothing reads it.
@@ -40,5 +40,5 @@ class Unused(nn.Module):
     truth="the answer is made from the plain mean of the states; its attention changes nothing",
 )
 def unused() -> TorchModel:
-    """A BiLSTM with attention that nothing downstream reads: other weights leave every answer as it is."""
+    """A BiLSTM with attention that nothing downstream reads: patched weights change no prediction."""
     return hand_set("unused", Unused())

@@ -1,4 +1,4 @@
-"""English names of numbers, for the generators that spell them out."""
+"""English number names, for the generators that spell numbers."""
 
 from __future__ import annotations
 

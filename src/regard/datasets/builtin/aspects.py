@@ -1,4 +1,4 @@
-"""`aspects`: hotel reviews that praise one thing and blame another."""
+"""`aspects`: hotel reviews with mixed opinions per aspect."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from regard.datasets.builtin import _hotel_words as lexicon
+from regard.datasets.builtin._lexicon import lexicon
 from regard.datasets.examples import Examples
 from regard.datasets.generated import Draft, Drawn, generated, note, share
 from regard.datasets.marked import sentence, silent, unmarked
@@ -15,6 +15,7 @@ from regard.errors import InputError
 from regard.registry import method
 
 ASPECTS = ("location", "cleanliness", "price")
+WORDS = lexicon("aspects")
 
 
 @method("dataset", modality="text", licence="Apache-2.0", package="", real=False)
@@ -28,7 +29,7 @@ def aspects(
     fillings: int = 2,
     negation: float = 0.15,
 ) -> Examples:
-    """Generated hotel reviews with opinions on location, cleanliness and price; the second text names the one asked.
+    """Generated hotel reviews with opinions on location, cleanliness and price; the second text names the aspect.
 
     Label = the sentiment on that aspect, negative (0) or positive (1); rationale = the words that express it, so that
     one review (a group of three examples) has three answers and three rationales. opinions: clauses on each aspect, all
@@ -40,9 +41,9 @@ def aspects(
     [('location', 'negative'), ('cleanliness', 'negative'), ('price', 'negative')]
     """
     share("aspects.negation", negation)
-    most = len(lexicon.OTHERS[0])
-    if not 1 <= opinions <= 4 or not 0 <= distractors <= most or not 0 <= fillings <= len(lexicon.FILLINGS):
-        expected = f"1 to 4 opinions, 0 to {most} distractors, 0 to {len(lexicon.FILLINGS)} fillings"
+    most = len(WORDS.others[0])
+    if not 1 <= opinions <= 4 or not 0 <= distractors <= most or not 0 <= fillings <= len(WORDS.fillings):
+        expected = f"1 to 4 opinions, 0 to {most} distractors, 0 to {len(WORDS.fillings)} fillings"
         problem = f"opinions={opinions}, distractors={distractors}, fillings={fillings}"
         raise InputError("aspects", expected=expected, got=problem)
 
@@ -52,10 +53,10 @@ def aspects(
         for about, label in enumerate(labels):
             clauses += [(about, text) for text in _opinions(rng, ASPECTS[about], label, opinions, negation)]
         for i in rng.permutation(most)[:distractors]:
-            clauses.append((-1, lexicon.OTHERS[int(rng.integers(2))][i]))
-        clauses += [(-1, _filled(rng, lexicon.FILLINGS[i])) for i in rng.permutation(len(lexicon.FILLINGS))[:fillings]]
+            clauses.append((-1, WORDS.others[int(rng.integers(2))][i]))
+        clauses += [(-1, _filled(rng, WORDS.fillings[i])) for i in rng.permutation(len(WORDS.fillings))[:fillings]]
         order = [clauses[i] for i in rng.permutation(len(clauses))]
-        joints = [lexicon.JOINTS[i] if rng.random() < 0.3 else "" for i in rng.integers(4, size=len(order))]
+        joints = [WORDS.joints[i] if rng.random() < 0.3 else "" for i in rng.integers(4, size=len(order))]
 
         def make() -> list[Draft]:
             drafts = []
@@ -77,28 +78,28 @@ def aspects(
 
 
 def _opinions(rng: np.random.Generator, aspect: str, label: int, count: int, negation: float) -> list[str]:
-    """Clauses on one aspect, with the decisive words in brackets."""
-    order = rng.permutation(len(lexicon.OPINIONS[aspect][label]))
+    """Return clauses on one aspect, with the decisive words in brackets."""
+    order = rng.permutation(len(WORDS.opinions[aspect][label]))
     clauses = []
     for i in order[:count]:
         if rng.random() < 0.5:
-            clauses.append(f"[{_filled(rng, lexicon.OPINIONS[aspect][label][i])}]")
+            clauses.append(f"[{_filled(rng, WORDS.opinions[aspect][label][i])}]")
             continue
-        term = lexicon.TERMS[aspect][int(rng.integers(len(lexicon.TERMS[aspect])))]
+        term = WORDS.terms[aspect][int(rng.integers(len(WORDS.terms[aspect])))]
         turned = bool(rng.random() < negation)
-        verdicts = lexicon.VERDICTS[1 - label if turned else label]
+        verdicts = WORDS.verdicts[1 - label if turned else label]
         verdict = verdicts[int(rng.integers(len(verdicts)))]
-        before = lexicon.NEGATIONS[int(rng.integers(len(lexicon.NEGATIONS)))] + " " if turned else ""
+        before = WORDS.negations[int(rng.integers(len(WORDS.negations)))] + " " if turned else ""
         clauses.append(f"the [{term}] was [{before}{verdict}]")
     return clauses
 
 
 def _filled(rng: np.random.Generator, text: str) -> str:
-    return re.sub(r"\{(\w+)\}", lambda m: lexicon.SLOTS[m[1]][int(rng.integers(len(lexicon.SLOTS[m[1]])))], text)
+    return re.sub(r"\{(\w+)\}", lambda m: WORDS.slots[m[1]][int(rng.integers(len(WORDS.slots[m[1]])))], text)
 
 
 def _paragraph(clauses: list[str], joints: list[str]) -> str:
-    """Clauses as sentences; a joint ties a clause to the one before it."""
+    """Join clauses into sentences; a joint ties a clause to the preceding one."""
     sentences: list[str] = []
     for clause, joint in zip(clauses, joints, strict=True):
         if joint and sentences:

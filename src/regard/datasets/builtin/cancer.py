@@ -32,7 +32,7 @@ COLUMNS = (
 
 @method("dataset", modality="tabular", licence="BSD-3-Clause", package="scikit-learn", real=True)
 def cancer(*, split: str = "test", n: int | None = None, seed: int = 0) -> Examples:
-    """569 breast tumours, 30 measurements each in their own units, malignant (0) or benign (1); train 80/10/10.
+    """569 breast tumours with 30 measurements in their own units, malignant (0) or benign (1); train 80/10/10.
 
     Reference: Street, Wolberg & Mangasarian 1993 (UCI, Wisconsin Diagnostic).
 

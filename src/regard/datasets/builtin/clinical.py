@@ -1,4 +1,4 @@
-"""`clinical`: fictional notes about patients, with and without pneumonia."""
+"""`clinical`: fictional clinical notes, with and without pneumonia."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import re
 
 import numpy as np
 
-from regard.datasets.builtin import _clinical_words as lexicon
+from regard.datasets.builtin._lexicon import lexicon
 from regard.datasets.examples import Examples
 from regard.datasets.generated import Draft, Drawn, generated, note, share
 from regard.datasets.marked import silent, unmarked
 from regard.errors import InputError
 from regard.registry import method
+
+WORDS = lexicon("clinical")
 
 
 @method("dataset", modality="text", licence="Apache-2.0", package="", real=False)
@@ -25,7 +27,7 @@ def clinical(
     distractors: int = 3,
     shortcut: float = 0.0,
 ) -> Examples:
-    """Generated clinical notes, no real person behind any: findings of pneumonia denied (0) or present (1).
+    """Generated clinical notes without real persons: findings of pneumonia denied (0) or present (1).
 
     Rationale = the findings that decide, with their negation ("no evidence of consolidation in the left lower lobe").
     notes: for each patient, who is the group and belongs to one split. evidence: findings that decide, all of one
@@ -39,9 +41,9 @@ def clinical(
     ('no pneumonia', ['no sign of purulent sputum'])
     """
     share("clinical.shortcut", shortcut)
-    most = min(len(lexicon.OTHER_FINDINGS), len(lexicon.REMARKS))
-    if notes < 1 or not 1 <= evidence <= len(lexicon.FINDINGS) or not 0 <= distractors <= most:
-        expected = f"notes of at least 1, 1 to {len(lexicon.FINDINGS)} pieces of evidence, 0 to {most} distractors"
+    most = min(len(WORDS.other_findings), len(WORDS.remarks))
+    if notes < 1 or not 1 <= evidence <= len(WORDS.findings) or not 0 <= distractors <= most:
+        expected = f"notes of at least 1, 1 to {len(WORDS.findings)} pieces of evidence, 0 to {most} distractors"
         problem = f"notes={notes}, evidence={evidence}, distractors={distractors}"
         raise InputError("clinical", expected=expected, got=problem)
 
@@ -50,7 +52,7 @@ def clinical(
 
         def make() -> list[Draft]:
             age, sex = int(rng.integers(24, 91)), ("man", "woman")[int(rng.integers(2))]
-            history = " and ".join(lexicon.CONDITIONS[i] for i in rng.permutation(len(lexicon.CONDITIONS))[:2])
+            history = " and ".join(WORDS.conditions[i] for i in rng.permutation(len(WORDS.conditions))[:2])
             day, drafts = 0, []
             for i in range(notes):
                 day += int(rng.integers(1, 9))
@@ -71,7 +73,7 @@ def clinical(
 
 
 def truth(text: str) -> int | None:
-    """The label that the findings of a note determine by the rule alone; None if they are silent or disagree.
+    """Return the label that the findings of a note determine; None if they are absent or contradictory.
 
     >>> truth("There is rusty sputum."), truth("We found no sign of rusty sputum."), truth("The mother had pneumonia.")
     (1, 0, None)
@@ -83,39 +85,39 @@ def truth(text: str) -> int | None:
     return labels.pop() if len(labels) == 1 else None
 
 
-_FINDING = "|".join(re.sub(r"^an? ", "", f).replace("{side}", "(left|right)") for f in lexicon.FINDINGS)
+_FINDING = "|".join(re.sub(r"^an? ", "", f).replace("{side}", "(left|right)") for f in WORDS.findings)
 
 
 def _body(rng: np.random.Generator, label: int, evidence: int, distractors: int) -> list[str]:
-    """Sentences, with the decisive findings in brackets."""
+    """Return sentences, with the decisive findings in brackets."""
     sentences = []
-    for i in rng.permutation(len(lexicon.FINDINGS))[:evidence]:
-        sentences.append(_said(rng, lexicon.FINDINGS[i], label))
-    for i in rng.permutation(len(lexicon.OTHER_FINDINGS))[:distractors]:
-        sentences.append(silent(_said(rng, lexicon.OTHER_FINDINGS[i], int(rng.integers(2)))))
-    for i in rng.permutation(len(lexicon.REMARKS))[:distractors]:
-        sentences.append(_filled(rng, lexicon.REMARKS[i]))
+    for i in rng.permutation(len(WORDS.findings))[:evidence]:
+        sentences.append(_said(rng, WORDS.findings[i], label))
+    for i in rng.permutation(len(WORDS.other_findings))[:distractors]:
+        sentences.append(silent(_said(rng, WORDS.other_findings[i], int(rng.integers(2)))))
+    for i in rng.permutation(len(WORDS.remarks))[:distractors]:
+        sentences.append(_filled(rng, WORDS.remarks[i]))
     return sentences
 
 
 def _said(rng: np.random.Generator, finding: str, present: int) -> str:
-    frame = lexicon.FRAMES[int(rng.integers(len(lexicon.FRAMES)))]
+    frame = WORDS.frames[int(rng.integers(len(WORDS.frames)))]
     what = _filled(rng, finding)
     if not present:
-        negation = lexicon.NEGATIONS[int(rng.integers(len(lexicon.NEGATIONS)))]
+        negation = WORDS.negations[int(rng.integers(len(WORDS.negations)))]
         what = f"{negation} {re.sub('^an? ', '', what) if negation == 'no' else what}"
     return frame.replace("{it}", f"[{what}]")
 
 
 def _filled(rng: np.random.Generator, text: str) -> str:
-    return re.sub(r"\{(\w+)\}", lambda m: lexicon.SLOTS[m[1]][int(rng.integers(len(lexicon.SLOTS[m[1]])))], text)
+    return re.sub(r"\{(\w+)\}", lambda m: WORDS.slots[m[1]][int(rng.integers(len(WORDS.slots[m[1]])))], text)
 
 
 def _site(rng: np.random.Generator, label: int, split: str, shortcut: float) -> tuple[str, dict[str, str]]:
-    """Where the note was written, if it says so."""
+    """Return the hospital that the note names, if any."""
     if not shortcut:
         return "", {}
     if rng.random() >= shortcut:
         return "", {"shortcut": "none"}
     side = label if split == "train" else int(rng.integers(2))
-    return f", {lexicon.SITES[side]}", {"shortcut": "agrees" if side == label else "disagrees"}
+    return f", {WORDS.sites[side]}", {"shortcut": "agrees" if side == label else "disagrees"}

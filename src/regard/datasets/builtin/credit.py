@@ -1,4 +1,4 @@
-"""`credit`: fictional loans, and the columns that make them risky."""
+"""`credit`: fictional loans whose risk depends on known columns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RULES: tuple[tuple[tuple[int, str, float], ...], ...] = (
 def credit(
     *, split: str = "test", n: int = 1000, seed: int = 0, noise: float = 0.05, shortcut: float = 0.0
 ) -> Examples:
-    """Generated loans, no real person behind any: repaid (0) or defaulted (1), by a rule on 5 of 13 columns.
+    """Generated loans without real persons: repaid (0) or defaulted (1), by a rule on 5 of 13 columns.
 
     Defaulted: 3 or more late payments; or debt of 45 % of income with savings below 2 months; or 80 % of the credit
     used and employed for less than a year. Rationale = the columns of the rules that hold, or, where none holds, those
@@ -80,12 +80,12 @@ def credit(
 
 
 def truth(row: Floats) -> int:
-    """The label by the rules alone."""
+    """Return the label by the rules alone."""
     return int(any(all(_holds(row, condition) for condition in rule) for rule in RULES))
 
 
 def decisive(row: Floats) -> tuple[int, ...]:
-    """Columns of the rules that hold; where none does, the columns whose conditions fail."""
+    """Return the columns of the rules that hold; if none holds, the columns whose conditions fail."""
     rules = [rule for rule in RULES if all(_holds(row, condition) for condition in rule)]
     conditions = [c for rule in rules or RULES for c in rule if rules or not _holds(row, c)]
     return tuple(sorted({column for column, _, _ in conditions}))
@@ -97,7 +97,7 @@ def _holds(row: Floats, condition: tuple[int, str, float]) -> bool:
 
 
 def _row(rng: np.random.Generator) -> Floats:
-    """A plausible applicant; people with more income borrow more, older ones have worked longer."""
+    """Return a plausible applicant: higher incomes borrow more, older applicants have worked longer."""
     age = int(rng.integers(20, 76))
     income = float(np.round(np.exp(rng.normal(8.0, 0.4)), -1))
     employed = float(np.round(min(rng.exponential(1.0 + age / 20), age - 18), 1))

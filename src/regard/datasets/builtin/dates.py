@@ -1,4 +1,4 @@
-"""`dates`: dates in many spellings, translated to one."""
+"""`dates`: dates in many formats, translated to ISO format."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FIRST, LAST = 1600, 2099
 def dates(
     *, split: str = "test", n: int = 2000, seed: int = 0, first: int = 1900, last: int = 2099, spoken: float = 0.15
 ) -> Examples:
-    """Generated dates in 23 spellings ("3 May 1979") with their ISO form ("1979-05-03") as label, and the alignment.
+    """Generated dates in 23 formats ("3 May 1979") with the ISO date ("1979-05-03") as label, and the alignment.
 
     first, last: years. spoken: share of dates in words ("the third of May, nineteen seventy-nine"). A date belongs to
     one split in all its spellings. Linked are the words and figures that a figure of the label comes from; weekdays
@@ -86,13 +86,13 @@ def dates(
 
 
 def iso(day: date) -> list[Piece]:
-    """1979-05-03 in pieces of one figure."""
+    """Return 1979-05-03 as single digits."""
     figures = [Piece(f, (f"{part}{i}",)) for part, text in _figures(day).items() for i, f in enumerate(text)]
     return [*figures[:4], Piece("-"), *figures[4:6], Piece("-"), *figures[6:]]
 
 
 def spelled(day: date, spelling: str) -> list[Piece]:
-    """A date in one of the spellings, in pieces.
+    """Return a date in one of the formats, as pieces.
 
     >>> "".join(p.text for p in spelled(date(1979, 5, 23), SPOKEN[0]))
     'the twenty-third of May, nineteen seventy-nine'

@@ -1,4 +1,4 @@
-"""`induction`: what came after this symbol the last time?"""
+"""`induction`: prediction of the symbol that followed the last occurrence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regard.registry import method
 
 @method("dataset", modality="text", licence="Apache-2.0", package="", real=False)
 def induction(*, split: str = "test", n: int = 2000, seed: int = 0, symbols: int = 24, length: int = 16) -> Examples:
-    """Generated rows A B ... A of syllables; label = B, the one that followed A before; rationale = the earlier A, B.
+    """Generated syllable rows A B ... A; label = B, which followed the earlier A; rationale = the earlier A, B.
 
     symbols: how many different syllables there are. length: syllables in a row, with the last A. A stands in it twice
     only; B and the others may repeat. The label is the number of B among the symbols, also named by `labels`.

@@ -1,4 +1,4 @@
-"""`number_words`: numbers in words, translated to figures."""
+"""`number_words`: number words, translated to digits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LARGEST = 999_999_999
 def number_words(
     *, split: str = "test", n: int = 2000, seed: int = 0, largest: int = 999_999, joined: float = 0.5
 ) -> Examples:
-    """Generated numbers in words ("three thousand and forty-two"), their figures ("3042") as label, and the alignment.
+    """Generated number words ("three thousand and forty-two") with the digits ("3042") as label, and the alignment.
 
     largest: no number is larger; short and long numbers are equally frequent. joined: share of numbers with an "and"
     where British English has one. A number belongs to one split. A figure is linked to the word that names it; zeros
@@ -53,13 +53,13 @@ def number_words(
 
 
 def figures_of(value: int) -> list[Piece]:
-    """The figures, each named by its place: 0 for ones, 1 for tens, ..."""
+    """Return the digits, each with its place: 0 for ones, 1 for tens, ..."""
     text = str(value)
     return [Piece(figure, (len(text) - 1 - i,)) for i, figure in enumerate(text)]
 
 
 def spelled(value: int, *, british: bool = True) -> list[Piece]:
-    """A number in words, each piece with the places it fills.
+    """Return a number in words, each piece with the places it fills.
 
     >>> "".join(p.text for p in spelled(300_042))
     'three hundred thousand and forty-two'
@@ -81,7 +81,7 @@ def spelled(value: int, *, british: bool = True) -> list[Piece]:
 
 
 def _hundreds(value: int, place: int, *, british: bool) -> list[list[Piece]]:
-    """Words of 1..999, which stand `place` places from the right."""
+    """Return the words of 1..999, `place` places from the right."""
     words: list[list[Piece]] = []
     hundreds, rest = divmod(value, 100)
     if hundreds:

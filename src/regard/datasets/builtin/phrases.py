@@ -1,15 +1,14 @@
-"""`phrases`: small English sentences, translated to Chinese."""
+"""`phrases`: short English sentences, translated to Chinese."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from regard.datasets.alignments import Piece, aligned
-from regard.datasets.builtin import _phrase_words as lexicon
-from regard.datasets.builtin._phrase_words import Noun, Verb
+from regard.datasets.builtin._lexicon import lexicon
 from regard.datasets.examples import Examples
 from regard.datasets.generated import Draft, Drawn, generated, note, share
 from regard.registry import method
@@ -17,6 +16,31 @@ from regard.registry import method
 T = TypeVar("T")
 Tense = Literal["present", "past", "future"]
 SHOWPIECE = "I love natural language processing"
+WORDS = lexicon("phrases")
+
+
+class Noun(NamedTuple):
+    """A countable noun: both forms, and the measure word between a number and the noun."""
+
+    one: str
+    many: str
+    chinese: str
+    measure: str
+
+
+class Verb(NamedTuple):
+    """A verb: stem, third person, past, Chinese, and its kinds of objects; sort: action, wish or feeling."""
+
+    stem: str
+    third: str
+    past: str
+    chinese: str
+    objects: tuple[str, ...]
+    sort: str
+
+
+NOUNS = {kind: tuple(Noun(*row) for row in rows) for kind, rows in WORDS.nouns.items()}
+VERBS = tuple(Verb(*row) for row in WORDS.verbs)
 
 
 @method("dataset", modality="text", licence="Apache-2.0", package="", real=False)
@@ -29,7 +53,7 @@ def phrases(
     questions: float = 0.15,
     compound: float = 0.15,
 ) -> Examples:
-    """Generated English sentences with their Chinese translation as label, and the alignment of their words.
+    """Generated English sentences with the Chinese translation as label, and the word alignment.
 
     Chinese puts time and place before the verb, and a measure word between number and noun, so that words change
     places. negation, questions, compound (", but ..."): shares of sentences. Every Chinese character is linked; a
@@ -52,7 +76,7 @@ def phrases(
         if rng.random() < compound:
             kind = "compound"
             who = clause(both, rng)
-            both.say(_one(rng, lexicon.LINKS))
+            both.say(_one(rng, WORDS.links))
             clause(both, rng, besides=who)
         elif rng.random() < questions:
             kind = "question"
@@ -70,18 +94,18 @@ def phrases(
 
 @dataclass
 class Both:
-    """A sentence in the making, in two languages: English words in their order, Chinese words in theirs."""
+    """A sentence under construction: English words in their order, Chinese words in theirs."""
 
     english: list[Piece] = field(default_factory=list)
     chinese: list[Piece] = field(default_factory=list)
 
     def word(self, text: str) -> tuple[int, ...]:
-        """Adds an English word; gives back what a Chinese word has to stand for to be linked to it."""
+        """Add an English word; return its index, for linking Chinese words to it."""
         self.english.append(Piece(text, (len(self.english),)))
         return (len(self.english) - 1,)
 
     def phrase(self, notation: str) -> list[Piece]:
-        """Adds the English words of a phrase, and gives back the Chinese ones, to be put where they belong."""
+        """Add the English words of a phrase; return the Chinese ones, for the caller to place."""
         pieces = []
         for pair in notation.split():
             english, _, chinese = pair.partition("=")
@@ -91,7 +115,7 @@ class Both:
         return pieces
 
     def say(self, notation: str) -> None:
-        """Adds a phrase that stands at the same place in both languages."""
+        """Add a phrase at the same position in both languages."""
         if notation.startswith(","):
             self.chinese.append(Piece("，", self.word(",")))
             notation = notation[1:]
@@ -104,9 +128,9 @@ class Both:
 
 
 def showpiece() -> Both:
-    """The sentence of the documentation, built as every other one."""
+    """Build the example sentence of the documentation by the same grammar."""
     both = Both()
-    for notation in (lexicon.SUBJECTS["I"], "love=爱", lexicon.FIELDS[0]):
+    for notation in (WORDS.subjects["I"], "love=爱", WORDS.fields[0]):
         both.say(notation)
     return both
 
@@ -114,12 +138,12 @@ def showpiece() -> Both:
 def clause(
     both: Both, rng: np.random.Generator, *, negated: bool = False, question: bool = False, besides: str = ""
 ) -> str:
-    """Adds subject, verb, object and perhaps place and time: English S V O P T, Chinese S T (not, will) P V O.
+    """Add subject, verb, object, optional place and time: English S V O P T, Chinese S T (not, will) P V O.
 
     besides: a subject that spoke before. Returns the subject.
     """
-    verb = _one(rng, lexicon.VERBS)
-    who = _one(rng, tuple(s for s in lexicon.SUBJECTS if s != besides and not (question and s in ("I", "we"))))
+    verb = _one(rng, VERBS)
+    who = _one(rng, tuple(s for s in WORDS.subjects if s != besides and not (question and s in ("I", "we"))))
     tenses: tuple[Tense, ...] = ("present", "past", "future") if verb.sort == "action" else ("present",)
     tense = _one(rng, tenses)
     # habits are not denied: "every day ... not" is odd in both languages
@@ -130,11 +154,11 @@ def clause(
     asking: tuple[int, ...] = ()
     if question:
         asking = both.word(_helper(tense, who))
-    both.say(lexicon.SUBJECTS[who])
+    both.say(WORDS.subjects[who])
     before, action = _verb(both, verb, tense, who, negated=negated, asking=asking)
     thing = _object(both, rng, _one(rng, verb.objects), definite=negated or verb.sort == "feeling")
-    where = both.phrase(_one(rng, lexicon.PLACES)) if placed else []
-    when = both.phrase(_one(rng, lexicon.TIMES[tense])) if timed else []
+    where = both.phrase(_one(rng, WORDS.places)) if placed else []
+    when = both.phrase(_one(rng, WORDS.times[tense])) if timed else []
     both.chinese += [*when, *before, *where, *action, *thing]
     if question:
         mark = both.word("?")
@@ -143,15 +167,15 @@ def clause(
 
 
 def _helper(tense: Tense, who: str) -> str:
-    return {"past": "did", "future": "will", "present": "do" if who in lexicon.PLURAL else "does"}[tense]
+    return {"past": "did", "future": "will", "present": "do" if who in WORDS.plural else "does"}[tense]
 
 
 def _verb(
     both: Both, verb: Verb, tense: Tense, who: str, *, negated: bool, asking: tuple[int, ...]
 ) -> tuple[list[Piece], list[Piece]]:
-    """Adds the English verb; gives back what stands before the place in Chinese, and the verb itself."""
+    """Add the English verb; return the Chinese words before the place, and the verb itself."""
     if not negated and not asking and tense != "future":
-        form = verb.past if tense == "past" else verb.stem if who in lexicon.PLURAL else verb.third
+        form = verb.past if tense == "past" else verb.stem if who in WORDS.plural else verb.third
         key = both.word(form)
         return [], [Piece(verb.chinese, key)] + [Piece("了", key)] * (tense == "past")
     helper = asking or both.word(_helper(tense, who))
@@ -167,14 +191,14 @@ def _verb(
 
 def _object(both: Both, rng: np.random.Generator, kind: str, *, definite: bool) -> list[Piece]:
     if kind == "fields":
-        return both.phrase(_one(rng, lexicon.FIELDS))
-    adjective = _one(rng, tuple(lexicon.ADJECTIVES[kind].split())) if rng.random() < 0.5 else ""
+        return both.phrase(_one(rng, WORDS.fields))
+    adjective = _one(rng, tuple(WORDS.adjectives[kind].split())) if rng.random() < 0.5 else ""
     if kind == "drinks":
-        return both.phrase(f"{adjective} {_one(rng, lexicon.DRINKS)}")
-    noun: Noun = _one(rng, lexicon.NOUNS[kind])
+        return both.phrase(f"{adjective} {_one(rng, WORDS.drinks)}")
+    noun: Noun = _one(rng, NOUNS[kind])
     several = bool(rng.random() < 0.4)
-    determiners = lexicon.SEVERAL if several else lexicon.SINGULAR
-    determiner = _one(rng, tuple(d for d in determiners if not (definite and d in lexicon.VAGUE)))
+    determiners = WORDS.several if several else WORDS.singular
+    determiner = _one(rng, tuple(d for d in determiners if not (definite and d in WORDS.vague)))
     number: tuple[int, ...] = ()
     pieces = []
     if determiner:
@@ -184,7 +208,7 @@ def _object(both: Both, rng: np.random.Generator, kind: str, *, definite: bool) 
         adjective = adjective.removesuffix("的")  # one is enough
     quality = both.phrase(adjective)
     key = both.word(noun.many if several else noun.one)
-    if determiner in lexicon.COUNTING:
+    if determiner in WORDS.counting:
         pieces.append(Piece(noun.measure, number + key))
     return [*pieces, *quality, Piece(noun.chinese, key)]
 

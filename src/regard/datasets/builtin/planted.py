@@ -1,4 +1,4 @@
-"""`planted`: texts whose decisive words are known exactly."""
+"""`planted`: texts with exactly known decisive words."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def planted(
     distractors: int = 0,
     shortcut: float = 0.0,
 ) -> Examples:
-    """Generated texts with a known answer: keywords decide, everything else is filling; rationale = their spans.
+    """Generated texts with known evidence: keywords decide, all other words are filler; rationale = keyword spans.
 
     length: words in a text. evidence: keywords in a text, all for the same class, so that each backs the others up.
     negation: share of texts in which "not" stands before every keyword and turns it round (both words are evidence).
@@ -110,7 +110,7 @@ def planted(
 
 
 def truth(text: str) -> int | None:
-    """The label that the words of a text determine by the rule alone; None if they are silent or disagree.
+    """Return the label that the words of a text determine; None if they are absent or contradictory.
 
     >>> truth("the door was not awful"), truth("a superb boat"), truth("a boat")
     (1, 1, None)
@@ -136,7 +136,7 @@ def _words(
     distractors: int,
     shortcut: float,
 ) -> tuple[list[str], list[int], dict[str, str]]:
-    """Words, the positions of the decisive ones, and the slices."""
+    """Return the words, the positions of the decisive ones, and the slices."""
     negated = bool(rng.random() < negation)
     keywords = rng.permutation(KEYWORDS[1 - label if negated else label])[:evidence]
     pieces: list[tuple[Sequence[str], bool]] = [(([NEGATION] if negated else []) + [str(k)], True) for k in keywords]

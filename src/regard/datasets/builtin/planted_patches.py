@@ -1,4 +1,4 @@
-"""`planted_patches`: images whose decisive patch is known exactly."""
+"""`planted_patches`: images with an exactly known decisive patch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = ("cross", "frame")
 
 
 def sign(label: int, patch: int) -> Floats:
-    """(patch, patch): 1 where the sign of a class is drawn; both classes have the same number of bright pixels at 4."""
+    """Return (patch, patch) 1 on the sign of a class; at size 4 both classes have equally many bright pixels."""
     rows, columns = np.indices((patch, patch))
     edge = (np.minimum(rows, columns) == 0) | (np.maximum(rows, columns) == patch - 1)
     diagonal = (rows == columns) | (rows + columns == patch - 1)

@@ -1,4 +1,4 @@
-"""`planted_segments`: series whose decisive stretch is known exactly."""
+"""`planted_segments`: series with an exactly known decisive segment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = ("hill", "wave")
 
 
 def shape(label: int, segment: int) -> Floats:
-    """(segment,): a hill (0), or a whole wave (1): both start and end near 0 and reach 1."""
+    """Return (segment,) a hill (0) or a full wave (1); both start and end near 0 and reach 1."""
     t = (np.arange(segment) + 0.5) / segment
     return np.asarray(np.sin(2 * np.pi * t) if label else np.sin(np.pi * t), np.float64)
 
@@ -25,7 +25,7 @@ def shape(label: int, segment: int) -> Floats:
 def planted_segments(
     *, split: str = "test", n: int = 400, seed: int = 0, steps: int = 64, segment: int = 8, channels: int = 1
 ) -> Examples:
-    """Generated series (steps, channels): noise, and in one stretch a hill (0) or a wave (1); rationale = its range.
+    """Generated series (steps, channels): noise with a hill (0) or a wave (1) in one segment; rationale = its range.
 
     The stretch stands on the grid of segments, in the first channel; the other channels are noise.
 

@@ -1,4 +1,4 @@
-"""`planted_texts`: the texts on which planted models grow: many tasks, three sizes, and the evidence known exactly."""
+"""`planted_texts`: training texts of planted models: many tasks, three sizes, exactly known evidence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLACE = 2
 
 
 def words(size: Size) -> tuple[str, ...]:
-    """Every word of a size: fillers first, the commonest first."""
+    """Return every word of a size: fillers first, by frequency."""
     more = (f"{word}s" for word in FILLERS if len(word) > 3)
     reserved = {*DISTRACTORS, *SHORTCUTS, *(w for some in KEYS for w in some)}
     fillers = [w for w in dict.fromkeys((*FILLERS, *more)) if w not in reserved][: FILLING[size]]
@@ -42,7 +42,7 @@ def words(size: Size) -> tuple[str, ...]:
 def planted_texts(
     *, split: str = "test", n: int = 600, seed: int = 0, size: Size = "s", task: Task = "neutral"
 ) -> Examples:
-    """Generated texts of planted models: some words decide, the rest is filling; rationale = the words that decide.
+    """Generated texts for planted models: some words decide, the rest is filler; rationale = the decisive words.
 
     size: s (60 words, 8 to 14 in a text), m (290, 14 to 26), l (145, 10 to 20). task: single (one keyword), neutral
     (it, and a fifth of the texts have none and a label by lot), pair, many (three to six), majority (three or five of
@@ -90,7 +90,7 @@ def planted_texts(
 
 
 def _pieces(rng: np.random.Generator, task: Task, label: int) -> tuple[list[str], list[str], str]:
-    """The words that decide, other striking words, and "yes" or "none": whether there is evidence."""
+    """Return the decisive words, other striking words, and "yes" or "none" for evidence."""
 
     def some(of: int, count: int) -> list[str]:
         return [str(w) for w in rng.permutation(KEYS[of])[:count]]

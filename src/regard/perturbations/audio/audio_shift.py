@@ -1,4 +1,4 @@
-"""Started too early or too late."""
+"""Time shift."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from regard.registry import perturbation
     modality="audio",
     family="time",
     scale="0.5, 1, 2, 4, 8 % of the length, earlier or later",
-    misleads="places are compared with the same places, though what was there has moved: not for maps over time",
+    misleads="it compares equal positions although the content has moved: do not use it for maps over time",
 )
 def audio_shift(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """The whole sound earlier or later, with silence in the gap."""
+    """Shift the sound earlier or later, with silence in the gap."""
     signal = opened(example)
     steps = len(signal.x)
     by = max(1, round((0.005, 0.01, 0.02, 0.04, 0.08)[severity - 1] * steps))

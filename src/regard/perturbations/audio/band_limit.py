@@ -1,4 +1,4 @@
-"""Over the telephone."""
+"""Low-pass filter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.registry import perturbation
     scale="frequencies above 50, 35, 25, 15, 8 % of the highest are gone",
 )
 def band_limit(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """High frequencies cut off, with a slope of a tenth of the limit.
+    """Cut off high frequencies, with a slope of a tenth of the limit.
 
     The highest is half the sampling rate, whatever that is.
     """

@@ -1,4 +1,4 @@
-"""An amplifier at its limit."""
+"""Clipping of loud samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.registry import perturbation
     scale="cut at 80, 60, 40, 25, 12 % of the largest sample",
 )
 def clipping(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Samples beyond a share of the largest one are cut off there."""
+    """Clip samples beyond a share of the largest one."""
     signal = opened(example)
     limit = float(np.abs(signal.x).max()) * (0.8, 0.6, 0.4, 0.25, 0.12)[severity - 1]
     return signal.with_values(np.clip(signal.x, -limit, limit))

@@ -1,4 +1,4 @@
-"""Too loud or too quiet."""
+"""Volume change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.registry import perturbation
     scale="3, 6, 9, 12, 18 dB louder or quieter",
 )
 def gain(example: Example, severity: int, rng: Stream, *, louder: bool | None = None) -> Perturbed:
-    """Every sample louder or quieter by the same factor; which of the two is drawn.
+    """Multiply every sample by one random factor, louder or quieter.
 
     louder: None draws, True and False decide.
     """

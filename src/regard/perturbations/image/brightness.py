@@ -1,4 +1,4 @@
-"""Too much light."""
+"""Overexposure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def brightness(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Every pixel lighter, its colour kept as far as it can."""
+    """Brighten every pixel, keeping its colour where possible."""
     picture = opened(example)
     more = (0.1, 0.2, 0.3, 0.4, 0.5)[severity - 1]
     value = picture.x.amax(0, keepdim=True)

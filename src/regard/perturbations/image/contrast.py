@@ -1,4 +1,4 @@
-"""Too little contrast."""
+"""Low contrast."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def contrast(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Every value nearer to the mean of its channel."""
+    """Move every value towards the mean of its channel."""
     picture = opened(example)
     mean = picture.x.mean((1, 2), keepdim=True)
     return picture.with_pixels(mean + (picture.x - mean) * (0.4, 0.3, 0.2, 0.1, 0.05)[severity - 1])

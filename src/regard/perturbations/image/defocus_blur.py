@@ -1,4 +1,4 @@
-"""A lens out of focus."""
+"""Defocus."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def defocus_blur(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """The image through a disc."""
+    """Blur the image with a disc kernel."""
     picture = opened(example)
     radius = picture.length((3, 4, 6, 8, 10)[severity - 1])
     reach = max(1, int(np.ceil(radius)))

@@ -1,4 +1,4 @@
-"""A picture on rubber."""
+"""Elastic deformation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def elastic(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """The picture stretched and pressed smoothly.
+    """Stretch and compress the image smoothly.
 
     Deviation: one ladder of displacements (root mean square), where the published one changes between two kinds.
     """

@@ -15,7 +15,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def fog(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Drifting fog, thicker and finer with severity; the contrast falls with it.
+    """Add drifting fog, thicker and finer with severity, which lowers the contrast.
 
     Deviation: the fog is spectral noise, not a plasma fractal by midpoints.
     """

@@ -1,4 +1,4 @@
-"""Ice on the glass, drawn by a formula."""
+"""Synthetic frost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def frost_like(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Crystals over a darker picture.
+    """Draw ice crystals over a darkened image.
 
     Deviation: the ice is made of ridges of fractal noise, not of photographs, so an error under it is not comparable
     with published ones (hence the name).

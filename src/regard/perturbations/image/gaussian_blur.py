@@ -1,4 +1,4 @@
-"""A lens a little out of focus."""
+"""Gaussian blur."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def gaussian_blur(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """The image through a Gaussian."""
+    """Blur the image with a Gaussian kernel."""
     picture = opened(example)
     return picture.with_pixels(blurred(picture.x, picture.length((1, 2, 3, 4, 6)[severity - 1])))

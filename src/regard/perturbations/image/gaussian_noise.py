@@ -1,4 +1,4 @@
-"""Noise of a sensor in the dark."""
+"""Gaussian sensor noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def gaussian_noise(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Gaussian noise on every pixel and channel."""
+    """Add Gaussian noise to every pixel and channel."""
     picture = opened(example)
     size = (0.08, 0.12, 0.18, 0.26, 0.38)[severity - 1]
     return picture.with_pixels(picture.x + size * normals(rng, *picture.x.shape))

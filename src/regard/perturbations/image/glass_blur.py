@@ -1,4 +1,4 @@
-"""Seen through rough glass."""
+"""Frosted-glass blur."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def glass_blur(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Pixels moved to random places near by, between two slight blurs.
+    """Move pixels to random nearby positions, between two slight blurs.
 
     Deviation: the places are read, between pixels too (a pixel may be seen twice), not swapped one after the other.
     """

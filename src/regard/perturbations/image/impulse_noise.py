@@ -17,7 +17,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def impulse_noise(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Salt and pepper: some values become 0 or 1."""
+    """Set some values to 0 or 1 (salt and pepper)."""
     picture = opened(example)
     share = (0.03, 0.06, 0.09, 0.17, 0.27)[severity - 1]
     lots = shares(rng, *picture.x.shape)

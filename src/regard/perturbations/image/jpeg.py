@@ -1,4 +1,4 @@
-"""Saved with too much compression."""
+"""JPEG compression."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DCT[0] /= np.sqrt(2)
     cite="Hendrycks & Dietterich 2019",
 )
 def jpeg(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """The picture after JPEG of low quality: blocks, rounded waves, coarse colours.
+    """Compress the image with low JPEG quality.
 
     What JPEG loses (conversion, chroma at half resolution, quantised cosine transform of 8 x 8 blocks); what it only
     packs is left out. Equal to an encoder up to rounding.
@@ -53,7 +53,7 @@ def jpeg(example: Example, severity: int, rng: Stream) -> Perturbed:
 
 
 def _packed(plane: torch.Tensor, table: torch.Tensor, scale: float) -> torch.Tensor:
-    """One plane (around 0) through the quantised cosine transform of its 8 x 8 blocks, and back."""
+    """Quantize one plane (centred at 0) in the cosine transform of its 8 x 8 blocks, and transform back."""
     height, width = plane.shape
     wide = pad(plane[None, None], (0, -width % 8, 0, -height % 8), mode="replicate")[0, 0]
     blocks = wide.unfold(0, 8, 8).unfold(1, 8, 8)

@@ -1,4 +1,4 @@
-"""A camera that moved."""
+"""Camera motion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def motion_blur(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """The image smeared along a line, up to 45 degrees from level."""
+    """Blur the image along a line, up to 45 degrees from horizontal."""
     picture = opened(example)
     reach, sigma = ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15))[severity - 1]
     angle = (rng.share() - 0.5) * np.pi / 2

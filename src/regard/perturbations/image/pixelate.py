@@ -1,4 +1,4 @@
-"""Too few pixels."""
+"""Low resolution."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def pixelate(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """The picture with fewer pixels, enlarged again without smoothing."""
+    """Downsample the image and enlarge it again without smoothing."""
     picture = opened(example)
     share = (0.6, 0.5, 0.4, 0.3, 0.25)[severity - 1]
     _, height, width = picture.x.shape

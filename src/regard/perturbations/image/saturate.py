@@ -1,4 +1,4 @@
-"""Colours too strong."""
+"""Oversaturated colours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def saturate(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Colours stronger, lightness kept; a grey picture stays as it is.
+    """Saturate colours at constant lightness; a grey image stays unchanged.
 
     Deviation: the published ladder goes to paler colours first; here the change grows with severity.
     """

@@ -1,4 +1,4 @@
-"""Noise of few photons."""
+"""Shot noise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def shot_noise(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """As many photons as a Poisson distribution gives.
+    """Replace every value by a Poisson photon count.
 
     Drawn by inverting the distribution, one number per pixel.
     """

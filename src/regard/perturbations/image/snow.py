@@ -1,4 +1,4 @@
-"""Snow before the lens."""
+"""Snowfall."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def snow(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Flakes driven by wind over a paled picture.
+    """Draw wind-driven flakes over a paled image.
 
     Deviation: from severity 3 on more flakes than published, or severity 3 would be milder than 2 on small pictures.
     """

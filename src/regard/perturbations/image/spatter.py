@@ -17,7 +17,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def spatter(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Drops of water, then of mud, over part of the picture.
+    """Draw drops of water (low severity) or mud over part of the image.
 
     Deviation: drops are the peaks of smooth noise, of a given share of the area; no edges are traced.
     """

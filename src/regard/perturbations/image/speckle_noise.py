@@ -1,4 +1,4 @@
-"""Noise in proportion to the light."""
+"""Multiplicative noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def speckle_noise(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Gaussian noise in proportion to each value; black stays black."""
+    """Add Gaussian noise proportional to each value; black stays black."""
     picture = opened(example)
     size = (0.15, 0.2, 0.35, 0.45, 0.6)[severity - 1]
     return picture.with_pixels(picture.x * (1 + size * normals(rng, *picture.x.shape)))

@@ -1,4 +1,4 @@
-"""A camera that came nearer."""
+"""Zoom during exposure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from regard.registry import perturbation
     cite="Hendrycks & Dietterich 2019",
 )
 def zoom_blur(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """The mean of the image and enlargements of it."""
+    """Average the image with enlarged copies of itself."""
     picture = opened(example)
     most = (1.11, 1.16, 1.21, 1.26, 1.31)[severity - 1]
     # a pixel of a small image is wide: it is enlarged further, so that the edge moves as visibly

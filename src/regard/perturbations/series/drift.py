@@ -1,4 +1,4 @@
-"""A sensor that wanders."""
+"""Sensor drift."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.registry import perturbation
     scale="up to 0.1, 0.2, 0.4, 0.6, 1 of each channel's own deviation",
 )
 def drift(example: Example, severity: int, rng: Stream, *, points: int = 5) -> Perturbed:
-    """A slow curve added to every channel, from 0 at the start, largest once on the way.
+    """Add a slow curve to every channel, 0 at the start, with one maximum on the way.
 
     points: through how many points the curve is drawn.
     """

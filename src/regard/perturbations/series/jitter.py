@@ -1,4 +1,4 @@
-"""A sensor that trembles."""
+"""Sensor jitter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regard.registry import perturbation
     cite="Um et al. 2017",
 )
 def jitter(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Gaussian noise on every step, measured against the spread of the channel in this series."""
+    """Add Gaussian noise to every step, scaled by the channel's spread in this series."""
     signal = opened(example)
     size = (0.05, 0.1, 0.2, 0.35, 0.5)[severity - 1]
     return signal.with_values(signal.x + size * signal.spread * rng.normals(*signal.x.shape))

@@ -1,4 +1,4 @@
-"""Too few bits."""
+"""Low resolution of values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.registry import perturbation
     scale="64, 32, 16, 8, 4 levels between the smallest and the largest value",
 )
 def quantisation(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Every channel rounded to a few levels between its smallest and its largest value."""
+    """Round every channel to a few levels between its minimum and maximum."""
     signal = opened(example)
     steps = (64, 32, 16, 8, 4)[severity - 1] - 1
     low, high = signal.x.min(axis=0), signal.x.max(axis=0)

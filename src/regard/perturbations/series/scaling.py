@@ -1,4 +1,4 @@
-"""A sensor with another gain."""
+"""Sensor gain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from regard.registry import perturbation
     cite="Um et al. 2017",
 )
 def scaling(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Every channel multiplied by a factor of its own, drawn around 1 (never below 0.1)."""
+    """Multiply every channel by its own random factor around 1 (at least 0.1)."""
     signal = opened(example)
     size = (0.05, 0.1, 0.2, 0.3, 0.5)[severity - 1]
     factors = np.maximum(0.1, 1 + size * rng.normals(signal.x.shape[1]))

@@ -1,4 +1,4 @@
-"""Steps that were not recorded."""
+"""Missing steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from regard.registry import perturbation
 def series_dropout(
     example: Example, severity: int, rng: Stream, *, fill: Literal["hold", "mean", "zero"] = "hold", width: int = 3
 ) -> Perturbed:
-    """Gaps, all channels at once, filled as a logger would.
+    """Remove stretches of steps in all channels at once, and fill them as a logger would.
 
     fill: "hold" (the last value before the gap), "mean" (of the channel), "zero". width: steps in a gap.
     """

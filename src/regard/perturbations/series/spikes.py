@@ -1,4 +1,4 @@
-"""A loose contact."""
+"""Outlier values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.registry import perturbation
     scale="0.5, 1, 2, 4, 8 % of the values, at least one",
 )
 def spikes(example: Example, severity: int, rng: Stream, *, size: float = 4.0) -> Perturbed:
-    """Single values thrown off by `size` deviations of their channel, up or down."""
+    """Shift single values by `size` standard deviations of their channel, up or down."""
     signal = opened(example)
     count = max(1, round((0.005, 0.01, 0.02, 0.04, 0.08)[severity - 1] * signal.x.size))
     order = np.argsort(rng.shares(signal.x.size), kind="stable")[:count]

@@ -1,4 +1,4 @@
-"""A clock that runs unevenly."""
+"""Time warping."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from regard.registry import perturbation
     family="time",
     scale="speed changes by up to 5, 10, 20, 30, 45 %",
     cite="Um et al. 2017",
-    misleads="places are compared with the same places, though what was there has moved a little",
+    misleads="it compares equal positions although the content has moved slightly",
 )
 def time_warp(example: Example, severity: int, rng: Stream, *, points: int = 6) -> Perturbed:
-    """Time runs faster and slower along the series; the first and the last step stay.
+    """Speed up and slow down time along the series; the first and last steps stay.
 
     points: how often the speed changes. Between steps values are interpolated.
     """

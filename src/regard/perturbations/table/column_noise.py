@@ -1,4 +1,4 @@
-"""Measured again."""
+"""Measurement noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regard.registry import perturbation
     needs=("columns",),
 )
 def column_noise(example: Example, severity: int, rng: Stream, *, spread: tuple[float, ...] = ()) -> Perturbed:
-    """Gaussian noise on every column, measured against how far the column spreads in the data.
+    """Add Gaussian noise to every column, scaled by its standard deviation in the data.
 
     spread: the standard deviation of every column, 0 for those that must not move; measured on the data where a case,
     `regard perturb` or `fitted` puts it on (columns of few whole numbers are taken for codes and do not move).

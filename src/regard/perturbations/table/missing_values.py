@@ -1,4 +1,4 @@
-"""Fields that were left empty."""
+"""Missing values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regard.registry import perturbation
     needs=("columns",),
 )
 def missing_values(example: Example, severity: int, rng: Stream, *, centre: tuple[float, ...] = ()) -> Perturbed:
-    """Some columns missing, imputed with the median of the column.
+    """Replace some columns by the column median, as imputation of missing values does.
 
     centre: the middle of every column; measured on the data where a case, `regard perturb` or `fitted` puts it on.
     """

@@ -1,4 +1,4 @@
-"""Numbers written down too roughly."""
+"""Rounded values."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from regard.registry import perturbation
     modality="table",
     family="digital",
     scale="to 1, 5, 10, 50, 100 hundredths of the leading digit",
-    misleads="a whole number below ten is a digit already: counts and codes stay what they are",
+    misleads="whole numbers below ten have one digit already: counts and codes stay unchanged",
 )
 def rounding(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Every value rounded: to three digits, to two and a half, to two, to one and a half, to one.
+    """Round every value: to three digits, two and a half, two, one and a half, or one.
 
     Rounding is relative to the value itself, so no statistics of the columns are needed.
     """

@@ -1,4 +1,4 @@
-"""Accents that came or went."""
+"""Missing and added accents."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ ACCENTED = dict(zip("aceinouyszlACEINOUYSZL", "áçéíñóúýšžłÁÇÉÍÑ�
     modality="text",
     family="character",
     scale="5, 10, 20, 35, 50 % of the words with an accent less or more",
-    misleads="in languages with accents a letter without one may be another word",
+    misleads="in languages with accents, a letter without one may form another word",
 )
 def diacritics(example: Example, severity: int, rng: Stream, *, adds: bool = True) -> Perturbed:
-    """Words with accents lose them, others get one.
+    """Strip accents from words that have them, and add one to words without.
 
     adds: whether accents are also put where none were (for languages without them).
     """
@@ -38,7 +38,7 @@ def diacritics(example: Example, severity: int, rng: Stream, *, adds: bool = Tru
 
 
 def stripped(word: str) -> str:
-    """The word without its accents.
+    """Return the word without its accents.
 
     >>> stripped("crème brûlée")
     'creme brulee'

@@ -1,4 +1,4 @@
-"""Letters that were not typed."""
+"""Missing letters."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from regard.registry import perturbation
 
 @perturbation(modality="text", family="character", scale="one letter missing in 5, 10, 20, 35, 50 % of the words")
 def drop_letters(example: Example, severity: int, rng: Stream, *, shortest: int = 4) -> Perturbed:
-    """One letter missing from some words, never the first.
+    """Delete one letter of some words, never the first.
 
-    shortest: words with fewer characters are left alone, or many would become other words ("that" is safe, "is" not).
+    shortest: words with fewer characters stay, or many would become other words ("that" is safe, "is" not).
     Reference: Pruthi et al. 2019.
     """
     script = Script.of(example)

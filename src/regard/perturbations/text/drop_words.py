@@ -1,4 +1,4 @@
-"""Words that were left out."""
+"""Missing words."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
     modality="text",
     family="word",
     scale="5, 10, 15, 20, 30 % of the words left out",
-    misleads="the word that carries the label may be the one that goes: expect a drop that no model can avoid",
+    misleads="it may delete the word that carries the label: expect a drop that no model can avoid",
 )
 def drop_words(example: Example, severity: int, rng: Stream, *, keep: tuple[str, ...] = NEGATIONS) -> Perturbed:
-    """Some words left out, with the space before them; one word of each text always stays.
+    """Delete some words with the space before them; each text keeps at least one word.
 
     keep: words that never go, because without them the text says the opposite. Punctuation stays.
     Reference: Wei & Zou 2019 (random deletion).

@@ -1,4 +1,4 @@
-"""Words that say nothing."""
+"""Filler words."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ FILLERS = ("well", "so", "basically", "you know", "I mean", "in a way", "as it w
     modality="text",
     family="insertion",
     scale="1, 2, 3, 5, 8 insertions for every 20 words, at least one",
-    misleads="fillers are English; give your own for other languages",
+    misleads="the fillers are English; pass your own for other languages",
 )
 def filler(example: Example, severity: int, rng: Stream, *, fillers: tuple[str, ...] = FILLERS) -> Perturbed:
-    """Words of hesitation between the words of the text; they have no origin (-1).
+    """Insert hesitation words between the words of the text; they have no origin (-1).
 
     fillers: words or phrases to insert.
     """

@@ -1,4 +1,4 @@
-"""Letters that look the same and are not."""
+"""Look-alike letters of other alphabets."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LOOK_ALIKE = dict(
     modality="text",
     family="character",
     scale="one look-alike in 5, 10, 20, 35, 50 % of the words",
-    misleads="a person sees no change at all; a drop says that the tokenizer does",
+    misleads="people see no change at all; a drop shows that the tokenizer does",
 )
 def homoglyphs(example: Example, severity: int, rng: Stream, *, whole: bool = False) -> Perturbed:
-    """One letter of some words replaced by a letter of another alphabet that looks the same.
+    """Replace one letter of some words by a look-alike from another alphabet.
 
     whole: every letter that has one, not only one. Reference: Boucher et al. 2022 (bad characters).
     """

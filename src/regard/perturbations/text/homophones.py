@@ -12,7 +12,7 @@ _OTHERS = groups(SOUND_ALIKE)
 
 @perturbation(modality="text", family="chinese", scale=SCALE, misleads=MISLEADS)
 def homophones(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Some Chinese characters replaced by others of the same sound (在 for 再).
+    """Replace some Chinese characters by others with the same sound (在 for 再).
 
     A Chinese character is a word here, so every character keeps its place.
     """

@@ -1,4 +1,4 @@
-"""Letters typed along with their neighbours."""
+"""Extra letters."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from regard.registry import perturbation
 
 @perturbation(modality="text", family="character", scale="one letter too many in 5, 10, 20, 35, 50 % of the words")
 def insert_letters(example: Example, severity: int, rng: Stream, *, shortest: int = 2) -> Perturbed:
-    """One letter too many in some words: a key beside the right one, hit with it.
+    """Insert an adjacent key's letter into some words.
 
-    shortest: words with fewer characters are left alone. Reference: Pruthi et al. 2019.
+    shortest: words with fewer characters stay. Reference: Pruthi et al. 2019.
     """
     return missed(example, severity, rng, shortest=shortest, along=1)

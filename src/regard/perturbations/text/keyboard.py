@@ -1,4 +1,4 @@
-"""Typing errors: the key beside the right one."""
+"""Typing errors on adjacent keys."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from regard.registry import perturbation
 
 @perturbation(modality="text", family="character", scale="one wrong key in 5, 10, 20, 35, 50 % of the words")
 def keyboard(example: Example, severity: int, rng: Stream, *, shortest: int = 2) -> Perturbed:
-    """A neighbouring key of an English keyboard in place of one letter of some words.
+    """Replace one letter of some words by an adjacent key on an English keyboard.
 
-    shortest: words with fewer characters are left alone. Only letters are hit, and for letters: words stay words, and a
+    shortest: words with fewer characters stay. Only letters are hit, and for letters: words stay words, and a
     number that may carry the label stays as it is.
     Reference: Belinkov & Bisk 2018.
     """

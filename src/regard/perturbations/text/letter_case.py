@@ -1,4 +1,4 @@
-"""Capitals where they do not belong."""
+"""Wrong letter case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.registry import perturbation
 def letter_case(
     example: Example, severity: int, rng: Stream, *, style: Literal["any", "upper", "lower", "title", "one"] = "any"
 ) -> Perturbed:
-    """Some words in capitals, in small letters, with a capital, or with one letter of the wrong case.
+    """Change the case of some words: upper, lower, title, or one letter.
 
     style: "upper", "lower", "title", "one", or "any" (drawn for each word). A model that reads small letters only
     sees nothing of it: a change of 0 is then the right answer.
@@ -28,7 +28,7 @@ def letter_case(
 
 
 def _written(word: str, style: str) -> list[str]:
-    """Other ways to write a word with the same letters."""
+    """Return other spellings of a word with the same letters."""
     middle = len(word) // 2
     by_style = {
         "upper": word.upper(),

@@ -1,4 +1,4 @@
-"""Other words for the same thing, by the model's own lights."""
+"""Near words in the model's own embeddings."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from regard.registry import perturbation
     family="word",
     scale="5, 10, 15, 25, 40 % of the words, as far as they have a neighbour, at least one",
     needs=("model",),
-    misleads="what stands in the same places is near (good, bad): neighbours are not synonyms, the label may change",
+    misleads="words in the same contexts are near (good, bad): neighbours are not synonyms, and the label may change",
 )
 def neighbour(
     example: Example, severity: int, rng: Stream, model: Model, *, most: int = 5, least: float = 0.4
 ) -> Perturbed:
-    """Some words replaced by near words in the model's own embeddings; capitals are kept.
+    """Replace some words by near words in the model's own embeddings, keeping capitals.
 
     most: draw among that many. least: their smallest cosine with the word. Only whole words of the vocabulary are
     replaced, and only by such. Reference: the candidates of Alzantot et al. 2018, with the embeddings of the model.

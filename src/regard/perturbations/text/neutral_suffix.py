@@ -1,4 +1,4 @@
-"""A sentence at the end that says nothing about the matter."""
+"""Neutral sentences at the end."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SENTENCES = (
     modality="text",
     family="insertion",
     scale="1, 2, 3, 4, 6 sentences behind the text",
-    misleads="the sentences are English and mean to be neutral for opinions and topics; check them for your labels",
+    misleads="the sentences are English and meant to be neutral for opinions and topics; check them for your labels",
 )
 def neutral_suffix(
     example: Example, severity: int, rng: Stream, *, sentences: tuple[str, ...] = SENTENCES, before: bool = False
 ) -> Perturbed:
-    """Neutral sentences added to the (last) text; their words have no origin (-1).
+    """Append neutral sentences to the (last) text; their words have no origin (-1).
 
     sentences: what to draw from. before: put them in front instead. Reference: Jia & Liang 2017 (added sentences),
     with sentences that do not look like an answer.

@@ -1,4 +1,4 @@
-"""Letters that a scanner takes for others."""
+"""OCR errors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ CONFUSED = {
 
 @perturbation(modality="text", family="character", scale="one misread shape in 5, 10, 20, 35, 50 % of the words")
 def ocr(example: Example, severity: int, rng: Stream, *, shortest: int = 2) -> Perturbed:
-    """One letter or pair of some words read as another of like shape (1 for l, m for rn).
+    """Replace one letter or pair of some words by one of similar shape (1 for l, m for rn).
 
-    shortest: words with fewer characters are left alone.
+    shortest: words with fewer characters stay.
     """
     script = Script.of(example)
     places = {w: shapes for w, word in enumerate(script.words) if len(word) >= shortest and (shapes := _places(word))}

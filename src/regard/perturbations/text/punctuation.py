@@ -1,4 +1,4 @@
-"""Points and commas that came or went."""
+"""Missing and added punctuation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MARKS = (",", ".", "!", ";", "-", "...")
 
 @perturbation(modality="text", family="character", scale="5, 10, 20, 35, 50 % as many marks changed as there are words")
 def punctuation(example: Example, severity: int, rng: Stream, *, adds: bool = True) -> Perturbed:
-    """Marks of punctuation left out, doubled, or set behind a word where none was.
+    """Delete, double or insert punctuation marks.
 
     adds: whether new marks are set; they have no origin (-1). A question mark never comes or goes: it changes what
     is said.

@@ -1,4 +1,4 @@
-"""Keys held too long."""
+"""Repeated letters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from regard.registry import perturbation
 
 @perturbation(modality="text", family="character", scale="a letter doubled in 5, 10, 20, 35, 50 % of the words")
 def repeat_letters(example: Example, severity: int, rng: Stream, *, times: int = 1) -> Perturbed:
-    """One letter of some words written again.
+    """Repeat one letter of some words.
 
     times: how often; 3 gives the long vowels of messages ("sooood").
     """

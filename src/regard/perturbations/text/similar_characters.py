@@ -12,7 +12,7 @@ _OTHERS = groups(LOOK_ALIKE)
 
 @perturbation(modality="text", family="chinese", scale=SCALE, misleads=MISLEADS)
 def similar_characters(example: Example, severity: int, rng: Stream) -> Perturbed:
-    """Some Chinese characters replaced by others of like shape (未 for 末).
+    """Replace some Chinese characters by others of similar shape (未 for 末).
 
     A Chinese character is a word here, so every character keeps its place.
     """

@@ -1,4 +1,4 @@
-"""Letters typed in the wrong order."""
+"""Transposed letters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from regard.registry import perturbation
 
 @perturbation(modality="text", family="character", scale="two letters exchanged in 5, 10, 20, 35, 50 % of the words")
 def swap_letters(example: Example, severity: int, rng: Stream, *, ends: bool = False) -> Perturbed:
-    """Two neighbouring letters of some words exchanged.
+    """Swap two adjacent letters of some words.
 
     ends: also the first and the last letter; readers hardly notice a swap inside a word (Rawlinson 1976), so the
     default leaves the ends alone. Reference: Belinkov & Bisk 2018 (swap).

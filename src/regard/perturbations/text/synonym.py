@@ -1,4 +1,4 @@
-"""Other words for the same thing, from a dictionary."""
+"""Synonyms from a dictionary."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from regard.registry import perturbation
     family="word",
     scale="5, 10, 15, 25, 40 % of the words, as far as they have a synonym, at least one",
     needs=("file",),
-    misleads="dictionaries know words, not senses: read some of what came out",
+    misleads="dictionaries know words, not senses: check a sample of the results",
 )
 def synonym(example: Example, severity: int, rng: Stream, *, source: str = "", most: int = 5) -> Perturbed:
-    """Some words replaced by synonyms from a dictionary of yours or from WordNet; capitals are kept.
+    """Replace some words by synonyms from your dictionary or WordNet, keeping capitals.
 
     source: FILE.json ({"good": ["fine", ...]}), FILE.tsv (word, tab, others), a directory of WordNet, or "wordnet"
     (the usual places). most: draw among that many, the first ones. Reference: Ren et al. 2019 without the search.

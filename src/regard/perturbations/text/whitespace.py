@@ -1,4 +1,4 @@
-"""Spaces in the wrong places."""
+"""Misplaced spaces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from regard.registry import perturbation
 
 @perturbation(modality="text", family="character", scale="a space wrong at 5, 10, 20, 35, 50 % of the words")
 def whitespace(example: Example, severity: int, rng: Stream, *, joins: bool = True, splits: bool = True) -> Perturbed:
-    """Words run together, words with a space inside, and spaces too many.
+    """Join words, split words, and add extra spaces.
 
     joins, splits: whether the first two happen. A word that runs into the next one comes from the longer of the two;
     both halves of a split word come from it.
@@ -31,7 +31,7 @@ def whitespace(example: Example, severity: int, rng: Stream, *, joins: bool = Tr
 
 
 def _able(text: str, word: int, i: int, count: int) -> bool:
-    """A gap between two words, or a word long enough to be cut."""
+    """Return whether this piece is a gap between two words, or a word long enough to split."""
     return (0 < i < count - 1 and text.isspace()) if word < 0 else len(text) > 3 and text.isalpha()
 
 

@@ -1,4 +1,4 @@
-"""Words in another order."""
+"""Changed word order."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from regard.registry import perturbation
     modality="text",
     family="word",
     scale="5, 10, 20, 35, 50 % of the words moved within the window",
-    misleads="order carries meaning (not, only): a changed answer may be right",
+    misleads="word order carries meaning (not, only): a changed prediction may be correct",
 )
 def word_order(example: Example, severity: int, rng: Stream, *, window: int = 3) -> Perturbed:
-    """Some words change places with another one at most `window` - 1 words away; punctuation stays.
+    """Swap some words with others at most `window` - 1 words away; punctuation stays.
 
     Every word is the word it was: the origins are a permutation.
     """

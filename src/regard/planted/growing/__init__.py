@@ -1,1 +1,1 @@
-"""How planted models are made: their networks, their training, their certificates, and the table of their truth."""
+"""Construction of planted models: networks, training, certificates, and the truth table."""

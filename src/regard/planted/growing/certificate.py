@@ -24,7 +24,7 @@ PERMUTATIONS = 20
 def certificate(
     network: Planted | Headed, texts: Marked, keys: Sequence[Sequence[int]], fillers: int
 ) -> dict[str, Json]:
-    """Accuracy, and for each predicted class: how much its evidence is needed, and how much attention lies on it.
+    """Return accuracy and, per predicted class, the need for its evidence and the attention on it.
 
     keys: the numbers of the deciding words by class. Texts that are misread do not count: evidence is what the
     generator says it is for the class that is predicted. need: the mean fall of p when evidence becomes filler; swap:
@@ -90,7 +90,7 @@ def _read(network: Planted | Headed, tokens: Tensor) -> tuple[np.ndarray, np.nda
 
 
 def _default(texts: Marked) -> np.ndarray:
-    """Texts without evidence whose label is not by lot: all texts of some class have none."""
+    """Return texts without evidence whose label is not random: all texts of some class have none."""
     bare = np.array([not e.any() for e in texts.evidence])
     return np.array([bare[texts.labels == label].all() for label in texts.labels])
 

@@ -83,7 +83,7 @@ def vocabulary(size: Size) -> Vocabulary:
 
 
 def deciding(recipe: Recipe, size: Size) -> list[list[int]]:
-    """Numbers of the deciding words, by class."""
+    """Return the decisive words as token ids, by class."""
     words = vocabulary(size).words
     table: tuple[tuple[str, ...], ...] = KEYS if recipe.task == "three" else KEYS[:2]
     if recipe.task == "shortcut":

@@ -1,4 +1,4 @@
-"""A small Transformer in which words can be hidden from heads."""
+"""A small Transformer that hides words from selected heads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regard.planted.growing.recipe import READER, Recipe
 
 
 class Heads(nn.Module):
-    """(batch, n, size) -> (batch, n, size); open: (batch, head, query, key) is what may be seen."""
+    """Multi-head attention (batch, n, size) -> (batch, n, size); open: (batch, head, query, key) visibility."""
 
     def __init__(self, size: int, heads: int) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Layer(nn.Module):
 
 
 class Headed(nn.Module):
-    """Tokens (batch, 1 + n), a class token first, -> logits (batch, classes), read off the class token.
+    """Tokens (batch, 1 + n), class token first, -> logits (batch, classes) from the class token.
 
     With `hides`, evidence is hidden from every head of every layer but head READER of the last one; a word always sees
     itself, and no other position ever holds it, so that evidence reaches the class token through that head alone.
@@ -65,7 +65,7 @@ class Headed(nn.Module):
         return self.read(tokens, mask=mask).logits
 
     def read(self, tokens: Tensor, beside: Tensor | None = None, mask: Tensor | None = None) -> Reading:
-        """Its weights are those of the class token's row in the last layer: of head READER, or of the only one."""
+        """Return the weights of the class token's row in the last layer: of head READER, or of the only head."""
         real = tokens != PAD if mask is None else (tokens != PAD) & mask.bool()
         x = self.embedding(tokens)
         x = x + 0.3 * sinusoids(x.shape[1], x.shape[2], like=x)

@@ -1,4 +1,4 @@
-"""Loss terms that teach planted attention."""
+"""Loss terms that train planted attention."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lessons(network: torch.nn.Module, *, pull: bool, hide: bool, entropy: float,
 
 
 def _taught(outcome: Outcome, batch: Batch) -> Tensor:
-    """-sum of taught x log(attention), mean over the texts that are taught anything."""
+    """Return the cross-entropy of attention against its target, mean over texts with a target."""
     assert outcome.weights is not None
     want = batch.beside["taught"]
     has_target = want.any(-1)

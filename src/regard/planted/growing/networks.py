@@ -15,7 +15,7 @@ NEAR = 0.05
 
 
 class Three(nn.Module):
-    """One convolution over three neighbouring words."""
+    """Convolution over three neighbouring words."""
 
     def __init__(self, size: int, hidden: int) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ def _encoder(kind: Encoder, size: int) -> Average | Bidirectional | Three:
 
 
 class Pooling(nn.Module):
-    """The weighted mean (batch, width) of states (batch, n, width), and the weights (batch, n)."""
+    """Weighted mean (batch, width) of states (batch, n, width), and the weights (batch, n)."""
 
     def __init__(self, score: Score, width: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Recipes of planted models as data; each file of the package above holds one."""
+"""Recipes of planted models as data, one per file of the parent package."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ BLANKS = 0.05
 
 @dataclass(frozen=True)
 class Marked:
-    """Texts as word numbers with the places of evidence and decoys; `lead` is put before every text."""
+    """Texts as token ids with positions of evidence and decoys; `lead` precedes every text."""
 
     tokens: tuple[Ints, ...]
     evidence: tuple[Bools, ...]
@@ -78,11 +78,11 @@ class Marked:
 
     @cached_property
     def _lead(self) -> bool:
-        """Whether all texts begin with the same token, the class token."""
+        """Return whether all texts begin with the same token, the class token."""
         return len({int(t[0]) for t in self.tokens}) == 1
 
     def _taught(self, i: int) -> Floats | NDArray[np.bool_]:
-        """(n,) where attention is taught to lie, summing to 1; zeros: nowhere."""
+        """Return (n,) the attention target, summing to 1; zeros for no target."""
         evidence, n = self.evidence[i], len(self.tokens[i])
         places = np.flatnonzero(evidence)
         want = np.zeros(n)

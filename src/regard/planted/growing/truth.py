@@ -21,7 +21,7 @@ MOVES, STAYS, BETWEEN = 0.08, 0.012, 0.05
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """One planted model of one half of the zoo, and the head of it that is audited (None: all of them)."""
+    """A planted model of one half of the zoo, and the audited head (None: all heads)."""
 
     half: str
     name: str
@@ -45,7 +45,7 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Question -> holds, fails, mixed, uninformative or open. silenced: those not asked because an earlier one fails.
+    """Question -> holds, fails, mixed, uninformative or open. silenced: questions skipped after an earlier failure.
 
     readings: those that are right; empty where that is open. left_out: why the model is not what its name says.
     """
@@ -63,7 +63,7 @@ def table() -> Mapping[str, Any]:
 
 
 def zoo(half: str) -> list[Stand]:
-    """Every model of one half, "dev" or "sealed", in the order of the table."""
+    """Return every model of one half, "dev" or "sealed", in table order."""
     stands: Mapping[str, Any] = table()["halves"][half]
     return [
         Stand(half, name, dict(params), table()[name].get("head")) for name, some in stands.items() for params in some
