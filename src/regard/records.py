@@ -398,6 +398,19 @@ class Relevance:
         kept = {k: frozen(v) for k, v in (extras or {}).items()}
         return Relevance(method, tuple(ids), offsets, values, signed, kept)
 
+    def score(
+        self,
+        metric: str,
+        values: Floats,
+        *,
+        better: Literal["higher", "lower", "none"],
+        where: Mapping[str, Json] = MappingProxyType({}),
+        curves: Mapping[str, Floats] = MappingProxyType({}),
+        grid: tuple[float, ...] = (),
+    ) -> Score:
+        """Build the score of this relevance under a metric."""
+        return Score(metric, self.method, self.ids, values, better, dict(where), dict(curves), grid)
+
 
 @dataclass(frozen=True, slots=True)
 class Score:

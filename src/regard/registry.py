@@ -56,7 +56,7 @@ GATHERED = ("score", "question", "planted")
 SHELVES: Mapping[str, tuple[str, ...]] = {"perturbation": ("text", "image", "audio", "series", "table")}
 """Kinds with so many methods that they stand on shelves: packages inside the room, one for each modality."""
 
-UPSTAIRS: Mapping[str, str] = {"show": "regard.live.show"}
+UPSTAIRS: Mapping[str, str] = {"show": "regard.live.show", "render": "regard.present.messages.messages"}
 """Function -> the module above that holds it, for methods that objects of lower rooms offer (`capture.show()`)."""
 
 F = TypeVar("F", bound=Callable[..., Any])

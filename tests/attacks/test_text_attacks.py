@@ -137,7 +137,7 @@ def test_a_trigger_is_counted_on_texts_it_was_not_found_on() -> None:
     assert len(used) == 3
     assert len(tried) == 2
     assert all(one.queries == 1 for one in tried)
-    assert len({rendered(one.notes) for one in tried}) == 1, "one trigger for all"
+    assert len({tuple(rendered(one.notes)) for one in tried}) == 1, "one trigger for all"
     assert any("terrible" in note for one in tried for note in rendered(one.notes)), (
         "the worst word of the toy is found"
     )

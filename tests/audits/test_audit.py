@@ -22,6 +22,7 @@ from regard.audits.audit import audit
 from regard.audits.options import AuditOptions
 from regard.audits.repeatability import PROBES
 from regard.errors import EnvironmentProblem, InputError, RegardError, UnknownName
+from regard.present.messages.messages import render
 from regard.records import Spec
 from regard.store.export import TABLES
 from regard.store.run import Run
@@ -228,7 +229,7 @@ def test_long_texts_become_windows_of_one_cluster(tmp_path: Path) -> None:
     run = audit(TorchToy(), Texts((long, *sentences(3))), out=tmp_path / "run", explainers=FEW, metrics=["sufficiency"])
     windows = [e for e in run.examples() if e["parent"] == "t0"]
     assert len(windows) > 1
-    assert any("windows" in note for note in run.manifest["data"]["notes"])
+    assert any("windows" in render(note) for note in run.manifest["data"]["notes"])
     (summary,) = [
         s for s in run.summaries() if s.method == "random" and len(s.where) == 1 and s.where["operator"] == "mask"
     ]

@@ -68,5 +68,5 @@ def test_fitting_data_pass_and_so_does_a_model_of_no_known_kind() -> None:
     check_modality(model("tabular"), ROWS)
     mixed = Examples("mixed", (*WIDE.items, *ROWS.items))
     check_modality(model("tabular"), mixed)  # a bad row among good ones is a problem of its own
-    own: Any = SimpleNamespace(name="own")
+    own: Any = SimpleNamespace(name="own", modality="graph")
     check_modality(own, ROWS)

@@ -220,10 +220,10 @@ def test_telling_words(made: Origin) -> None:
 
 
 def test_foreign_models_and_lost_data_are_refused_with_a_reason(tried: Tried) -> None:
-    with pytest.raises(Unsupported, match="the data it was trained on"):
+    with pytest.raises(Unsupported, match="the training data of the network"):
         uniform_control(tried)  # the name alone does not lead to the file
     toy = Tried(_Foreign(), tried.examples, 0, tried.folder)  # type: ignore[arg-type]
-    with pytest.raises(Unsupported, match="from elsewhere"):
+    with pytest.raises(Unsupported, match="an external model"):
         seed_variance(toy)
 
 

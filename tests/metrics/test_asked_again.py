@@ -102,8 +102,8 @@ def test_a_share_is_the_same_examples_for_every_method() -> None:
             max_sensitivity(case, random(case), share=wrong)
 
 
-def test_values_without_a_method_cannot_be_asked_again() -> None:
+def test_values_without_a_method_cannot_be_rerun() -> None:
     given = Relevance.of("from a file", CASE.ids, list(random(CASE)))
     for metric in (max_sensitivity, local_lipschitz, weight_randomisation, label_randomisation):
-        with pytest.raises(Unsupported, match="asked again"):
+        with pytest.raises(Unsupported, match="can rerun"):
             metric(CASE, given)

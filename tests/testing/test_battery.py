@@ -32,7 +32,7 @@ def test_every_method_keeps_the_rules(name: str) -> None:
 
 
 def test_every_room_has_methods_and_the_catalogue_is_what_the_code_says() -> None:
-    assert {kind for kind, _ in METHODS.values()} == set(ROOMS) - {"language"}, "a language is a file of sentences"
+    assert {kind for kind, _ in METHODS.values()} == set(ROOMS) - {"language"}, "a language is data"
     assert catalogue.PATH.read_text("utf-8") == catalogue.catalogue(), "run: make catalogue"
     assert catalogue.main(["--check"]) == 0
 
@@ -147,7 +147,7 @@ def test_the_battery_catches_metrics_and_signatures() -> None:
     for said in ("says 'higher'", "curve 'line'", "alone", "one sentence", "must be JSON", "as good as the truth"):
         assert said in str(caught.value), said
     with pytest.raises(AssertionError) as caught:
-        check(loose, "source")
+        check(loose, "dataset")
     for said in ("decorated as explainer", "no **kwargs", "not annotated", "expected (*, own parameters)"):
         assert said in str(caught.value), said
     with pytest.raises(AssertionError, match="decorated with its kind"):

@@ -1,7 +1,7 @@
 """Runner for continuous attacks on all examples of a case, with verification of every success.
 
-An attack gives points in the space of the user's own numbers. Each is made an input again, read afresh, and asked
-about: what counts is that answer, and if it is not the one that the attack saw, that is an error and not a success.
+An attack returns points in the space of the user's own numbers. The runner converts each to an input, encodes it afresh
+and queries the model: only that prediction counts, and a mismatch with the attack's own is an error, not a success.
 """
 
 from __future__ import annotations
@@ -130,9 +130,9 @@ def _proved(case: Case, goal: Goal, points: PointSearch, name: str) -> dict[int,
         if exact and not gap <= SAME:
             raise CaptureError(
                 f"the inputs that {name} found",
-                expected="the same answers when they are read afresh",
+                expected="the same predictions for freshly encoded inputs",
                 got=f"probabilities that differ by {gap:.2g}",
-                remedy="report this: the inputs are read otherwise",
+                remedy="report this: encoding changes the inputs",
             )
         rows = fresh
     records = {}

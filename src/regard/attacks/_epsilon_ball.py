@@ -29,7 +29,7 @@ SCALES = (1.0, 16.0, 255.0)
 class Arena:
     """Examples of one shape. y: the predicted class. target_class: of a targeted attack, or None.
 
-    room: (rows, ...) the range of each entry; low, high: what it may not leave (infinite for embeddings). eps: of room.
+    room: (rows, ...) the range of each entry; low, high: its bounds (infinite for embeddings). eps: share of room.
     """
 
     f: BatchFunction
@@ -112,8 +112,8 @@ class Arena:
 def bounds_of(case: Case, given: Sequence[float] | None) -> tuple[Floats, Floats] | None:
     """Return (low, high) in the user's units; None for a text, whose embeddings are unbounded.
 
-    Given ones hold for every entry. For pictures else 0 to the smallest of 1, 16, 255 that holds them all, or their own
-    range where that does not fit; for series and rows the range of each channel or column in the data.
+    Given bounds hold for every entry. Defaults: for images 0 to the smallest of 1, 16, 255 that covers them all, or
+    their own range; for series and rows the range of each channel or column in the data.
     """
     if not case.examples or "text" in case.examples[0].inputs:
         return None

@@ -53,7 +53,7 @@ def goal_of(case: Case, threat: Threat) -> Goal:
     """Build the goal per example; misclassified examples and those already at the target are skipped."""
     answers: Answers = case.base()
     if answers.distribution is None:
-        raise Unsupported("an attack", expected="a model that chooses among classes", got="another task")
+        raise Unsupported("an attack", expected="a classifier", got="another task")
     before, why = [], list[str]()
     goal_class = _class(threat.target, case.labels, answers.distribution.shape[1])
     for example, target in zip(case.examples, case.targets, strict=True):

@@ -27,9 +27,8 @@ from regard.registry import attack
 def hotflip(case: Case, threat: Threat, *, many: int = 24, steps: int = 8) -> Sequence[Attacked]:
     """Flip the tokens that the gradient ranks highest, trying the best `many`: one record per example.
 
-    Works on sub-words as on words. Special tokens stay. A change counts only if the changed *text* is read as just the
-    tokens that were meant; that some were dropped because it is not, is said in `notes`. Deviation: after each flip the
-    gradient is taken anew.
+    Works on words and sub-words. Special tokens stay. A change counts only if the changed *text* tokenizes to exactly
+    the intended tokens; `notes` reports dropped changes. Deviation: recomputes the gradient after each flip.
     """
     flips = Flips(case)
     dropped: Counter[int] = Counter()

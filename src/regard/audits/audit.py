@@ -32,6 +32,7 @@ from regard.models.ask.flops import flops_per_position, machine_flops
 from regard.models.ask.torch_module import torch_module
 from regard.protocols import Model
 from regard.records import Example, Json, Message, Text, joined
+from regard.registry import upstairs
 from regard.store.export import export
 from regard.store.ledger import Ledger
 from regard.store.manifest import command, now, versions
@@ -60,7 +61,7 @@ def audit(
     out: str | Path | None = None,
     options: AuditOptions | None = None,
     progress: Progress | None = None,
-    announce: Say | None = None,
+    announce: Callable[[str], None] | None = None,
     resolved: Callable[[Subject, Subject | None], None] | None = None,
     command_line: Sequence[str] | None = None,
     **changes: Any,
@@ -78,7 +79,7 @@ def audit(
     path = Path(out or run_folder(model, data, options))
     if resolved is not None:
         resolved(subject, other)
-    session = _Session(announce or _silent, progress, command_line)
+    session = _Session(_rendered(announce) if announce else _silent, progress, command_line)
     _run(path, make_plan(subject, options), options, session)
     if other is not None:
         elsewhere = shifted(options)
@@ -165,6 +166,12 @@ def _check_preconditions(writer: RunWriter, plan: Plan, say: Say) -> None:
     writer.note_preconditions(defects.to_json())
     for sentence in defects.sentences():
         say(sentence)
+
+
+def _rendered(announce: Callable[[str], None]) -> Say:
+    """Announce every message in the language of the session."""
+    render = upstairs("render")
+    return lambda text: announce(render(text))
 
 
 def _silent(sentence: Text) -> None:

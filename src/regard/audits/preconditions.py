@@ -25,6 +25,7 @@ from regard.models.ask.unknown_units import unknown_units
 from regard.protocols import Encoded, Model, SiteAttention, Target
 from regard.records import Answers, Edit, Example, Json, Message, Site, Text
 from regard.records import encoded as as_json
+from regard.registry import upstairs
 
 What = Literal["one_key", "uniform", "constant", "unused"]
 
@@ -88,8 +89,9 @@ class Preconditions:
     defects: tuple[Defect, ...]
     notes: tuple[Text, ...] = ()
 
-    def sentences(self) -> list[Message]:
-        return [defect.sentence for defect in self.defects]
+    def sentences(self) -> list[str]:
+        """The defects in the language of the session."""
+        return [upstairs("render")(defect.sentence) for defect in self.defects]
 
     def to_json(self) -> dict[str, Json]:
         defects: list[Json] = [d.to_json() for d in self.defects]

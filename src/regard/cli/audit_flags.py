@@ -18,7 +18,7 @@ def _flags() -> dict[str, tuple[Field[Any], Flag]]:
 
 
 def audit_flags(function: F) -> F:
-    """Add one option of the command line for every field of `AuditOptions` that has a flag."""
+    """Add one command-line option per `AuditOptions` field with a flag."""
     for item, flag in reversed([*_flags().values()]):
         function = _option(item, flag)(function)
     return function
@@ -42,7 +42,7 @@ def _option(item: Field[Any], flag: Flag) -> Any:
 
 
 def options_from(values: Mapping[str, Any]) -> AuditOptions:
-    """The record of the options that were typed."""
+    """Build `AuditOptions` from the parsed options."""
     return AuditOptions(**{name: _value(flag, values[name]) for name, (_, flag) in _flags().items()})
 
 

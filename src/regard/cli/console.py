@@ -28,7 +28,7 @@ def results() -> Console:
 
 
 def remarks() -> Console:
-    """Standard error."""
+    """Return the console on standard error."""
     from regard.cli.safe_console import SafeConsole
 
     return SafeConsole(stderr=True)

@@ -67,7 +67,7 @@ class ModelChoice:
 
 
 def permitted(what: Literal["allow_code", "download"]) -> bool:
-    """Whether the user typed `--allow-code` or `--download` in this command."""
+    """Return whether the user passed `--allow-code` or `--download` to this command."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(f"regard.{what}"))
 

@@ -62,14 +62,14 @@ class Bar:
             self._console.print(f"{what}: {fraction:.0%} {left}", markup=False)
 
     def examples(self, done: int, total: int, eta: float | None) -> None:
-        """What an audit reports."""
+        """Show the progress of an audit."""
         left = f"{done}/{total}" + (
             say("term.time_left", time=duration(eta)) if eta is not None and done < total else ""
         )
         self.show(say("term.examples"), done / max(1, total), left)
 
     def training(self, report: Report) -> None:
-        """What a training reports. That there is one says that the model was not there yet."""
+        """Show the progress of a training; print `making` first, since the model did not exist yet."""
         if self._making:
             self._console.print(self._making, style="dim", markup=False)
             self._making = ""

@@ -59,7 +59,7 @@ class Interrupted(click.Abort):
 
 
 class Commands(click.Group):
-    """A group whose commands are files: `cli/commands/NAME.py` with a `command` in it."""
+    """A group that loads each command from `cli/commands/NAME.py`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -1,4 +1,4 @@
-"""Self-test of the tap: a tiny model whose captured attention is compared with a direct computation."""
+"""Self-test of the tap: compare the captured attention of a tiny model with a direct computation."""
 
 from __future__ import annotations
 

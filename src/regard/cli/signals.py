@@ -25,7 +25,7 @@ class Stop:
 
     @property
     def exit_code(self) -> int:
-        """128 plus the signal number, as in a shell; 130 for Ctrl-C."""
+        """Return 128 plus the signal number, as in a shell; 130 for Ctrl-C."""
         return 128 + (self.signal or signal.SIGINT)
 
 

@@ -25,7 +25,7 @@ def _limited(context: click.Context, option: click.Parameter, size: str | None) 
 
 
 class _Language(click.ParamType[str]):
-    """The name of a language, listed and checked when somebody asks: finding other packages takes time."""
+    """Language name, validated lazily, because searching other packages takes time."""
 
     name = "language"
 

@@ -49,7 +49,7 @@ class Aligned:
 def aligned(before: Floats, after: Floats, units: Units, origins: Ints) -> Aligned:
     """Align before (units,) of the original with after (other units,) of its copy by `Case.origins`.
 
-    Sub-words are summed to words; what comes from no word of the original is not aligned.
+    Sums sub-words to words; words without an origin stay unaligned.
     """
     groups = units.groups
     count = int(groups.max(initial=-1)) + 1
@@ -79,9 +79,9 @@ def _places(units: Units, count: int, there: Bools) -> Floats | None:
 def moved(pairs: Sequence[Aligned]) -> dict[str, Floats]:
     """Return quantity -> (pairs,) values; NaN without anything to compare.
 
-    explanation_rank: Spearman's rho. explanation_top_k: the share of the first words that stay among the first.
-    explanation_jsd: Jensen-Shannon divergence of the magnitudes as shares, 0..1. explanation_centre: how far the centre
-    of mass moves, 0..1. explanation_unaligned: what could not be compared, 0..1.
+    explanation_rank: Spearman's rho. explanation_top_k: the share of the top words that stay on top. explanation_jsd:
+    Jensen-Shannon divergence of the normalized magnitudes, 0..1. explanation_centre: shift of the centre of mass, 0..1.
+    explanation_unaligned: share of relevance without a counterpart, 0..1.
     """
     befores, afters = [p.before for p in pairs], [p.after for p in pairs]
     return {
@@ -152,5 +152,5 @@ def attacked_drift(
 def _rows(case: Case) -> Floats:
     rows = case.base().distribution
     if rows is None:
-        raise Unsupported("drift under attack", expected="a model that decides among classes", got="another task")
+        raise Unsupported("drift under attack", expected="a classifier", got="another task")
     return rows

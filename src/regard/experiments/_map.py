@@ -1,9 +1,9 @@
 """The audited attention: its sites, rows and heads, for reading and for patching.
 
-Defined once for every experiment (and the same as `explainers.attention`): the pooling site where the model has one,
-else its cross-attention, else its self-attention; in it the query rows that the objective reads; of the last layer, of
-one layer, or of all; and of one head or of all heads. A change of the map changes exactly these rows and heads. Weight
-on special tokens and sinks stays where it is: only what lies on the units changes places.
+Defined once for every experiment, and equal to `explainers.attention`: the pooling site if the model has one, else its
+cross-attention, else its self-attention; its query rows that the objective reads; of the last layer, one layer or all;
+and of one head or all. Patching changes exactly these rows and heads. Weight on special tokens and sinks stays: only
+weight on units moves.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def distances(case: Case, answers: Answers) -> tuple[list[Floats], list[Bools]]:
     """
     base = case.base()
     if base.distribution is None or answers.distribution is None:
-        raise Unsupported("verdicts about attention", expected="a model that decides among classes", got="another task")
+        raise Unsupported("verdicts about attention", expected="a classifier", got="another task")
     apart, flips = [], []
     for i in range(len(case.ids)):
         rows = answers.distribution[answers.rows(i)]
@@ -186,8 +186,8 @@ def distances(case: Case, answers: Answers) -> tuple[list[Floats], list[Bools]]:
 def yardsticks(case: Case, found: Sequence[Map], where: dict[str, Json], change: str, flips: str) -> list[Score]:
     """Return null and ceiling rows for a change of the prediction under patched weights.
 
-    `CHANGE_null` and `FLIPS_null`: the same weights, put back by the same intervention; anything above 0 is the
-    intervention's own doing. `CHANGE_ceiling` and `FLIPS_ceiling`: the most that all of the weight on one unit does.
+    `CHANGE_null` and `FLIPS_null`: the same weights patched in unchanged; any value above 0 is an artefact of the
+    patching. `CHANGE_ceiling` and `FLIPS_ceiling`: the largest effect of putting all weight on one unit.
     """
     edit_lists = [[m.moved(np.arange(len(m))), *(m.single(t) for t in range(len(m)))] for m in found]
     apart, flipped = distances(case, edited(case, edit_lists))

@@ -1,7 +1,7 @@
 """Retraining of the audited network with one change, shared by all experiments that train.
 
-Only a network of regard's own says how it was made (`regard.json`) and on what. Everything goes through
-`training.train`: the same loop, the same terms, resumed after a stop.
+Only regard's own networks record their training and data (`regard.json`). All training goes through `training.train`:
+the same loop, the same terms, resumable.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def origin(study: Study, data: str, name: str) -> Origin:
     if folder is None:
         raise Unsupported(
             who,
-            expected="a network that regard trained: it must be trained again",
-            got="a model from elsewhere",
+            expected="a network trained by regard, for retraining",
+            got="an external model",
             remedy="regard train",
         )
     network, about = load_checkpoint(folder)
@@ -100,9 +100,9 @@ def _splits(facts: Mapping[str, Any], data: str, who: str) -> Splits:
             # trained on a part: the same one is drawn again
             splits = replace(splits, train=read(source, split="train", limit=int(facts["examples"])))
     except RegardError as error:
-        raise Unsupported(who, expected="the data it was trained on", got=str(error), remedy=remedy) from error
+        raise Unsupported(who, expected="the training data of the network", got=str(error), remedy=remedy) from error
     if not data and splits.train.fingerprint != facts["data_fingerprint"]:
-        raise Unsupported(who, expected="the data it was trained on", got=f"another {source}", remedy=remedy)
+        raise Unsupported(who, expected="the training data of the network", got=f"another {source}", remedy=remedy)
     return splits
 
 

@@ -113,7 +113,7 @@ def distribution(answers: Answers, name: str) -> Floats:
     """Return (rows, classes) probabilities; raise for models that do not predict one of several classes."""
     rows = answers.distribution
     if rows is None or not np.allclose(rows.sum(-1), 1, atol=1e-3):
-        raise Unsupported(f"experiment {name}", expected="a model that decides among classes", got="another task")
+        raise Unsupported(f"experiment {name}", expected="a classifier", got="another task")
     return rows
 
 

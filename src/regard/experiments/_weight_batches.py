@@ -1,9 +1,9 @@
 """Batches of attention weights for one example, and the predictions under them.
 
-Where two classes are decided and the answer is linear in the weights (a weighted mean of states under a linear layer),
-one gradient tells all answers: nothing is computed anew. Where there are more classes, the answers to attention on one
-unit do (`logits`). That is not assumed but tried, on some examples of the case; elsewhere what lies above the attention
-is computed for each.
+With two classes and an output linear in the weights (a weighted mean of states under a linear layer), one gradient
+gives all predictions without further passes. With more classes, the predictions under attention on one unit do
+(`logits`). A test on some examples of the case verifies linearity; otherwise each prediction recomputes the layers
+above the attention.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def answers(
         return [line.distribution(some) for line, some in zip(lines, weights, strict=True)]
     swept = with_weights(case, [edits(m, some) for m, some in zip(found, weights, strict=True)])
     if swept.distribution is None:
-        raise Unsupported("other attention", expected="a model that decides among classes", got="another task")
+        raise Unsupported("other attention", expected="a classifier", got="another task")
     return [swept.distribution[swept.rows(i)] for i in range(len(found))]
 
 
@@ -209,5 +209,5 @@ def decided(case: Case) -> tuple[Floats, Ints]:
     """Return (examples, classes) unperturbed predictions, and (examples,) predicted classes."""
     distribution = case.base().distribution
     if distribution is None:
-        raise Unsupported("other attention", expected="a model that decides among classes", got="another task")
+        raise Unsupported("other attention", expected="a classifier", got="another task")
     return distribution, np.asarray(distribution.argmax(-1))

@@ -46,12 +46,12 @@ def attack_success(
 ) -> Findings:
     """Success rate of attacks on correct predictions, with queries spent and size of the change.
 
-    Returns, per example and attack: `attack_success` (1 or 0, NaN where it was not attacked because the answer was
-    wrong from the start: that is the denominator) with the curve `success` over budgets, `attack_queries`,
-    `attack_perturbed` (share of the words; of numbers, of their range) and `attack_similarity` of the turned ones;
-    `accuracy` under the attack; over all attacks that are no baseline `worst_case_attack_accuracy`. Explanations of
-    failed attacks, whose answer is as it was, are compared as in `explanation_drift`. `where` holds the constraints.
-    attacks: names, or how many of the usual ones, with noise of the same size beside them. share: of the examples.
+    Returns, per example and attack: `attack_success` (1 or 0; NaN for an initially wrong prediction, which is not
+    attacked) with the curve `success` over budgets, `attack_queries`, `attack_perturbed` (share of the words, or of the
+    range of numbers) and `attack_similarity` of successes; `accuracy` under the attack; over all attacks but the
+    baselines `worst_case_attack_accuracy`. For failed attacks, compares explanations as `explanation_drift` does.
+    `where` holds the constraints.
+    attacks: names, or the number of default attacks, with noise of the same size added. share: of the examples.
     """
     name = "attack_success"
     positions = sampled(case, share)

@@ -151,7 +151,7 @@ def _masked_votes(case: Case, draws: int, keep: float) -> list[Ints]:
 def _scale(case: Case, kind: str) -> Floats:
     """Return the standard deviation of the companions' inputs, per column or channel, or over all pixels.
 
-    What never varies there is measured by 1.
+    A constant column or channel has scale 1.
     """
     each = [_array(e.inputs) for e in (case.companions.examples or case.examples)]
     if kind == "audio":  # sounds of any length
@@ -180,7 +180,7 @@ def _noisy_votes(case: Case, draws: int, sigma: float, kind: str) -> list[Ints]:
             raise Unsupported(
                 "experiment certified",
                 expected="inputs in the user's own units",
-                got="embeddings, whose noise nobody adds",
+                got="embeddings",
             )
         normals = case.rng(i, "certified", draws).standard_normal((draws, *together.x.shape[1:]))
         noise = (

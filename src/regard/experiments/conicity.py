@@ -25,9 +25,9 @@ from regard.registry import THOROUGH, InProfile, experiment
 def conicity(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """Conicity of the vectors that attention mixes: their mean cosine similarity to the mean vector.
 
-    Returns, per example: `conicity`, 0..1; near 1 any weights give nearly the same mixture. Deviation: of the values
-    behind the output projection, which is what is mixed, rather than of the encoder's states. `conicity_null`: of as
-    many vectors of random directions in as many dimensions. The ceiling is 1: all point the same way.
+    Returns, per example: `conicity`, 0..1; near 1 all weights give nearly the same mixture. Deviation: uses the values
+    after the output projection, which attention actually mixes, rather than the encoder's states. `conicity_null`: the
+    same for equally many random directions of equal dimension. The ceiling is 1: all vectors point the same way.
     """
     values, null = [], []
     for i, m in enumerate(maps(case, layers, heads, "conicity")):

@@ -29,11 +29,10 @@ def explanation_attack(
 ) -> Findings:
     """Success rate of attacks on the explanation, and its drift under them.
 
-    Returns, per example and explainer: `explanation_attack_success` (1 where at most half of the most relevant units
-    are still among the first; NaN where it was not attacked), `explanation_attack_queries`, and the drift of
-    `explanation_drift` under the attack. Texts: every explainer is attacked itself (`aimed_at`). Images, series, rows:
-    the attack is aimed at input x gradient, and the others are looked at. explainers: those of the audit that are no
-    baselines.
+    Returns, per example and explainer: `explanation_attack_success` (1 if at most half of the top units stay on top;
+    NaN if not attacked), `explanation_attack_queries`, and the drift of `explanation_drift` under the attack. Texts:
+    attacks every explainer itself (`aimed_at`). Images, series, rows: attacks input x gradient and measures the other
+    explainers. explainers: by default those of the audit without baselines.
     """
     name = "explanation_attack"
     text = modality(case, name) == "text"

@@ -31,12 +31,11 @@ from regard.registry import EVERY, InProfile, experiment
 def map_shape(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """Distance of the attention from uniform weights, and its dependence on position and on content.
 
-    Returns, per example: `keys` (units that can be looked at), `flat` (distance from equal weights), `locked`
-    (distance, at the same places, from the map of the same units in another order; 0: it is about places alone) and
-    `follows` (the same with the map carried along with its units; 0: it is about units alone). Distances are total
-    variation, 0..1; undefined below two units. `where` says which attention is meant, in words. `flat_null`: the same
-    for weights drawn at random (flat Dirichlet); `flat_ceiling`: for all of the weight on one unit. `shuffled_ceiling`:
-    what `locked` is of a map about units alone, and `follows` of one about places alone.
+    Returns, per example: `keys` (number of visible units), `flat` (distance from uniform weights), `locked` (distance,
+    position by position, from the map of the shuffled units; 0: purely positional) and `follows` (the same, unit by
+    unit; 0: purely content-based). Distances are total variation, 0..1; undefined below two units. `where` describes
+    the attention. `flat_null`: `flat` of random weights (flat Dirichlet); `flat_ceiling`: of all weight on one unit.
+    `shuffled_ceiling`: `locked` of a purely content-based map, and `follows` of a purely positional one.
     """
     map_list = maps(case, layers, heads, "map_shape")
     words = in_words(case, 0, layers, heads, "map_shape") if case.ids else ""

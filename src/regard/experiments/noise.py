@@ -30,17 +30,15 @@ from regard.registry import InProfile, experiment
 def noise(case: Case, *, noises: Chosen = 3, severities: tuple[int, ...] = (1, 3, 5)) -> Findings:
     """Accuracy, prediction flips and calibration under each noise and severity.
 
-    Returns, per example, noise and severity: `accuracy` and, where there are labels, `nll`, `brier`; `flips` (1 where
-    another class wins), `output_change` (total variation), `confidence` (of the class that wins). The last three kinds
-    also for the input as it is (noise "none"). `worst_case_accuracy`, `worst_case_flips`: of each example over all
-    noises, by severity and over "all". noises: names, or how many of the usual ones for this modality. Copies of one
-    example are compared with it, never counted as further examples.
-
-    A model that says yes or no to several labels, or gives a number, has no one class to be right about. There
-    (`where["answer"]` says so) come out `flips` (1 where any yes or no changes, or the number moves by more than a
-    quarter of the deviation of the model's outputs), `output_change` (mean change of the probabilities; or of the
-    number, in those deviations), for numbers `output_shift` (in their own units), with labels `absolute_error`, and
-    `worst_case_flips`.
+    Returns, per example, noise and severity: `accuracy` and, with labels, `nll`, `brier`; `flips` (1 if another class
+    wins), `output_change` (total variation), `confidence` (of the winning class). The last three also for the original
+    input (noise "none"). `worst_case_accuracy`, `worst_case_flips`: per example over all noises, by severity and over
+    "all". noises: names, or the number of default noises for this modality. Compares copies with their example and
+    never counts them as further examples.
+    For multi-label and numeric predictions (see `where["answer"]`): `flips` (1 if any label changes, or the number
+    moves by more than a quarter of the standard deviation of the model's outputs), `output_change` (mean change of the
+    probabilities, or of the number in those deviations), for numbers `output_shift` (in their own units), with labels
+    `absolute_error`, and `worst_case_flips`.
     """
     name = "noise"
     clean = said_by(case, name)

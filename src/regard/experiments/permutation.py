@@ -33,9 +33,9 @@ def permutation(case: Case, *, times: int = 20, layers: str | int = "last", head
     """Change of the prediction when the attention weights of an example are permuted.
 
     Returns, per example: `permuted` (mean distance), `permuted_median` (Jain & Wallace's), `permuted_flips` (share of
-    decisions that change) and `largest_weight`. Curve `distance`: (examples, times). All heads change places alike, so
-    that the map that is read is permuted. Only weights on units move; examples of fewer than two units are undefined.
-    Null: the order that changes nothing. Ceiling: all of the weight on the one unit that moves the prediction most.
+    flipped predictions) and `largest_weight`. Curve `distance`: (examples, times). All heads share a permutation, which
+    permutes the audited map itself. Only weights on units move; undefined below two units.
+    Null: the identity permutation. Ceiling: all weight on the one unit that changes the prediction most.
     """
     map_list = maps(case, layers, heads, "permutation")
     orders = [[case.rng(i, "permutation", k).permutation(len(m)) for k in range(times)] for i, m in enumerate(map_list)]

@@ -27,9 +27,9 @@ from regard.registry import THOROUGH, InProfile, experiment
 def random_weights(case: Case, *, times: int = 10, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """Change of the prediction under random attention weights.
 
-    Returns, per example: `random_weights` (mean distance, 0..1) and `random_flips` (share of decisions that change).
-    Curve `distance`: (examples, times). Undefined below two units. Null: the model's own weights put back. Ceiling: all
-    of the weight on the one unit that moves the prediction most.
+    Returns, per example: `random_weights` (mean distance, 0..1) and `random_flips` (share of flipped predictions).
+    Curve `distance`: (examples, times). Undefined below two units. Null: the model's own weights patched in. Ceiling:
+    all weight on the one unit that changes the prediction most.
     """
     map_list = maps(case, layers, heads, "random_weights")
     edits = [

@@ -93,7 +93,7 @@ def _left_out(case: Case, free: list[np.ndarray], operator: str) -> list[Floats]
     drops = [np.eye(len(units), dtype=np.bool_)[f] for units, f in zip(case.units, free, strict=True)]
     answers = case.removed(drops, operator)
     if base is None or answers.distribution is None:
-        raise Unsupported("rank_agreement", expected="a model that decides among classes", got="another task")
+        raise Unsupported("rank_agreement", expected="a classifier", got="another task")
     return [tvd(answers.distribution[answers.rows(i)], base[i][None]) for i in range(len(free))]
 
 

@@ -37,9 +37,9 @@ def refitted(
 ) -> Findings:
     """Change of the predictions when the last layer is refitted: a lower bound of the variance between seeds.
 
-    For models from elsewhere, without siblings. Returns, per example with a known label, all with `bound` "lower" in
-    `where` and the column `seeds` (examples, folds): `seed_change`, the mean change of the answer, and `seed_jsd`, 0:
-    what lies below the last layer is not touched. pull: weight of the squared distance from what the layer was.
+    For external models without siblings. Returns, per labelled example, all with `bound` "lower" in `where` and the
+    column `seeds` (examples, folds): `seed_change`, the mean change of the prediction, and `seed_jsd`, 0, since the
+    layers below stay fixed. pull: weight of the squared distance from the original layer.
     """
     model = study.model
     if not last_layer.supports(model) or "classification" not in model.task or "token" in model.task:

@@ -28,16 +28,16 @@ from regard.registry import EVERY, InProfile, experiment
 def route(case: Case, *, donors: int = 2, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """Share of predictions that follow a donor of another class when its attention output is patched in.
 
-    Returns, per example: `route`, the share of donors (companions with another predicted class, drawn by lot) whose
-    class the model then decides for; NaN where there is no such donor. Only the rows that are read are exchanged, of
-    the chosen heads; everything that goes past this attention stays the example's own. `route_moved`: the mean total
-    variation between the predictions. `route_null`: how often the decision changes when one donor of the same class is
-    put in, which is what the exchange does by itself.
+    Returns, per example: `route`, the share of donors (random companions with another predicted class) whose class the
+    patched model predicts; NaN without such a donor. Patches only the rows that the objective reads, of the selected
+    heads; everything that bypasses this attention stays the example's own. `route_moved`: the mean total variation
+    between the predictions. `route_null`: the share of flips when patching from one donor of the same class, the effect
+    of patching by itself.
     """
     base, others = case.base(), case.companions
     donor_distribution = others.base().distribution if others.ids else np.zeros((0, 2))
     if base.distribution is None or donor_distribution is None:
-        raise Unsupported("route", expected="a model that decides among classes", got="another task")
+        raise Unsupported("route", expected="a classifier", got="another task")
     decided, donor_classes = base.distribution.argmax(-1), donor_distribution.argmax(-1)
     donor_lists: list[list[int]] = []
     alike: list[list[int]] = []

@@ -29,9 +29,9 @@ def seed_variance(study: Study, *, seeds: int = 4, data: str = "") -> Findings:
     """Divergence of attention and change of predictions between networks trained with different seeds.
 
     Returns, per example: `seed_jsd` (nats, 0..0.69) and `seed_change` (change of the prediction, total variation),
-    medians over siblings; curve `seeds`: (examples, seeds). `seed_jsd_chance`: the same for the own map with its
-    weights in another order, which is what maps have in common by their sharpness alone. And per seed the mean over
-    examples. An adversary that is not farther away than siblings are shows nothing.
+    medians over siblings; curve `seeds`: (examples, seeds). `seed_jsd_chance`: the same for the network's own map
+    permuted, the agreement that sharpness alone explains. Also the mean over examples per seed. An adversary no farther
+    away than siblings proves nothing.
     """
     source = origin(study, data, "seed_variance")
     learner = source.made()

@@ -56,7 +56,7 @@ def siblings(
         base = _case(study.model, examples, study.seed)
         alphas, distribution = [m.alpha for m in maps(base, layers, heads, "siblings")], base.base().distribution
         if distribution is None:
-            raise Unsupported("experiment siblings", expected="a model that decides among classes", got="another task")
+            raise Unsupported("experiment siblings", expected="a classifier", got="another task")
         chance.append(np.array([_shuffled(a, study.seed, e.id) for a, e in zip(alphas, examples, strict=True)]))
         rows = [
             _beside(
@@ -68,7 +68,7 @@ def siblings(
             columns[name].append(np.stack([row[name] for row in rows], -1))
     tables = {name: np.concatenate(parts) for name, parts in columns.items()}
     if np.isnan(tables["jsd"]).all():
-        raise Unsupported("experiment siblings", expected="siblings that read the same units", got="other units")
+        raise Unsupported("experiment siblings", expected="siblings with the same units", got="other units")
     ids = tuple(e.id for e in study.examples)
     where: dict[str, Json] = setting(layers, heads, siblings=[m.name for m in others])
     scores = [

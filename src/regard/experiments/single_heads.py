@@ -28,10 +28,10 @@ from regard.registry import EVERY, InProfile, experiment
 def single_heads(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """Drop of the prediction without each head's top unit, relative to removing a random unit.
 
-    Returns, per example: `head_gain` of every head of every layer ("layer 2, head 5"), and of `attention`, the
-    audited one (`layers` and `heads` say which). Random is exact: the mean over all units. Undefined below two units.
-    `head_gain_null`: of one unit drawn by lot, 0 on average: how far luck spreads. `head_gain_ceiling`: of the unit
-    whose loss costs most.
+    Returns, per example: `head_gain` of every head of every layer ("layer 2, head 5"), and of `attention`, the audited
+    one (selected by `layers` and `heads`). The random reference is exact: the mean over all units. Undefined below two
+    units. `head_gain_null`: of one random unit, 0 on average: the spread of luck. `head_gain_ceiling`: of the unit with
+    the largest effect.
     """
     ways = lost_without(case)
     lost = [np.mean([way[i] for way in ways], axis=0) for i in range(len(case.ids))]

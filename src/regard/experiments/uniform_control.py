@@ -21,10 +21,9 @@ from regard.registry import InProfile, experiment
 def uniform_control(study: Study, *, seeds: int = 3, data: str = "") -> Findings:
     """Accuracy lost when the network is trained with uniform attention.
 
-    Returns, per training seed: `accuracy` of both, and `uniform_gain`, their difference, paired by seed; per test
-    text: `control_correct` of both, the share of seeds that are right. Both are trained here, alike, so that chance in
-    the choice of an epoch is the same on both sides; accuracies are of the test split. `data`: what the network was
-    trained on, where that cannot be found by name.
+    Returns, per training seed: `accuracy` of both, and `uniform_gain`, their difference, paired by seed; per test text:
+    `control_correct` of both, the share of correct seeds. Trains both networks alike, so that epoch selection is
+    equally lucky; accuracies are of the test split. data: the training data, if their name is not on record.
     """
     source = origin(study, data, "uniform_control")
     same = {s: again(study, source, "same", s) for s in source.seeds(seeds)}

@@ -28,9 +28,9 @@ from regard.registry import EVERY, InProfile, experiment
 def uniform_weights(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """Change of the prediction under uniform attention weights, without retraining.
 
-    Returns, per example: `uniform` (distance of the predictions, 0..1) and `uniform_flips` (1 where the decision
-    changes); undefined below two units. Null: the model's own weights put back. Ceiling: all of the weight on the one
-    unit that moves the prediction most.
+    Returns, per example: `uniform` (distance of the predictions, 0..1) and `uniform_flips` (1 for a flipped
+    prediction); undefined below two units. Null: the model's own weights patched in. Ceiling: all weight on the one
+    unit that changes the prediction most.
     """
     map_list = maps(case, layers, heads, "uniform_weights")
     apart, flips = distances(case, edited(case, [[m.uniform()] for m in map_list]))

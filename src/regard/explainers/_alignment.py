@@ -28,7 +28,7 @@ def misfit(units: Units, attention: SiteAttention) -> str:
 def rows_read(case: Case, i: int, attention: SiteAttention) -> Sequence[int]:
     """Return the query rows that the objective reads; all rows if queries are not input positions.
 
-    (A memory that is asked once or more, attention of a few learned rows.)
+    Such queries are a memory read once or more, or a few learned rows.
     """
     rows, (_, _, queries, _) = read_rows(case, i, attention.site), attention.shape
     positions = int(case.units[i].keys.max(initial=-1)) + 1

@@ -45,8 +45,8 @@ class Chain:
 def chain_of(case: Case, i: int, method: str, *, bare: bool = True) -> Chain:
     """Return the chain of example i; raise with the reason if its sites form none.
 
-    Needs square self-attention of one length in all layers. bare: a model that only pools (one attention over the
-    states of a recurrent network) is a chain without layers; otherwise it is refused.
+    Needs square self-attention of one length in all layers. bare: accept a model that only pools (one attention over
+    the states of a recurrent network) as a chain without layers.
     """
 
     def refuse(reason: str) -> Unsupported:

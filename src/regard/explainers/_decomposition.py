@@ -83,7 +83,7 @@ def _kept(parts: Parts, seen: _Seen, method: str) -> Array | None:
         raise Unsupported(
             f"{method} at {parts.site.key}",
             expected="a residual stream that attention is added to",
-            got="none before its output is normalised, or none at all",
+            got="no residual stream before normalization",
             remedy="value_norms",
         )
     return seen.own

@@ -23,7 +23,7 @@ def through_layers(
 ) -> Relevance:
     """Multiply the row-normalized (query, key) matrices of all layers into a relevance.
 
-    error: what the largest error of an example is called among the extras.
+    error: name of the extra that holds the largest error of each example.
     """
     rows, masses, errors, counts = [], [], [], []
     for i, units in enumerate(case.units):

@@ -22,9 +22,8 @@ def alti(case: Case, *, renormalise: bool = True) -> Relevance:
 
     Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
     The matrix of a layer is max(0, ||y_i|| - ||y_i - T_i(x_j)||) in L1, rows divided by their sums: y_i is the position
-    behind attention, residual and LayerNorm (before it, where LayerNorm comes first), T_i(x_j) the part of j in it.
-    Layers are read through a pooling or the last cross-attention where there is one; a model that only pools has that
-    one factor.
+    after attention, residual and LayerNorm (before LayerNorm in pre-norm models), T_i(x_j) the contribution of j to it.
+    A pooling or the last cross-attention, if any, is a further factor; a model that only pools has that one factor.
     Extras, one value per example: `decomposition_error`, `special_mass`, `sites` (layers multiplied).
 
     >>> from regard.testing.toy import ToyCase

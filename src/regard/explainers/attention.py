@@ -30,13 +30,12 @@ def attention(
     """Attention weight on each unit, in the rows that the objective reads.
 
     Returns one non-negative value per unit; special units are 0 and, with `renormalise`, the others sum to 1.
-    What is read: the pooling site where the model has one, else its cross-attention, else its self-attention, in the
-    rows that the objective reads (class token, last token, all of a mean pooling); their mean.
+    Uses the pooling site if the model has one, else its cross-attention, else its self-attention, and averages the rows
+    that the objective reads (class token, last token, or all rows under mean pooling).
     layers: "last", "all" (mean over layers) or a layer number. heads: "mean", "max" or a head number.
-    drop_sink: the first position gets 0 too, where causal models park attention that they do not need (Xiao et al.
-    2023).
-    Extras, one value per example: `special_mass` (weight that lay on special tokens and learned sinks before it was
-    dropped), `sink_mass` (weight on the first position), and how many `sites`, `heads` and `rows` were pooled.
+    drop_sink: also set the first position to 0, where causal models park unneeded attention (Xiao et al. 2023).
+    Extras, one value per example: `special_mass` (dropped weight on special tokens and learned sinks), `sink_mass`
+    (weight on the first position), and the number of pooled `sites`, `heads` and `rows`.
 
     >>> from regard.testing.toy import ToyCase
     >>> attention(ToyCase(("wonderful film",)))[0].round(2).tolist()

@@ -31,12 +31,12 @@ def attention_x_gradient(
 ) -> Relevance:
     """Attention weights times the gradient of the objective with respect to them, summed over rows.
 
-    Returns one signed value per unit; special units 0. To first order, it is what the objective would lose without
-    that weight (rows not renormalised). Where a linear layer reads one attention (a pooling of one head), the values,
+    Returns one signed value per unit; special units 0. To first order, the value is the drop of the objective without
+    that weight (rows not renormalised). If a linear layer reads one attention (a pooling of one head), the values,
     special units included, sum to the objective without its bias.
     layers: "last", "all" (mean) or a number. heads: "mean", "max" or a number.
-    gradient: "in_graph" (later layers attend anew) or "frozen" (all other attention is held fixed); the same in the
-    last layer.
+    gradient: "in_graph" (later layers recompute their attention) or "frozen" (all other attention is fixed); both agree
+    in the last layer.
 
     >>> from regard.testing.toy import ToyCase
     >>> attention_x_gradient(ToyCase(("wonderful film",)))[0].tolist()  # its answer does not depend on attention

@@ -33,14 +33,14 @@ def fast_leave_one_out(
 ) -> Relevance:
     """Approximate leave-one-out: recompute feed-forward layers only where a removal changes most (delta-sparse).
 
-    Returns one signed value per unit, nearly f(x) - f(x without the unit); special units 0. For layered models with
-    feed-forward parts and operators that keep the length; any other is refused with the reason.
-    schedule: the share of positions whose feed-forward each layer recomputes, stretched to the model's depth; (1.0,) is
-    exact. Changes of early layers are small in most places, late ones are not: shares must grow.
-    It is never taken on trust: on up to `checks` examples of the case the exact values are computed too, and a mean
-    Spearman correlation below `bar` is refused. Examples with fewer than 8 free units are computed exactly.
+    Returns one signed value per unit, approximately f(x) - f(x without the unit); special units 0. Supports layered
+    models with feed-forward layers and operators that keep the length; raises with the reason otherwise.
+    schedule: share of positions whose feed-forward each layer recomputes, stretched to the model's depth; (1.0,) is
+    exact. Early layers change in few positions and late ones in many, so shares must grow.
+    Checks itself: it computes exact values for up to `checks` examples of the case, and raises if the mean Spearman
+    correlation is below `bar`. Examples with fewer than 8 free units are always exact.
     Conservation: as `leave_one_out`. Extras, one value per example: `spearman` and `kendall` (means over the checked
-    examples), `checked` (how many).
+    examples), `checked` (their number).
 
     >>> from regard.testing.toy import ToyCase
     >>> fast_leave_one_out(ToyCase(("wonderful film",)))[0].round(2).tolist()

@@ -25,11 +25,11 @@ def flow(case: Case, *, residual: float = 0.5, heads: str | int = "mean", renorm
     """Maximum flow from the output to each unit, with attention weights as capacities.
 
     Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
-    Layers are mixed with the identity for the residual stream, as in `rollout`; several rows that are read share the
-    entrance; a pooling or cross-attention on top is the entrance. For a model that only pools: its attention.
-    Deviation from the released code: it takes the maximum over all rows; here, the rows that matter.
-    Extras, one value per example: `saturation`, the share of units whose flow equals the bound min(what enters, what
-    the first layer pays to the unit): for them the layers between do not matter; `special_mass`; `sites`.
+    Mixes layers with the identity for the residual stream, as `rollout` does; output rows share the source, and a
+    pooling or cross-attention on top becomes the source. For a model that only pools: its attention.
+    Deviation from the released code, which takes the maximum over all rows: uses the rows that the objective reads.
+    Extras, one value per example: `saturation`, the share of units whose flow equals the bound min(inflow, first-layer
+    attention to the unit), so that the layers between do not matter; `special_mass`; `sites`.
 
     >>> from regard.testing.toy import ToyCase
     >>> flow(ToyCase(("wonderful film",), flavour="layers"))[0].round(2).tolist()

@@ -25,11 +25,10 @@ def generic_relevance(case: Case, *, renormalise: bool = True) -> Relevance:
 
     Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
     With A = mean over heads of (weights x gradient)+ at each site, from the first to the last: self-attention adds A R
-    to the relevance R of its positions (and to what these hold of the input), cross-attention adds R_tt' A R_ss, both
-    normalised as in the paper. Rows are those that the objective reads, without the identity that R starts with: a
-    position is not relevant for being read. A pooling is a cross-attention with one query: a model that only pools has
-    the positive part of `attention_x_gradient`.
-    Extras, one value per example: `special_mass`, `sites` (how many carried relevance).
+    to the relevance R of its positions (and to their relevance to the input), cross-attention adds R_tt' A R_ss, both
+    normalised as in the paper. Uses the rows that the objective reads, without the initial identity of R. A pooling is
+    a cross-attention with one query: a model that only pools has the positive part of `attention_x_gradient`.
+    Extras, one value per example: `special_mass`, `sites` (number of sites that carried relevance).
 
     >>> from regard.testing.toy import ToyCase
     >>> generic_relevance(ToyCase(("wonderful film",)))[0].tolist()  # its answer does not depend on attention

@@ -22,9 +22,9 @@ def globenc(case: Case, *, renormalise: bool = True) -> Relevance:
 
     Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
     The matrix of a layer is || LN2(LN1(sum over heads of weight x value x W_O + x_i where j = i)) || with rows divided
-    by their sums; of the feed-forward network only the second residual counts, as in the paper. Where LayerNorm comes
-    before attention, none stands behind the sum and the matrix is that of `value_norms_residual`. Layers are read
-    through a pooling or the last cross-attention where there is one. For a model that only pools: `value_norms`.
+    by their sums; of the feed-forward network only the second residual counts, as in the paper. In pre-norm models no
+    LayerNorm follows the sum, and the matrix is that of `value_norms_residual`. A pooling or the last cross-attention,
+    if any, is a further factor. For a model that only pools: `value_norms`.
     Extras, one value per example: `decomposition_error`, `special_mass`, `sites` (layers multiplied).
 
     >>> from regard.testing.toy import ToyCase

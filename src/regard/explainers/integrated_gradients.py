@@ -24,11 +24,11 @@ def integrated_gradients(case: Case, *, steps: int = 20, baseline: str | None = 
     """Input x gradient averaged along the straight line from a baseline to the input (midpoint rule).
 
     Returns one signed value per unit in the units of the objective. Special units are 0.
-    baseline: what the line starts from; default: the model's preferred one (the mask token where it has one, else the
-    mean of an array, else zeros).
-    Conservation: over all positions, special ones too, the values sum to f(x) - f(baseline); extras, one value per
-    example: `completeness_error` (how far the sum is off), `difference` (f(x) - f(baseline)) and `special_sum`
-    (what the special units, shown as 0, had).
+    baseline: start of the line; default: the model's preferred one (its mask token, else the mean of an array, else
+    zeros).
+    Conservation: over all positions, special ones included, the values sum to f(x) - f(baseline); extras, one value per
+    example: `completeness_error` (error of the sum), `difference` (f(x) - f(baseline)) and `special_sum` (values of the
+    special units, reported as 0).
 
     >>> from regard.testing.toy import ToyCase
     >>> integrated_gradients(ToyCase(("wonderful film",)))[0].round(2).tolist()

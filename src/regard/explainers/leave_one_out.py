@@ -21,10 +21,10 @@ from regard.registry import EVERY, InProfile, explainer
 def leave_one_out(case: Case, *, operator: str | None = None) -> Relevance:
     """Drop of the objective when one unit is removed.
 
-    Returns one signed value per unit, f(x) - f(x without the unit); positive supports the prediction. Special
-    units are never removed and get 0. operator: removal operator; text offers "mask" (the mask token), "delete"
-    (the text gets shorter) and "attention_mask" (nobody may look at it); the model's preferred way by default.
-    Conservation: for an objective that is a sum over units the values sum to f(x) - f(nothing); for any other not.
+    Returns one signed value per unit, f(x) - f(x without the unit); positive supports the prediction. Special units
+    stay and get 0. operator: removal operator; for text "mask" (the mask token), "delete" (shortens the text) and
+    "attention_mask" (hides the unit from attention); the model's preferred one by default.
+    Conservation: for an objective that is a sum over units the values sum to f(x) - f(nothing); otherwise they do not.
     Deviation from Jain & Wallace: the signed change of the log-odds rather than the distance of the outputs; its
     absolute value ranks units the same way for two classes.
 

@@ -23,9 +23,9 @@ def lime(
 ) -> Relevance:
     """Weights of a local linear model of the objective, fitted to inputs with random units removed.
 
-    Returns one signed value per unit, what its presence adds; special units stay and get 0.
-    Samples: first how many units go (uniform), then which. They weigh sqrt(exp(-d^2 / width^2)), d the cosine
-    distance of what is left from the input; ridge is the penalty on the squared weights.
+    Returns one signed value per unit, the effect of its presence; special units stay and get 0.
+    Each sample draws the number of removed units (uniform), then the units. Its weight is sqrt(exp(-d^2 / width^2)), d
+    being the cosine distance between the remainder and the input; ridge is the penalty on the squared weights.
     Conservation: none in general; on an objective that is a sum over units and with ridge=0 the values are exact and
     sum to f(x) - f(nothing). Extras, one value per example: `fit` (weighted R^2 of the linear model), `intercept`.
 

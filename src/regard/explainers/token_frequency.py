@@ -68,5 +68,5 @@ def _counts(corpus: str) -> Counter[str]:
         for key in ("text", "text_pair"):
             counts.update(_WORD.findall(str(example.inputs.get(key, "")).lower()))
     if not counts:
-        raise Unsupported(f"token_frequency of {corpus}", expected="a corpus of texts", got="no word in it")
+        raise Unsupported(f"token_frequency of {corpus}", expected="a corpus of texts", got="no words")
     return counts

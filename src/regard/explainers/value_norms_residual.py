@@ -23,13 +23,13 @@ from regard.registry import explainer
 def value_norms_residual(case: Case, *, layers: str | int = "last", renormalise: bool = True) -> Relevance:
     """Norm of each unit's contribution to a position, with residual stream and LayerNorm.
 
-    Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`; the part of
-    key j at position i is LN(sum over heads of weight x value x W_O + x_i where j = i), LN being linear at the spread
-    that it actually had. Where LayerNorm comes before attention there is none behind the sum. In cross-attention and
-    pooling no key is the query: there the residual is nobody's, and a model that only pools has `value_norms` again.
+    Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`; the
+    contribution of key j at position i is LN(sum over heads of weight x value x W_O + x_i where j = i), LN being linear
+    at its observed spread. In pre-norm models no LayerNorm follows the sum. In cross-attention and pooling no key is
+    the query, so the residual belongs to no key, and a model that only pools gets `value_norms`.
     layers: "last", "all" (mean) or a number.
-    Extras, one value per example: `decomposition_error`, `special_mass`, `sites`, and where the residual is somebody's,
-    `mixing_ratio` (share of the others in the rows that are read).
+    Extras, one value per example: `decomposition_error`, `special_mass`, `sites`, and for self-attention `mixing_ratio`
+    (share of the other units in the rows that the objective reads).
 
     >>> from regard.testing.toy import ToyCase
     >>> value_norms_residual(ToyCase(("wonderful film",), flavour="layers"))[0].round(2).tolist()

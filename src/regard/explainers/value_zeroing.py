@@ -21,11 +21,11 @@ def value_zeroing(case: Case, *, renormalise: bool = True) -> Relevance:
 
     Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
     The matrix of a layer is 1 - cosine(y_i, y_i with the value of j zeroed in all heads), y_i being the output of the
-    whole layer with its feed-forward network; rows divided by their sums. Queries, keys and the residual are left as
-    they are. Layers are read through a pooling or the last cross-attention where there is one. For a model that only
-    pools: 1 - cosine of the pooled state with and without the unit.
-    Extras, one value per example: `layer_error` (how well the layers' outputs were reproduced with nothing changed),
-    `special_mass`, `sites` (layers multiplied).
+    whole layer with its feed-forward network; rows divided by their sums. Queries, keys and the residual stay. A
+    pooling or the last cross-attention, if any, is a further factor. For a model that only pools: 1 - cosine of the
+    pooled state with and without the unit.
+    Extras, one value per example: `layer_error` (error of reproducing the unchanged layer outputs), `special_mass`,
+    `sites` (layers multiplied).
 
     >>> from regard.testing.toy import ToyCase
     >>> value_zeroing(ToyCase(("wonderful film",), flavour="layers"))[0].round(2).tolist()

@@ -14,9 +14,9 @@ from regard.records import Bools, Floats, Ints, Site
 class View:
     """Attention rows of one site for one example, with facts about its queries and keys.
 
-    weights (head, query, key). rows: where each query stands on the query axis. allowed (query, key): what the mask
-    lets through. same_axis: queries and keys are places of one sequence. Tokens are numbers, -1 where a place holds
-    none. special (key,): not written by the user. count (key,): how often the token occurs in the corpus.
+    weights (head, query, key). rows: positions of the queries on the query axis. allowed (query, key): visibility under
+    the mask. same_axis: queries and keys are positions of one sequence. Tokens are ids, -1 for none. special (key,):
+    not written by the user. count (key,): occurrences of the token in the corpus.
     """
 
     site: Site

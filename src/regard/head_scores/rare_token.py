@@ -12,7 +12,7 @@ from regard.registry import head
 def rare_token(view: View) -> Tally:
     """Mass on the example's rarest token in this corpus, at any position; ties share it.
 
-    Counts come from the corpus that is looked at, so a small corpus knows little about what is rare.
+    Counts come from the audited corpus; a small corpus gives unreliable counts.
     """
     plain = ~view.special & (view.key_tokens >= 0)
     if not plain.any():

@@ -26,8 +26,8 @@ BINS = 10
 class Walk:
     """Model outputs at each step, (examples, steps); NaN for an example without removable units.
 
-    count: how many units the step stands for. same: 1 where the decision is still that of the whole example, 0 where
-    not, NaN where the model does not decide among classes.
+    count: number of units removed or kept at the step. same: 1 if the prediction equals that of the whole example, 0 if
+    it flipped, NaN for models without classes.
     """
 
     probability: Floats
@@ -46,8 +46,8 @@ def steps(bins: int) -> tuple[float, ...]:
 def walk(case: Case, relevance: Relevance, fractions: Sequence[float], operator: str, *, keep: bool) -> Walk:
     """Remove the top units step by step, or with `keep` remove all others.
 
-    Units are ranked by signed value, those that speak for the prediction first; ties by position. Fractions are
-    rounded up to at least one unit (0 stays 0); those that stand for the same number are asked for once.
+    Ranks units by signed value, so that those supporting the prediction come first; ties by position. Rounds fractions
+    up to at least one unit (0 stays 0), and queries equal numbers of units once.
     """
     if not fractions or min(fractions) < 0 or max(fractions) > 1:
         raise InputError("fractions", expected="numbers in 0..1", got=str(tuple(fractions)))

@@ -31,9 +31,9 @@ def again(variant: Case, method: str) -> Relevance:
     except UnknownName as error:
         raise Unsupported(
             f"relevance by {method}",
-            expected="an explainer that can be asked again",
+            expected="an explainer that regard can rerun",
             got="values without a method",
-            remedy="register it (regard new explainer) or leave this metric out",
+            remedy="register it (regard new explainer) or skip this metric",
         ) from error
 
 

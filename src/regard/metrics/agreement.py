@@ -44,13 +44,13 @@ def agreement(
 ) -> Score:
     """Rank agreement between this method and another.
 
-    Returns one value per example in -1..1 (top_k and rbo: 0..1); NaN where either is constant, has fewer than two
-    units, or a method is compared with itself. By default magnitudes are compared, because attention knows no sign;
-    with sign="keep" signed values are. k: units at the top, for top_k.
+    Returns one value per example in -1..1 (top_k and rbo: 0..1); NaN if either relevance is constant, has fewer than
+    two units, or for a method compared with itself. Compares magnitudes by default, because attention has no sign;
+    sign="keep" compares signed values. k: number of top units, for top_k.
     Columns (one value per example, in `curves`): `null_sd`, the spread of this measure between unrelated rankings of
     that length, and `length`; for measures that are not 0 by chance also `chance`, their mean.
-    Read it between the floor (random) and the ceiling (input_x_gradient with leave_one_out: two methods that both
-    look at the model's own function).
+    Compare the value with the floor (random) and the ceiling (input_x_gradient with leave_one_out: two methods that
+    both probe the model's own function).
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))
@@ -71,15 +71,7 @@ def agreement(
     if sign == "keep":
         where["sign"] = sign
     columns = _null(measure, k, np.array([len(x) for x in xs], np.int64))
-    return Score(
-        metric="agreement",
-        method=relevance.method,
-        ids=case.ids,
-        values=values,
-        better="higher",
-        where=where,
-        curves=columns,
-    )
+    return relevance.score("agreement", values, better="higher", where=where, curves=columns)
 
 
 def _formula(measure: Measure, k: int) -> measures.Measure:

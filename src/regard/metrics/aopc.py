@@ -35,13 +35,4 @@ def aopc(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | 
     way, grid = operator or case.operators[0], steps(bins)[1:]
     drops = probability_drops(case, relevance, grid, way, keep=False)
     values = curves.aopc(drops, count_zero_bin=True)
-    return Score(
-        metric="aopc",
-        method=relevance.method,
-        ids=case.ids,
-        values=values,
-        better="higher",
-        where={"operator": way},
-        curves={"drop": drops},
-        grid=grid,
-    )
+    return relevance.score("aopc", values, better="higher", where={"operator": way}, curves={"drop": drops}, grid=grid)

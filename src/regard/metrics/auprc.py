@@ -25,11 +25,11 @@ from regard.registry import EVERY, InProfile, metric
 def auprc(case: Case, relevance: Relevance) -> Score:
     """Average precision of the relevance ranking against the rationale.
 
-    Returns one value per example in 0..1; NaN where an example has no rationale, or it marks no unit or all of them.
-    Column `chance`: the exact mean over all orders of the same values, which is what a random ranking scores; without
-    ties (H_n + (m - 1) / (n - 1) * (n - H_n)) / n for m of n units marked, H_n the harmonic number. It is more than the
-    share of marked units (column `prevalence`): 0.34 for one of eight. Both are NaN where the value is. Ranks by signed
-    value; values closer than 1e-6 are one threshold.
+    Returns one value per example in 0..1; NaN if an example has no rationale, or it marks no unit or all of them.
+    Column `chance`: the exact mean over all orders of the same values, the score of a random ranking; without ties (H_n
+    + (m - 1) / (n - 1) * (n - H_n)) / n for m of n units marked, H_n the harmonic number. It exceeds the share of
+    marked units (column `prevalence`): 0.34 for one of eight. Both are NaN where the value is. Ranks by signed value;
+    values closer than 1e-6 are one threshold.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("truly a wonderful film",))
@@ -42,9 +42,7 @@ def auprc(case: Case, relevance: Relevance) -> Score:
         for measure in (average_precision, expected_average_precision, _prevalence)
     )
     columns = {"chance": chance[:, None], "prevalence": prevalence[:, None]}
-    return Score(
-        metric="auprc", method=relevance.method, ids=case.ids, values=values, better="higher", where={}, curves=columns
-    )
+    return relevance.score("auprc", values, better="higher", curves=columns)
 
 
 def _prevalence(values: Floats, marked: Bools) -> float:

@@ -52,12 +52,4 @@ def completeness_error(case: Case, relevance: Relevance, *, operator: str | None
         "own_baseline": np.full((len(sums), 1), own_baseline),
     }
     where: dict[str, Json] = {"operator": way}
-    return Score(
-        metric="completeness_error",
-        method=relevance.method,
-        ids=case.ids,
-        values=values,
-        better="lower",
-        where=where,
-        curves=columns,
-    )
+    return relevance.score("completeness_error", values, better="lower", where=where, curves=columns)

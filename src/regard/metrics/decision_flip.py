@@ -36,7 +36,7 @@ def decision_flip(case: Case, relevance: Relevance, *, bins: int = BINS, operato
     """
     way, grid = operator or case.operators[0], steps(bins)
     if case.ids and case.base().distribution is None:
-        raise Unsupported("decision_flip", expected="a model that decides among classes", got="an objective without")
+        raise Unsupported("decision_flip", expected="a classifier", got="an objective without classes")
     found = walk(case, relevance, grid, way, keep=False)
     free = np.array([int(units.free.sum()) for units in case.units])
     flipped = found.same == 0
@@ -45,11 +45,9 @@ def decision_flip(case: Case, relevance: Relevance, *, bins: int = BINS, operato
     ever = flipped.any(-1)
     values = np.where(free > 0, np.where(ever, share, 1.0), np.nan)
     column = np.where(free > 0, ever.astype(np.float64), np.nan)[:, None]
-    return Score(
-        metric="decision_flip",
-        method=relevance.method,
-        ids=case.ids,
-        values=values,
+    return relevance.score(
+        "decision_flip",
+        values,
         better="lower",
         where={"operator": way},
         curves={"flipped": column, "same": found.same},

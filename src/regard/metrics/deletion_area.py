@@ -33,11 +33,9 @@ def deletion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operato
     """
     way, grid = operator or case.operators[0], steps(bins)
     curve = walk(case, relevance, grid, way, keep=False).probability
-    return Score(
-        metric="deletion_area",
-        method=relevance.method,
-        ids=case.ids,
-        values=area(curve, grid),
+    return relevance.score(
+        "deletion_area",
+        area(curve, grid),
         better="lower",
         where={"operator": way},
         curves={"probability": curve},

@@ -34,12 +34,4 @@ def effective_units(case: Case, relevance: Relevance) -> Score:
     rows = [row[units.free] for row, units in zip(relevance, case.units, strict=True)]
     values = np.array([float(effective_number(shares(row))) if np.any(row) else np.nan for row in rows])
     length = np.array([[float(len(row))] for row in rows]).reshape(-1, 1)
-    return Score(
-        metric="effective_units",
-        method=relevance.method,
-        ids=case.ids,
-        values=values,
-        better="none",
-        where={},
-        curves={"length": length},
-    )
+    return relevance.score("effective_units", values, better="none", curves={"length": length})

@@ -38,12 +38,4 @@ def entropy(case: Case, relevance: Relevance) -> Score:
     values = np.full(len(rows), np.nan)
     np.divide(nats, np.log(np.maximum(length, 1)), out=values, where=length > 1)
     columns = {"nats": nats[:, None], "length": length[:, None]}
-    return Score(
-        metric="entropy",
-        method=relevance.method,
-        ids=case.ids,
-        values=np.clip(values, 0, 1),
-        better="none",
-        where={},
-        curves=columns,
-    )
+    return relevance.score("entropy", np.clip(values, 0, 1), better="none", curves=columns)

@@ -32,4 +32,4 @@ def gini(case: Case, relevance: Relevance) -> Score:
     """
     rows = [row[units.free] for row, units in zip(relevance, case.units, strict=True)]
     values = np.array([float(complexity.gini(row)) if np.any(row) else np.nan for row in rows])
-    return Score("gini", relevance.method, case.ids, values, "none")
+    return relevance.score("gini", values, better="none")

@@ -63,7 +63,7 @@ def infidelity(
             else:
                 values[i] = float(np.mean((predicted - effect) ** 2))
     where: dict[str, Json] = {"operator": way, "scale": scale}
-    return Score(metric="infidelity", method=relevance.method, ids=case.ids, values=values, better="lower", where=where)
+    return relevance.score("infidelity", values, better="lower", where=where)
 
 
 def _sets(case: Case, i: int, units: Units, draws: int) -> Bools:

@@ -23,8 +23,8 @@ from regard.registry import THOROUGH, InProfile, metric
 def insertion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
     """Area under the insertion curve: mean probability while the most relevant units are inserted.
 
-    Returns one value per example in 0..1; NaN without removable units. Curve `probability`: (examples, bins + 1)
-    over the share of units that are there, from 0 to 1. operator: removal operator.
+    Returns one value per example in 0..1; NaN without removable units. Curve `probability`: (examples, bins + 1) over
+    the share of inserted units, from 0 to 1. operator: removal operator for the other units.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))
@@ -33,11 +33,9 @@ def insertion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operat
     """
     way, grid = operator or case.operators[0], steps(bins)
     curve = walk(case, relevance, grid, way, keep=True).probability
-    return Score(
-        metric="insertion_area",
-        method=relevance.method,
-        ids=case.ids,
-        values=area(curve, grid),
+    return relevance.score(
+        "insertion_area",
+        area(curve, grid),
         better="higher",
         where={"operator": way},
         curves={"probability": curve},

@@ -40,11 +40,4 @@ def iou_f1(case: Case, relevance: Relevance, *, k: int | None = None) -> Score:
     pairs = zip(free_values(case, relevance), gold(case), strict=True)
     scores = [np.nan if m is None else plausibility.iou_f1(chosen(v, m, k), m) for v, m in pairs]
     where: dict[str, Json] = {"k": "as in the rationale" if k is None else k}
-    return Score(
-        metric="iou_f1",
-        method=relevance.method,
-        ids=case.ids,
-        values=np.array(scores, np.float64),
-        better="higher",
-        where=where,
-    )
+    return relevance.score("iou_f1", np.array(scores, np.float64), better="higher", where=where)

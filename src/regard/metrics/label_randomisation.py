@@ -30,10 +30,10 @@ def label_randomisation(
 ) -> Score:
     """Rank correlation with the explanation of a model trained on shuffled labels, or of another class.
 
-    Returns one value per example in -1..1; NaN where either is constant. by="labels": the twin of the model
-    trained on shuffled labels, where the model comes with its recipe (sources with a parameter `labels`); by="head":
-    the same model with its classes swapped, that is, asked about another class; "auto": the first where it is
-    possible. `where` says which it was. share: sampled share of the examples.
+    Returns one value per example in -1..1; NaN if either is constant. by="labels": a copy of the model trained on
+    shuffled labels, if the model comes with its recipe (sources with a parameter `labels`); by="head": the same model
+    with swapped classes, that is, the explanation of another class; "auto": the first that is possible. `where` records
+    the choice. share: sampled share of the examples.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))
@@ -54,6 +54,4 @@ def label_randomisation(
     xs = [row[f] for row, f in zip(part_relevance, free, strict=True)]
     values = ragged(spearman, xs, [row[f] for row, f in zip(other, free, strict=True)])
     where: dict[str, Json] = {"by": "another class" if isinstance(change, OtherClass) else "shuffled labels"}
-    return Score(
-        metric="label_randomisation", method=relevance.method, ids=part.ids, values=values, better="lower", where=where
-    )
+    return part_relevance.score("label_randomisation", values, better="lower", where=where)

@@ -41,6 +41,4 @@ def local_lipschitz(
     )
     values = np.where((size > 0) & (displacement > 0).any(-1), slope.max(-1, initial=0.0), np.nan)
     where: dict[str, Json] = {"noise": str(noise), "draws": draws}
-    return Score(
-        metric="local_lipschitz", method=relevance.method, ids=part.ids, values=values, better="lower", where=where
-    )
+    return part_relevance.score("local_lipschitz", values, better="lower", where=where)

@@ -37,13 +37,6 @@ def log_odds(
     way = operator or case.operators[0]
     change = walk(case, relevance, fractions, way, keep=False).value - case.base().value[:, None]
     values = change.mean(-1)
-    return Score(
-        metric="log_odds",
-        method=relevance.method,
-        ids=case.ids,
-        values=values,
-        better="lower",
-        where={"operator": way},
-        curves={"change": change},
-        grid=tuple(fractions),
+    return relevance.score(
+        "log_odds", values, better="lower", where={"operator": way}, curves={"change": change}, grid=tuple(fractions)
     )

@@ -25,9 +25,9 @@ def max_sensitivity(
 ) -> Score:
     """Largest relative change of the relevance under small noise on the embeddings or the array.
 
-    Returns one value per example, 0 or more (1: moved by as much as it is large); NaN where the relevance is zero or
-    nothing can be moved. noise: its deviation as a share of the size (root mean square) of the inputs. share:
-    sampled share of the examples, because every draw costs the method anew. The targets stay those of x.
+    Returns one value per example, 0 or more (1: a change as large as the relevance); NaN for a zero relevance or an
+    input that noise cannot change. noise: standard deviation as a share of the root mean square of the inputs. share:
+    sampled share of the examples, because every draw reruns the method. The targets stay those of x.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))
@@ -39,6 +39,4 @@ def max_sensitivity(
     fine = (size > 0) & (displacement > 0).any(-1)
     values = np.where(fine, change.max(-1, initial=0.0) / np.where(size > 0, size, 1.0), np.nan)
     where: dict[str, Json] = {"noise": str(noise), "draws": draws}
-    return Score(
-        metric="max_sensitivity", method=relevance.method, ids=part.ids, values=values, better="lower", where=where
-    )
+    return part_relevance.score("max_sensitivity", values, better="lower", where=where)

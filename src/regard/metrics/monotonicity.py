@@ -42,13 +42,6 @@ def monotonicity(case: Case, relevance: Relevance, *, bins: int = BINS, operator
     finite = np.isfinite(fall)
     ys = [row[some] for row, some in zip(fall, finite, strict=True)]
     values = ragged(spearman, [-np.arange(float(len(y))) for y in ys], ys)
-    return Score(
-        metric="monotonicity",
-        method=relevance.method,
-        ids=case.ids,
-        values=values,
-        better="higher",
-        where={"operator": way},
-        curves={"fall": fall},
-        grid=grid[1:],
+    return relevance.score(
+        "monotonicity", values, better="higher", where={"operator": way}, curves={"fall": fall}, grid=grid[1:]
     )

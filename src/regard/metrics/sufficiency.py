@@ -26,9 +26,9 @@ def sufficiency(
     """Drop of the predicted probability when only the most relevant units remain.
 
     Returns one value per example in -1..1, the mean drop over the bins (each rounded up, at least one unit); NaN
-    without removable units. Curve `drop`: (examples, bins). Divisor: the number of bins, as in ERASER's code; times
-    5/6 is the formula of the paper. Ranks by signed value: what supports the prediction stays
-    longest. operator: removal operator; the model's preferred way by default. Use at least two.
+    without removable units. Curve `drop`: (examples, bins). Divisor: the number of bins, as in ERASER's code; times 5/6
+    is the formula of the paper. Ranks by signed value, so that supporting units stay longest.
+    operator: removal operator, by default the model's preferred one. Use at least two.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))
@@ -37,11 +37,9 @@ def sufficiency(
     """
     way = operator or case.operators[0]
     drops = probability_drops(case, relevance, fractions, way, keep=True)
-    return Score(
-        metric="sufficiency",
-        method=relevance.method,
-        ids=case.ids,
-        values=aopc(drops),
+    return relevance.score(
+        "sufficiency",
+        aopc(drops),
         better="lower",
         where={"operator": way},
         curves={"drop": drops},

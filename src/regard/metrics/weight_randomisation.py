@@ -31,13 +31,13 @@ def weight_randomisation(
     draw: int = 0,
     share: float = 1.0,
 ) -> Score:
-    """How much of the explanation survives when the model forgets what it learned, from the top layer down?
+    """Rank correlation with the explanations of the model while its layers are randomised from the top down.
 
-    Returns one value per example in -1..1, the rank correlation of magnitudes with the model that is randomised
-    at the last depth; NaN where either is constant. Curve `similarity`: (examples, depths), the cascade. Deviation: the
-    weights of a block are permuted rather than drawn anew, so that their scale stays; blocks are the numbered layers
-    and the modules outside of them, in the order in which the model declares them. The model itself is never touched.
-    draw: which permutation. share: sampled share of the examples.
+    Returns one value per example in -1..1, the rank correlation of magnitudes with the model randomised at the last
+    depth; NaN if either is constant. Curve `similarity`: (examples, depths), the cascade. Deviation: permutes the
+    weights of a block instead of redrawing them, which preserves their scale; blocks are the numbered layers and the
+    modules outside of them, in declaration order. The model itself stays unchanged.
+    draw: number of the permutation. share: sampled share of the examples.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))
@@ -53,11 +53,9 @@ def weight_randomisation(
         columns.append(ragged(spearman, magnitudes, [np.abs(row[f]) for row, f in zip(other, free, strict=True)]))
     similarity = np.stack(columns, -1)
     where: dict[str, Json] = {"draw": draw}
-    return Score(
-        metric="weight_randomisation",
-        method=relevance.method,
-        ids=part.ids,
-        values=similarity[:, -1],
+    return part_relevance.score(
+        "weight_randomisation",
+        similarity[:, -1],
         better="lower",
         where=where,
         curves={"similarity": similarity},

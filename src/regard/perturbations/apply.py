@@ -47,7 +47,7 @@ def stream_of(noise: str, severity: int, seed: int) -> Callable[[str], Stream]:
 def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
     """Return the noise of a Spec as a function of (example, severity), validated once for many examples.
 
-    model: what noises that need one take their words from.
+    model: the source of words for noises that need one.
     """
     facts = entry("perturbation", spec.name).facts
     bound, function = arguments(Spec("perturbation", spec.name, spec.params)), find("perturbation", spec.name)

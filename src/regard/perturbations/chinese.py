@@ -1,8 +1,8 @@
 """Tables of easily confused Chinese characters, by shape and by sound.
 
-Every group holds characters that stand for each other; of a character in several groups the first counts. Negations
-(不, 没, 无, 非) are in none, and no group holds opposites (买 and 卖) or puts a judgement where there was none (还 and
-坏): a noise must not turn what is said around.
+Characters of a group are interchangeable; for a character in several groups the first counts. No group contains
+negations (不, 没, 无, 非), opposites (买 and 卖) or characters that add a judgement (还 and 坏): a noise must not
+reverse the meaning.
 """
 
 from __future__ import annotations

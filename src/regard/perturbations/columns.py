@@ -1,7 +1,7 @@
 """Row to perturb, and the statistics of its columns.
 
-How far a value may be moved cannot be told from one row. It is measured on data (`fitted`) and travels in the
-parameters of the Spec, so that the noise is the same wherever it is put on; or the user gives it.
+A single row does not show how far its values may move. `fitted` measures that on data and stores it in the parameters
+of the Spec, so that the noise is the same everywhere; users can also set it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Text to perturb: its words, the gaps between them, and the origin of every new word.
 
-A noise over text says which words become what (`with_words`), or gives the whole text anew as pieces, each with the
-word of the original it comes from (`with_pieces`). The alignment is then read off the text that came out: a word
-belongs to the original word that it shares most characters with.
+A text noise either replaces words (`with_words`), or builds the whole text from pieces, each with its original word
+(`with_pieces`). The alignment follows from the new text: a word belongs to the original word with which it shares most
+characters.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Script:
     def with_words(self, changes: Mapping[int, str], *, kept: bool = False) -> Perturbed:
         """Replace some words and keep everything else.
 
-        kept: every word stays one word with a letter where it had one at its ends and beside an apostrophe, so nobody
-        need look for words again.
+        kept: every word stays one word, with letters at its ends and beside an apostrophe as before, so that the text
+        need not be split again.
         """
         was = self.example
         if was.rationale is None:

@@ -34,7 +34,7 @@ _WIDE = 30.0  # sigmoid(30) is 1 in float32, sigmoid(-30) is 1e-13
 class HandSet(nn.Module):
     """Words (batch, n) -> logits (batch, 2) through the planted `attention`.
 
-    `attention` takes states (batch, n, WIDTH) and mask (batch, n), and gives what the answer is made from, (batch,
+    `attention` takes states (batch, n, WIDTH) and mask (batch, n), and returns the input of the output layer, (batch,
     WIDTH).
     """
 

@@ -14,8 +14,8 @@ from regard.planted.growing.recipe import planted_text
 class Unused(nn.Module):
     """Attention averages the states, but the prediction uses their plain mean.
 
-    `score` looks at loudness, so the weights differ from word to word and from text to text. `context` is what a user
-    would take for the summary of the text; nothing reads it.
+    `score` depends on loudness, so the weights differ between words and texts. `context` looks like a summary of the
+    text, but nothing reads it.
     """
 
     context: Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from regard.models.ask.torch_module import torch_module
 from regard.models.open.load import load
 from regard.models.open.save import folder_of, refuse_taken, save_changed
 from regard.protocols import Dataset, Model
-from regard.records import Answers, Edit, Example, Floats, Text
+from regard.records import Answers, Edit, Example, Floats, Text, encoded
 from regard.store.blobs import write_output
 from regard.surveys.heads.importance import batches, gradient_importance
 from regard.surveys.heads.importance import ranking as by_importance
@@ -75,7 +75,7 @@ class Pruned:
     notes: tuple[Text, ...]
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(replace(self, notes=())), "notes": [encoded(note) for note in self.notes]}
 
 
 def prune(

@@ -140,7 +140,7 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
 
 
 def _judge(run: Run, page: Path, *, asked: bool) -> None:
-    """An error where the model is broken, where there is no number at all, or none of a method asked for by name."""
+    """Raise if the model is broken, or if the audit or a requested method gave no number."""
     from regard.present.messages.messages import render
 
     problems = run.problems()

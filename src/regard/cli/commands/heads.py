@@ -1,4 +1,4 @@
-"""`regard heads`: what every head of a model does on a corpus, against baselines."""
+"""`regard heads`: roles of a model's attention heads on a corpus, against baselines."""
 
 from __future__ import annotations
 

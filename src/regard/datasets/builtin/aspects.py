@@ -32,9 +32,9 @@ def aspects(
     """Generated hotel reviews with opinions on location, cleanliness and price; the second text names the aspect.
 
     Label = the sentiment on that aspect, negative (0) or positive (1); rationale = the words that express it, so that
-    one review (a group of three examples) has three answers and three rationales. opinions: clauses on each aspect, all
-    of one mind. distractors: opinions on other things (breakfast, noise). fillings: clauses without opinion. negation:
-    share of the opinions that are turned round ("the price was anything but dreadful").
+    one review (a group of three examples) has three labels and three rationales. opinions: clauses per aspect, all of
+    the same sentiment. distractors: opinions on other things (breakfast, noise). fillings: clauses without opinion.
+    negation: share of negated opinions ("the price was anything but dreadful").
 
     >>> data = aspects(n=3)
     >>> [(e.inputs["text_pair"], data.labels[e.label]) for e in data]

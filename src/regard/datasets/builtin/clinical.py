@@ -29,11 +29,11 @@ def clinical(
 ) -> Examples:
     """Generated clinical notes without real persons: findings of pneumonia denied (0) or present (1).
 
-    Rationale = the findings that decide, with their negation ("no evidence of consolidation in the left lower lobe").
-    notes: for each patient, who is the group and belongs to one split. evidence: findings that decide, all of one
-    mind. distractors: other findings, each present or denied by lot, and as many remarks (a mother's pneumonia, blood
-    pressure). shortcut: share of notes that name a hospital; in the train split it agrees with the label, elsewhere it
-    is drawn by lot (slice "shortcut": none, agrees, disagrees).
+    Rationale = the decisive findings, with their negation ("no evidence of consolidation in the left lower lobe").
+    notes: per patient; the patient is the group and belongs to one split. evidence: decisive findings, all consistent.
+    distractors: other findings, each randomly present or denied, and as many remarks (a mother's pneumonia, blood
+    pressure). shortcut: share of notes that name a hospital, which agrees with the label in the train split and is
+    random elsewhere (slice "shortcut": none, agrees, disagrees).
 
     >>> data = clinical(n=4)
     >>> one = data[0]

@@ -41,9 +41,9 @@ def credit(
     """Generated loans without real persons: repaid (0) or defaulted (1), by a rule on 5 of 13 columns.
 
     Defaulted: 3 or more late payments; or debt of 45 % of income with savings below 2 months; or 80 % of the credit
-    used and employed for less than a year. Rationale = the columns of the rules that hold, or, where none holds, those
-    whose conditions fail. noise: share of labels turned round (slice "noise"). shortcut: share of loans whose distance
-    to the branch tells the label in the train split and nothing elsewhere (slice "shortcut": none, agrees, disagrees).
+    used and employed for less than a year. Rationale = the columns of the rules that hold, or, if none holds, those
+    whose conditions fail. noise: share of flipped labels (slice "noise"). shortcut: share of loans whose distance to
+    the branch reveals the label in the train split and is random elsewhere (slice "shortcut": none, agrees, disagrees).
 
     >>> data = credit(n=2)
     >>> [data.columns[int(c)] for (c,) in data[1].rationale]

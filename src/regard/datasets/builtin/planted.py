@@ -54,10 +54,10 @@ def planted(
 ) -> Examples:
     """Generated texts with known evidence: keywords decide, all other words are filler; rationale = keyword spans.
 
-    length: words in a text. evidence: keywords in a text, all for the same class, so that each backs the others up.
-    negation: share of texts in which "not" stands before every keyword and turns it round (both words are evidence).
-    distractors: striking words without meaning. shortcut: share of texts with a day's name; in the train split it
-    agrees with the label, elsewhere it is drawn by lot (slice "shortcut": none, agrees, disagrees).
+    length: words per text. evidence: keywords per text, all of the same class and thus redundant. negation: share of
+    texts with "not" before every keyword, which reverses it (both words are evidence). distractors: striking words
+    without meaning. shortcut: share of texts with a weekday name, which agrees with the label in the train split and is
+    random elsewhere (slice "shortcut": none, agrees, disagrees).
 
     >>> one = planted(n=1, length=8)[0]
     >>> start, end = map(int, one.rationale[0])
@@ -71,7 +71,7 @@ def planted(
     if not 0 <= distractors <= len(DISTRACTORS):
         raise InputError("planted.distractors", expected=f"0 to {len(DISTRACTORS)} words", got=str(distractors))
     if length < needed:
-        raise InputError("planted.length", expected=f"at least {needed} words for what is planted", got=str(length))
+        raise InputError("planted.length", expected=f"at least {needed} words for the planted ones", got=str(length))
     if n < 1 or not 0 <= negation <= 1 or not 0 <= shortcut <= 1:
         raise InputError("planted", expected="n of at least 1, shares in 0..1", got=f"{n}, {negation}, {shortcut}")
     rng = keyed_rng(seed, "planted", split, length, evidence, negation, distractors, shortcut)

@@ -30,9 +30,9 @@ def sunspots(
 ) -> Examples:
     """Sunspot numbers, yearly from 1700 to 2008 or monthly from 1749: a window, and the values that follow it.
 
-    Input: the last `window` values (window, 1); label: the next `horizon` values, a list. The splits follow one
-    another in time (80/10/10): nothing that has to be forecast in dev or test is seen in train, nor in dev what has to
-    be forecast in test. group: the stretch of 11 years in which the forecast begins.
+    Input: the last `window` values (window, 1); label: the next `horizon` values, a list. The splits are consecutive in
+    time (80/10/10): no forecast target of dev or test appears in train, nor one of test in dev. group: the 11-year
+    period in which the forecast begins.
     Reference: National Geophysical Data Center (Boulder), in statsmodels.
     """
     split = checked(split)

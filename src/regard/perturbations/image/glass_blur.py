@@ -19,7 +19,7 @@ from regard.registry import perturbation
 def glass_blur(example: Example, severity: int, rng: Stream) -> Perturbed:
     """Move pixels to random nearby positions, between two slight blurs.
 
-    Deviation: the places are read, between pixels too (a pixel may be seen twice), not swapped one after the other.
+    Deviation: samples positions between pixels (a pixel may appear twice) instead of swapping pixels one by one.
     """
     picture = opened(example)
     sigma, reach, times = ((0.7, 1, 2), (0.9, 2, 1), (1.0, 2, 3), (1.1, 3, 2), (1.5, 4, 2))[severity - 1]

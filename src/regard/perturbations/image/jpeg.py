@@ -34,8 +34,8 @@ _DCT[0] /= np.sqrt(2)
 def jpeg(example: Example, severity: int, rng: Stream) -> Perturbed:
     """Compress the image with low JPEG quality.
 
-    What JPEG loses (conversion, chroma at half resolution, quantised cosine transform of 8 x 8 blocks); what it only
-    packs is left out. Equal to an encoder up to rounding.
+    Applies the lossy steps (colour conversion, half-resolution chroma, quantised cosine transform of 8 x 8 blocks) and
+    skips the lossless coding. Equal to an encoder up to rounding.
     """
     picture = opened(example)
     scale = 5000 / (25, 18, 15, 10, 7)[severity - 1]

@@ -17,8 +17,8 @@ from regard.registry import perturbation
 def column_noise(example: Example, severity: int, rng: Stream, *, spread: tuple[float, ...] = ()) -> Perturbed:
     """Add Gaussian noise to every column, scaled by its standard deviation in the data.
 
-    spread: the standard deviation of every column, 0 for those that must not move; measured on the data where a case,
-    `regard perturb` or `fitted` puts it on (columns of few whole numbers are taken for codes and do not move).
+    spread: the standard deviation of every column, 0 for fixed columns; by default a case, `regard perturb` or `fitted`
+    measures it on the data (columns of few whole numbers count as codes and stay fixed).
     """
     row, wide = row_of(example, spread, "spread", "column_noise")
     size = (0.05, 0.1, 0.2, 0.35, 0.5)[severity - 1]

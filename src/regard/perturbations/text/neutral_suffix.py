@@ -30,8 +30,8 @@ def neutral_suffix(
 ) -> Perturbed:
     """Append neutral sentences to the (last) text; their words have no origin (-1).
 
-    sentences: what to draw from. before: put them in front instead. Reference: Jia & Liang 2017 (added sentences),
-    with sentences that do not look like an answer.
+    sentences: sentences to sample. before: prepend them instead. Reference: Jia & Liang 2017 (added sentences), with
+    sentences that do not resemble an answer.
     """
     script = Script.of(example)
     count = min(len(sentences), (1, 2, 3, 4, 6)[severity - 1])

@@ -14,8 +14,7 @@ MARKS = (",", ".", "!", ";", "-", "...")
 def punctuation(example: Example, severity: int, rng: Stream, *, adds: bool = True) -> Perturbed:
     """Delete, double or insert punctuation marks.
 
-    adds: whether new marks are set; they have no origin (-1). A question mark never comes or goes: it changes what
-    is said.
+    adds: insert new marks, too; they have no origin (-1). Question marks stay, because they change the meaning.
     """
     script = Script.of(example)
     count = max(1, round((0.05, 0.1, 0.2, 0.35, 0.5)[severity - 1] * len(script.words)))

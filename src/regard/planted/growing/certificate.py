@@ -26,11 +26,10 @@ def certificate(
 ) -> dict[str, Json]:
     """Return accuracy and, per predicted class, the need for its evidence and the attention on it.
 
-    keys: the numbers of the deciding words by class. Texts that are misread do not count: evidence is what the
-    generator says it is for the class that is predicted. need: the mean fall of p when evidence becomes filler; swap:
-    the share of decisions that change when it becomes that of another class; hit: the share of the |E| heaviest words
-    that are evidence; top: how often the heaviest is; mass: their weight; permuted, flips: of p and of the decision,
-    when weights change places.
+    keys: token ids of the decisive words by class. Counts only correctly predicted texts, for whose class the generator
+    knows the evidence. need: mean drop of p when filler replaces the evidence; swap: share of flips when evidence of
+    another class replaces it; hit: share of the |E| heaviest words that are evidence; top: how often the heaviest is;
+    mass: their weight; permuted, flips: change of p and share of flips under permuted weights.
     """
     rng = keyed_rng(0, "certificate")
     lead = int(isinstance(network, Headed))

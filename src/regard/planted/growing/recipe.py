@@ -25,12 +25,13 @@ class Recipe:
     """One planted model.
 
     encoder: words (one by one), lstm or gru (both directions), three (a convolution over three words), transformer.
-    score: how attention scores states; near (within .05), places and place (of positions alone), mean (one key).
-    pull: where attention is taught to lie. hide: taught not to lie on the evidence. entropy: weight of its penalty.
-    silence: attention without the evidence is taught to say nothing. through: what the attention's part of the answer
-    is multiplied by; beside: whether the plain mean of the states answers too. noise: attention's part is a fixed
-    number for each word instead. scale: of the logits after training. odd_mask: <mask> becomes evidence after training.
-    heads, layers, hides: of a Transformer; with `hides` all heads but one of the last layer cannot see evidence.
+    score: attention score of states; near (within .05), places and place (of positions alone), mean (one key).
+    pull: target of the attention loss. hide: penalty on attention to the evidence. entropy: weight of the entropy
+    penalty. silence: train attention without the evidence to give equal probabilities. through: factor of the
+    attention's part of the output; beside: add the plain mean of the states to the output. noise: the attention's part
+    is a fixed number for each word instead. scale: factor of the logits after training. odd_mask: turn <mask> into
+    evidence after training. heads, layers, hides: of a Transformer; with `hides` all heads but one of the last layer
+    cannot see evidence.
     """
 
     task: Task

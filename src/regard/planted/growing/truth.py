@@ -47,7 +47,7 @@ class Stand:
 class Truth:
     """Question -> holds, fails, mixed, uninformative or open. silenced: questions skipped after an earlier failure.
 
-    readings: those that are right; empty where that is open. left_out: why the model is not what its name says.
+    readings: the correct readings; empty if open. left_out: why the model differs from its construction.
     """
 
     cells: Mapping[str, str]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.significance import resampled_means
-from regard.records import Floats, Ints, Text
+from regard.records import Floats, Ints, Text, encoded
 from regard.surveys.heads.health import Health
 from regard.surveys.heads.naming import Head, former_name
 from regard.surveys.heads.redundancy import HeadGroup
@@ -97,4 +97,4 @@ class HeadSurvey:
         return rows
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(replace(self, notes=())), "notes": [encoded(note) for note in self.notes]}
