@@ -434,8 +434,9 @@ def language_file(name: str) -> Traversable:
 
 
 def _language_package(name: str) -> str:
-    if _language_file(ROOMS["language"], name).is_file():
-        return ROOMS["language"]
+    package = ROOMS["language"]
+    if f"{name}.toml" in {file.name for file in importlib.resources.files(package).iterdir()}:
+        return package
     if name not in _outsiders("language"):
         raise UnknownName("language", name, names("language"))
     return _outsiders("language")[name].value

@@ -20,6 +20,7 @@ from regard.desk.questions import patched
 from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.judge import judge
 from regard.judge.verdicts import verdicts
+from regard.present.messages.messages import render
 from regard.records import Score, Spec
 from regard.store.shard_result import ShardResult
 
@@ -120,7 +121,7 @@ def test_a_stored_run_is_judged_again_without_its_model(tmp_path: Path) -> None:
     )  # fmt: skip
     (found,) = verdicts(run, keep=True)
     assert found.reading == "read as evidence"
-    assert found.attention.startswith("the pooling weights of")
+    assert render(found.attention).startswith("the pooling weights of")
     assert not {"pointing", "route"} & {s.metric for s in run.scores()}, "findings have a drawer of their own"
     shown = CliRunner().invoke(root, ["verdicts", str(tmp_path / "run")])
     assert shown.exit_code == 0, shown.output

@@ -196,3 +196,9 @@ def test_every_message_of_the_code_is_in_the_catalogue_and_the_other_way_round()
     )]  # fmt: skip
     unused = {key for key in known_keys - written if not any(re.fullmatch(f, key) for f in families)}
     assert sorted(unused) == []
+
+
+@pytest.mark.parametrize("name", ["../languages/en", "x" * 5000, "", "en.toml", "/etc/hosts"])
+def test_a_language_is_a_name_and_never_a_path(name: str) -> None:
+    with pytest.raises(UnknownName):
+        catalogue(name)

@@ -44,8 +44,8 @@ def from_json(kind: type[T], value: Any, place: str = "") -> T:
     """Return the `kind` that `to_json` wrote; raise a `Mismatch` naming the first field that does not fit.
 
     >>> from regard.records import Spec
-    >>> from_json(Spec, {"kind": "metric", "name": "gini"})
-    Spec(kind='metric', name='gini', params={})
+    >>> from_json(Spec, {"kind": "metric", "name": "gini"}).name
+    'gini'
     >>> from_json(Spec, {"kind": "metric", "name": 3})
     Traceback (most recent call last):
     regard.store.shapes.Mismatch: name: expected a text; got the number 3

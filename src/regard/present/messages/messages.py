@@ -152,7 +152,7 @@ def columns(key: str) -> list[str]:
 def catalogue(name: str) -> Mapping[str, str]:
     """Every sentence of a language by its dotted key; English where another package's language lacks one."""
     own = dict(_flat(tomllib.loads(_text(name)), ""))
-    return own if _ours(name).is_file() else {**catalogue("en"), **own}
+    return own if name in _ours() else {**catalogue("en"), **own}
 
 
 @cache
@@ -165,14 +165,16 @@ def _table(language: str, header: str) -> Mapping[str, str]:
     return {key: str(value) for key, value in tomllib.loads(place[1]).items()}
 
 
-def _ours(language: str) -> Path:
-    return Path(__file__).parent / "languages" / f"{language}.toml"
+@cache
+def _ours() -> Mapping[str, Path]:
+    """Our catalogues by language. A name from the command line never becomes part of a path."""
+    return {path.stem: path for path in (Path(__file__).parent / "languages").glob("*.toml")}
 
 
 @cache
 def _text(language: str) -> str:
-    if _ours(language).is_file():  # without the registry, which `regard --help` can do without
-        return _ours(language).read_text("utf-8")
+    if language in _ours():  # without the registry, which `regard --help` can do without
+        return _ours()[language].read_text("utf-8")
     from regard.registry import language_file
 
     return language_file(language).read_text("utf-8")
