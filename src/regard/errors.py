@@ -17,7 +17,7 @@ Every error says what it is about, what was expected, what was found, and what t
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 EXIT_CODES = {
     0: "fine",
@@ -80,9 +80,13 @@ class UnknownName(InputError):
     explainer 'rolout': expected a known name; got no such explainer. Try: rollout
     """
 
+    kind: str = ""
+    known: Sequence[str] = ()
+    near: Sequence[str] = ()
+
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        known = sorted(known)
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+        self.kind, self.known = kind, (known := sorted(known))
+        self.near = near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
         remedy = " or ".join(near) if near else f"one of {', '.join(known)}" if known else ""
         super().__init__(f"{kind} {name!r}", expected="a known name", got=f"no such {kind}", remedy=remedy)
 

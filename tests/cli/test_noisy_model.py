@@ -46,7 +46,7 @@ def test_audit_refuses_and_exits_with_three(regard: Callable[..., Result], noisy
     result = regard("audit", noisy, "--data", "good.csv", "--out", str(tmp_path / "run"), *FEW)
     assert result.exit_code == 3, result.output
     words = " ".join(result.output.split())
-    assert "The model answers by chance" in words
+    assert "The model is random" in words
     assert "Clearly better" not in words
     assert "comprehensiveness" in words  # the table stays
     assert (tmp_path / "run" / "report.html").is_file()
@@ -54,11 +54,11 @@ def test_audit_refuses_and_exits_with_three(regard: Callable[..., Result], noisy
 
 def test_other_commands_warn(regard: Callable[..., Result], noisy: str) -> None:
     explained = regard("explain", noisy, "--text", "a quiet moving film", "--json")
-    assert "answers by chance" in json.loads(explained.stdout)["notes"][0]
+    assert "The model is random" in json.loads(explained.stdout)["notes"][0]
     for words in (
         ("perturb", noisy, "--data", "good.csv", "--noise", "keyboard", "--severity", "1", "--limit", "4"),
         ("heads", noisy, "--data", "good.csv", "--limit", "4"),
         ("attack", noisy, "--data", "good.csv", "--n", "2", "--budget", "5", "--attack", "greedy_char", "--no-sanity"),
     ):
         result = regard(*words)
-        assert "answers by chance" in " ".join(result.output.split()), (words, result.output)
+        assert "The model is random" in " ".join(result.output.split()), (words, result.output)

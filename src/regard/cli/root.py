@@ -17,7 +17,7 @@ import click
 
 from regard.cli.console import echo
 from regard.cli.signals import damage_in_one_line, stopping
-from regard.errors import EXIT_CODES, RegardError
+from regard.errors import EXIT_CODES, RegardError, UnknownName
 from regard.foreign_code import described
 from regard.present.messages.messages import is_language, say, speaking
 
@@ -168,15 +168,22 @@ def _tell(error: BaseException, stopped: int = 130) -> int:
 
 def _in_words(error: RegardError) -> str:
     """Return `str(error)` in the current language."""
+    expected, got, remedy = error.expected, error.got, error.remedy
+    if isinstance(error, UnknownName) and error.kind:
+        expected, got = say("error.known_name"), say("error.no_such", kind=error.kind)
+        if error.near:
+            remedy = say("error.or").join(error.near)
+        elif error.known:
+            remedy = say("error.one_of", names=", ".join(error.known))
     parts = []
-    if error.expected:
-        parts.append(say("error.expected", expected=error.expected))
-    if error.got:
-        parts.append(say("error.got", got=error.got))
+    if expected:
+        parts.append(say("error.expected", expected=expected))
+    if got:
+        parts.append(say("error.got", got=got))
     sentence = (
         say("error.said", subject=error.subject, parts=say("error.between").join(parts)) if parts else error.subject
     )
-    return say("error.try", said=sentence, remedy=error.remedy) if error.remedy else sentence
+    return say("error.try", said=sentence, remedy=remedy) if remedy else sentence
 
 
 def _whose(error: BaseException) -> str:

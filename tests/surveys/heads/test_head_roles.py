@@ -109,7 +109,7 @@ def test_uniform_heads_have_no_role_and_are_warned_of() -> None:
     found = heads(two_heads(sharp=0.0), different(12), ablate=0)
     assert [row.role.name for row in found.heads] == ["", ""]
     assert all(row.spread == "broad" for row in found.heads)
-    assert any("2 of 2 heads are uniform" in warning for warning in found.health.warnings)
+    assert any("2 of 2 heads are uniform" in warning for warning in rendered(found.health.warnings))
     assert found.groups[0].heads == ("L0H0", "L0H1")
 
 

@@ -1,4 +1,4 @@
-"""Heads taken out of a model for good: dropped where the architecture lets the others stand, else silenced.
+"""Permanent head pruning: drop heads where the architecture allows it, else zero their output weights.
 
 A silenced head has zeros where the output projection would read it. Which columns these are is found by experiment, not
 by name: with the head switched off, they are the ones that become zero, and nothing else changes.
@@ -19,7 +19,7 @@ from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
 from regard.models.read.encoded import Item
 from regard.protocols import Encoded, Target
-from regard.records import Edit, Site
+from regard.records import Edit, Message, Site, Text
 from regard.tap.capture_call import capture_call
 from regard.tap.operations import Op, meaning
 
@@ -44,7 +44,7 @@ class _Product:
 
 
 class _Products(TorchFunctionMode):
-    """Notes every product of something computed with a parameter."""
+    """Record every product of an activation with a parameter."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class _Products(TorchFunctionMode):
 
 
 @capability(needs="model")
-def prune_heads(model: TorchModel, encoded: Encoded, target: Target, sites: Sequence[Site], heads: Heads) -> str:
+def prune_heads(model: TorchModel, encoded: Encoded, target: Target, sites: Sequence[Site], heads: Heads) -> Text:
     """Drop heads from the matrices of the model, or silence them and return the reason; "" for dropped heads.
 
     encoded, target: an example that shows which columns the heads own.
@@ -82,7 +82,7 @@ def prune_heads(model: TorchModel, encoded: Encoded, target: Target, sites: Sequ
 
 
 def projections(model: TorchModel, item: Item, target: Target, heads: Heads) -> dict[str, Projection]:
-    """Where each site's heads are read, found by switching them off."""
+    """Find the projection that reads each site's heads, by masking one head at a time."""
     names = {id(p): n for n, p in model.module.named_parameters(remove_duplicate=False)}
     whole = _run(model, item, target, ())
     n = len(whole)
@@ -134,7 +134,7 @@ def _refuse_shared(found: Mapping[str, Projection], heads: Heads) -> None:
 
 @torch.no_grad()
 def silence(model: TorchModel, found: Mapping[str, Projection]) -> int:
-    """Zeros in the columns of these heads; returns how many weights that are."""
+    """Zero the columns of these heads; return the number of zeroed weights."""
     parameters = dict(model.module.named_parameters(remove_duplicate=False))
     count = 0
     for one in found.values():
@@ -148,7 +148,7 @@ def silence(model: TorchModel, found: Mapping[str, Projection]) -> int:
 _SEPARATE = ("q_proj", "k_proj", "v_proj", "o_proj")
 
 
-def why_not_dropped(model: TorchModel, sites: Sequence[Site], heads: Heads) -> str:
+def why_not_dropped(model: TorchModel, sites: Sequence[Site], heads: Heads) -> Text:
     """Why these heads can only be silenced; "" where they can be dropped.
 
     They can where the configuration names the size of a head apart from the width of the model (Llama, Qwen, Mistral,
@@ -156,15 +156,15 @@ def why_not_dropped(model: TorchModel, sites: Sequence[Site], heads: Heads) -> s
     """
     config: Any = getattr(model.module, "config", None)
     if getattr(config, "head_dim", None) is None or getattr(config, "num_key_value_heads", None) is None:
-        return "the configuration has no head size apart from the width of the model"
+        return Message("prune.no_head_size")
     groups = set()
     for site in sites:
         owner = dict(model.module.named_modules()).get(site.name)
         if owner is None or any(not isinstance(getattr(owner, name, None), nn.Linear) for name in _SEPARATE):
-            return "queries, keys and values are not projected one by one"
+            return Message("prune.joint_projection")
         groups.add(tuple(sorted(len(kept) for kept in _kept(site, heads, config) if kept)))
     if len(groups) > 1 or len(set(next(iter(groups)))) != 1:
-        return "the configuration has one number of heads for all layers, and the layers would keep different ones"
+        return Message("prune.unequal_layers")
     return ""
 
 
@@ -177,7 +177,7 @@ def _kept(site: Site, heads: Heads, config: Any) -> list[list[int]]:
 
 @torch.no_grad()
 def drop(model: TorchModel, sites: Sequence[Site], heads: Heads) -> int:
-    """Takes the heads out of the matrices; returns how many weights are gone. See `why_not_dropped`."""
+    """Remove the heads from the matrices; return the number of removed weights. See `why_not_dropped`."""
     config: Any = model.module.config
     width, before = int(config.head_dim), sum(p.numel() for p in model.module.parameters())
     for site in sites:
