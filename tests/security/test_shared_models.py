@@ -14,9 +14,9 @@ from click.testing import Result
 
 from regard.errors import InputError, Unsupported
 from regard.models.open.checkpoints import _weights
-from regard.models.open.code_names import code_file
 from regard.models.open.load import load
 from regard.models.open.safe_config import without_kernels
+from regard.models.open.stored_model import code_file
 from regard.networks.family import read_family
 
 Call = Callable[..., Result]

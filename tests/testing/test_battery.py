@@ -166,7 +166,7 @@ def test_a_new_method_passes_the_battery_as_written(kind: str, tmp_path: Path, m
     exec(compile(written[1].read_text(), str(written[1]), "exec"), scope)
     scope[f"test_{name}_keeps_the_rules"]()
     del sys.modules[name]
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="existing file"):
         new_method(kind, name, tmp_path / "deep")
 
 

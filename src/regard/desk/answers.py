@@ -105,6 +105,6 @@ def finite(rows: Floats, name: str) -> Floats:
             f"answers of {name}",
             expected="finite numbers",
             got=f"NaN or infinite ones for {bad} of {len(rows)}",
-            remedy="look at its weights: a training that diverged, or a damaged file",
+            remedy="check its weights: training may have diverged, or the file is damaged",
         )
     return rows

@@ -14,7 +14,7 @@ TOKENS = 8192
 
 @dataclass(slots=True)
 class Batching:
-    """How much goes through a model at a time: at most `rows`, and at most `tokens` positions with their padding."""
+    """Batch size limits: at most `rows` rows, and at most `tokens` positions including padding."""
 
     rows: int = BATCH
     tokens: int = TOKENS

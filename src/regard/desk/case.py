@@ -1,4 +1,4 @@
-"""The case: some examples in front of a desk. What explainers and metrics see of the engine."""
+"""The case: some examples with a desk, the interface of explainers and metrics to the engine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DeskCase:
         self._bind(desk, examples, companions)
 
     def _bind(self, desk: Desk, examples: Sequence[Example], companions: Sequence[Example]) -> Self:
-        """Put these examples in front of this desk; nothing is known about them."""
+        """Bind these examples to this desk, with empty caches."""
         self.desk, self._others = desk, tuple(companions)
         self._companions: DeskCase | None = None
         self._relevances: dict[Spec, Relevance] = {}
@@ -120,19 +120,19 @@ class DeskCase:
         return self.desk.ask(questions)
 
     def spec(self, method: str | Spec) -> Spec:
-        """What is meant by a name: the audit's own Spec where it has one."""
+        """Resolve a method name to the audit's own Spec where it has one."""
         if isinstance(method, Spec):
             return method
         return self._specs.get(method) or Spec.parse("explainer", method)
 
     def learn(self, spec: Spec, relevance: Relevance) -> None:
-        """Take over what was found out about exactly these examples."""
+        """Take over the cached results about exactly these examples."""
         if relevance.ids == self.ids:
             self._relevances[spec] = relevance
 
 
 def label(spec: Spec, specs: Mapping[str, Spec]) -> str:
-    """How a Spec is called in the results: by its name where the audit means just this Spec by it."""
+    """Label a Spec in the results: its bare name where the audit binds that name to this Spec."""
     return spec.name if specs.get(spec.name) == spec else str(spec)
 
 
@@ -153,7 +153,7 @@ def checked(relevance: object, case: DeskCase, label: str) -> Relevance:
         raise InputError(f"relevance by {label}", expected="finite numbers", got=f"{bad} that are NaN or infinite")
     special = np.concatenate([units.special for units in case.units]) if case.ids else np.zeros(0, np.bool_)
     if np.any(relevance.values[special]):
-        raise InputError(f"relevance by {label}", expected="exactly 0 for special units", got="other values")
+        raise InputError(f"relevance by {label}", expected="exactly 0 for special units", got="nonzero values")
     return Relevance(
         method=label,
         ids=relevance.ids,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from regard.desk.shuffled_labels import shuffled_twin
 from regard.desk.unit_alignment import unit_origins
 from regard.errors import Unsupported
 from regard.measures.keyed_random import keyed_rng
@@ -22,9 +21,13 @@ from regard.perturbations.apply import perturber
 from regard.perturbations.columns import fitted
 from regard.protocols import Case, Change, Encoded, Model, Target
 from regard.records import Example, Ints, Perturbed, Spec, Units
+from regard.registry import entry, names
 
 if TYPE_CHECKING:
     from regard.desk.desk import Desk
+
+_TWINS: dict[tuple[Spec, str], Model] = {}
+"""Models trained on shuffled labels, by Spec and fingerprint of the original."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,13 +50,13 @@ Admit = Callable[[Example], Admission]
 
 
 class DeskChange(Change):
-    """What a change may touch: the model, how examples are read, what is asked. By default nothing."""
+    """Base of all changes: may replace the model, the reading of examples, or the targets. By default nothing."""
 
     cached: ClassVar[bool] = True
     """Whether the desk keeps the variant for whoever asks for it again."""
 
     def bound(self, case: Case, companions: Sequence[Example]) -> DeskChange:
-        """The change with what it needs to know of the case."""
+        """Return the change with the facts it needs from the case."""
         return self
 
     def model(self, model: Model) -> Model:
@@ -67,7 +70,7 @@ class DeskChange(Change):
         return examples
 
     def targets(self, names: Sequence[str], origin: Desk) -> list[Target]:
-        """What the objective is about, for examples of the variant."""
+        """Targets of the objective for examples of the variant."""
         return origin.targets(names)
 
 
@@ -147,7 +150,7 @@ class ShuffledLabels(DeskChange):
     """The same model trained on shuffled labels; Unsupported where there is no recipe to train it."""
 
     def model(self, model: Model) -> Model:
-        return shuffled_twin(model)
+        return _shuffled_twin(model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,3 +208,24 @@ def shuffle(units: Units, rng: np.random.Generator) -> Ints:
             permuted = rng.permutation(free)
             order[permuted] = np.roll(permuted, 1)
     return order
+
+
+def _shuffled_twin(model: Model) -> Model:
+    """Train the model's recipe on shuffled labels (Adebayo et al. 2018) on first use, and cache the result."""
+    spec = None if model.spec is None else Spec.parse("source", model.spec.name)
+    has_source = spec is not None and spec.name in names("source")
+    trainable = has_source and spec is not None and "labels" in {p.name for p in entry("source", spec.name).parameters}
+    if spec is None or model.spec is None or not trainable:
+        raise Unsupported(
+            f"shuffled labels for {model.name}",
+            expected="a model by name whose recipe takes labels=shuffled",
+            got="a model that is not trained here",
+            remedy='change="head", which swaps the classes instead',
+        )
+    key = (model.spec, model.fingerprint)
+    if key not in _TWINS:
+        from regard.models.open.load import rebuild
+
+        shuffled = Spec("source", spec.name, {**spec.params, "labels": "shuffled"})
+        _TWINS[key] = rebuild(Spec("model", str(shuffled), model.spec.params))
+    return _TWINS[key]

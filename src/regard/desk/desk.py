@@ -1,4 +1,4 @@
-"""The desk: answers questions about one model, in batches of like length, and never computes the same thing twice.
+"""The desk: answers questions about one model in batches of similar length, and caches every answer.
 
 Whoever asks, an answer is cached under its question: the base forward and the leave-one-out forwards of an example
 are computed once, however many methods need them.
@@ -77,7 +77,7 @@ class Desk:
         return self._admissions[name].encoded.units
 
     def shape(self, name: str) -> tuple[object, ...]:
-        """What two examples have in common that can share a pass without padding."""
+        """Shape key: examples with equal keys share a pass without padding."""
         if name not in self._shapes:
             encoded = self.encoded(name)
             units = encoded.units
@@ -133,7 +133,7 @@ class Desk:
         return [answer for answer, _ in self.ask([Base(name) for name in names])]
 
     def targets(self, names: Sequence[str]) -> list[Target]:
-        """What the objective is about: what the model predicts undisturbed."""
+        """Targets of the objective: the model's undisturbed predictions."""
         questions = [Base(name) for name in names]
         if any(question not in self.cache for question in questions):
             self.ask(questions)
@@ -180,9 +180,9 @@ class Desk:
         return self.meter.charged_to(kind, method)
 
     def payer(self, kind: str, method: str) -> tuple[str, str]:
-        """Who is charged for a method's work: the method itself; at the desk of a variant, whoever asked for it."""
+        """The payer of a method's work: the method itself, or the method that requested this variant."""
         return (kind, method) if self.origin is None else self.meter.payer
 
     def costs(self) -> tuple[Cost, ...]:
-        """What everyone spent so far, here and at the desks of the variants."""
+        """Costs so far by method, including the desks of the variants."""
         return self.meter.costs()

@@ -74,7 +74,7 @@ def known_logits(tensor: Any, name: str) -> Any:
 
 
 class UnknownAnswer(InputError):
-    """What a model gave out is not a finite number."""
+    """The model returned NaN or infinity."""
 
 
 def unknown(subject: str, bad: int, count: int) -> UnknownAnswer:

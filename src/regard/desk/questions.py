@@ -65,12 +65,12 @@ class DeskQuestion(Question[R]):
 
     @property
     def key(self) -> Hashable | None:
-        """What the answer is cached under; None where it is not cached."""
+        """Cache key of the answer; None where it is not cached."""
         return self if self.cached else None
 
     @classmethod
     def requests(cls, questions: Sequence[Self]) -> int:
-        """How many requests these count as."""
+        """Number of requests that these questions count as."""
         return len(questions)
 
     @classmethod
@@ -137,7 +137,7 @@ def _targets(desk: Desk, batch: Sequence[Bundle]) -> list[Target]:
 
 @dataclass(frozen=True)
 class Base(DeskQuestion[tuple[Answer, Target]]):
-    """The undisturbed answer, and what the objective is about: what the model predicts, or a variant's own targets."""
+    """The undisturbed answer about the target: the model's prediction, or the variant's own target."""
 
     @classmethod
     def compute(cls, desk: Desk, questions: Sequence[Self]) -> list[tuple[Answer, Target]]:
@@ -626,6 +626,6 @@ class AttackRun(DeskQuestion[Sequence[Attacked]]):
 
 
 def attacked(case: Case, method: str | Spec, threat: Threat | None = None) -> Sequence[Attacked]:
-    """What becomes of every example under an attack; computed once."""
+    """Attack every example of the case; computed once."""
     spec = method if isinstance(method, Spec) else Spec.parse("attack", method)
     return case.ask([AttackRun("", case, spec, threat or Threat())])[0]

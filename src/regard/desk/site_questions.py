@@ -1,4 +1,4 @@
-"""Questions about what happens inside the model: attention, its gradients, and its decomposition.
+"""Questions about model internals: attention, its gradients, and its decomposition.
 
 Examples of one length share a pass; where attention only pools, those of like length do, since padding changes nothing.
 """
@@ -39,7 +39,7 @@ NEAR = 0.2
 
 @dataclass(frozen=True)
 class _Shared(DeskQuestion[R]):
-    """A question whose pass also answers it for others. beside: examples that will be asked about too."""
+    """A question whose pass also answers it for other examples. beside: the examples to expect next."""
 
     beside: Sequence[str] = field(default=(), compare=False, kw_only=True)
 
@@ -144,7 +144,7 @@ class WeightGradients(_Shared[Sequence[WeightSlopes]]):
         desk.meter.charge(forwards=len(names), backwards=len(names))
 
     def _decided(self, desk: Desk, others: Sequence[str]) -> bool:
-        """Get the base answers, which nobody asked for yet, and the gradients in one pass; False if that fails."""
+        """Compute the missing base answers and the gradients in one pass; False if that fails."""
         if desk.origin is not None or not predicted_weight_slopes.supports(desk.model):
             return False
         names = _near(desk, self.example, [other for other in others if Base(other) not in desk.cache])

@@ -1,4 +1,4 @@
-"""Where the units of a changed example come from: sub-words -> words -> original words -> original units.
+"""Align the units of a changed example with the original: sub-words -> words -> original words -> original units.
 
 The pieces of a changed word are laid over the pieces of the word it comes from, in order: piece r of k lies on piece
 floor(r m / k) of m. An untouched word has the same pieces, so they correspond one to one; a misspelt word that falls
@@ -25,7 +25,7 @@ def unit_origins(before: Units, after: Units, original: Example, made: Perturbed
                 f"example {original.id!r} under noise",
                 expected=f"{len(before)} units in the same places",
                 got=f"{len(after)} units",
-                remedy="a noise that changes how many units there are needs an origin",
+                remedy="return an origin from a noise that changes the number of units",
             )
         return np.arange(len(after))
     words, original_words = words_of_units(after, made.example), words_of_units(before, original)

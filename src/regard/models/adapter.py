@@ -37,7 +37,7 @@ _ALIASES = {"prediction_logits": "logits", "0": "logits"}
 
 
 def pick_device(device: str) -> torch.device:
-    """auto: the GPU if there is one."""
+    """Resolve a device name; "auto" takes the GPU if there is one."""
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if device == "auto":
         return torch.device(next(name for name, is_there in available.items() if is_there))
@@ -66,7 +66,7 @@ def call_by_name(module: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What must be known about a native model beside its module.
+    """Facts about a native model beyond its module.
 
     pads: a batch of different lengths may be filled up (the module gets a mask). kept_logits: it takes
     `logits_to_keep`. shares: its keys and values can be shared between variants with a common prefix.
@@ -132,12 +132,12 @@ class TorchModel:
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        """What `Point.baseline` may be, the preferred one first."""
+        """Allowed values of `Point.baseline`, the preferred one first."""
         return self.reader.baselines
 
     @property
     def notes(self) -> list[str]:
-        """What was cut, windowed, guessed or replaced, in words."""
+        """Notes on truncated, windowed, guessed or replaced inputs."""
         return [*self._notes, *self.reader.notes()]
 
     @cached_property
@@ -180,7 +180,7 @@ class TorchModel:
     # ------------------------------------------------------------------ running
 
     def run(self, tensors: Mapping[str, Tensor], request: Request) -> Outputs:
-        """One call of the module; its outputs by name."""
+        """Call the module once; return its outputs by name."""
         if self.module.training:
             self.module.eval()
         extra = (
@@ -358,7 +358,7 @@ class _Once:
 
 def own(encoded: Encoded) -> Item:
     if not isinstance(encoded, Item):
-        raise InputError("encoded example", expected="what this model's encode() made", got=type(encoded).__name__)
+        raise InputError("encoded example", expected="an example encoded by this model", got=type(encoded).__name__)
     return encoded
 
 
@@ -368,7 +368,7 @@ def _ends(items: Sequence[Item]) -> list[Item]:
 
 
 class _Named(dict[str, Tensor]):
-    """What a module gave out, by name; a name that is not there is the user's matter."""
+    """Outputs of a module by name; a missing name is an input error."""
 
     def __missing__(self, name: str) -> Tensor:
         raise InputError(

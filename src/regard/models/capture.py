@@ -1,4 +1,4 @@
-"""`capture`: every attention of a forward pass, for whatever the user wants to look at."""
+"""`capture`: every attention of a forward pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENTRIES = {"image": "image", "series": "series", "tabular": "row"}
 
 
 def capture(model: str | Model, inputs: Any, mode: Mode = "qk", check: Check = "first") -> Capture:
-    """Every attention of `model` reading `inputs`, named by module path and call, with units and answers.
+    """Capture every attention of `model` on `inputs`, named by module path and call, with units and answers.
 
     inputs: a text, a pair of texts (tuple), an array, an `Example`, or a list of these (one batch). A text longer
     than the model becomes its windows, one row each. mode "qk" keeps queries and keys, "weights" the matrices.
@@ -34,7 +34,7 @@ def capture(model: str | Model, inputs: Any, mode: Mode = "qk", check: Check = "
 
 
 def as_examples(model: Model, inputs: Any) -> list[Example]:
-    """Examples of whatever was given; ids are counted from 0.
+    """Convert any input to examples; ids count from 0.
 
     >>> from types import SimpleNamespace
     >>> as_examples(SimpleNamespace(modality="text"), ["good", ("a question", "a passage")])[1].inputs["text_pair"]
@@ -48,7 +48,7 @@ def as_examples(model: Model, inputs: Any) -> list[Example]:
 
 
 def _is_numbers(inputs: Sequence[Any], modality: str) -> bool:
-    """A list of numbers is one row or one series, not many examples."""
+    """Whether a list is one row or series of numbers rather than many examples."""
     return modality != "text" and bool(inputs) and isinstance(inputs[0], (int, float))
 
 

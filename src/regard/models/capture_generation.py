@@ -22,7 +22,7 @@ from regard.tap.stitch_steps import capture_generation as stitched_call
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What was written, and a `Capture` of the writing.
+    """The generated text and its `Capture`.
 
     made: the new tokens. units: what the attention is over: prompt and new tokens for a decoder, the source for an
     encoder-decoder. Rows of a causal site are positions in the order they were computed; the last token made was

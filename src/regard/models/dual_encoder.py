@@ -1,4 +1,4 @@
-"""Which words and which patches a two-tower model (CLIP, SigLIP) needs together.
+"""Word-patch interactions of a two-tower model (CLIP, SigLIP), by joint occlusion.
 
 No attention of such a model goes from words to patches: each tower sees its own input, and only two vectors meet. What
 the similarity needs of both is measured by removal: the word may not be looked at, the patch gets the mean colour.
@@ -128,7 +128,7 @@ def _seen(module: Towers, pixels: Tensor, boxes: NDArray[np.float64]) -> Tensor:
 
 
 def _vector(out: Any, n: int) -> Tensor:
-    """What a tower says, as unit vectors; older releases give the vectors themselves."""
+    """Unit vectors of a tower's output; older transformers releases return the tensor itself."""
     vectors = out if isinstance(out, Tensor) else out.pooler_output
     if not isinstance(vectors, Tensor) or vectors.ndim != 2 or len(vectors) != n:
         shape = str(tuple(vectors.shape)) if isinstance(vectors, Tensor) else type(vectors).__name__

@@ -1,4 +1,4 @@
-"""One pass with edited attention, and every attention that was used in it."""
+"""Capture under edits: one pass with edited attention, and every attention in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.tap.capture_call import capture_call
 
 @capability(needs="attention")
 def edited_capture(model: TorchModel, encoded: Encoded, target: Target, edits: Sequence[Edit]) -> Captured:
-    """The weights that one example was read with under `edits`, and what the model then answers about `target`.
+    """Capture the weights of one example under `edits`, with the model's answer about `target`.
 
     Sites above an edit show what they do with the changed states: an edit of one layer moves the attention of the next.
     """

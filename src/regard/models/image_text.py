@@ -1,4 +1,4 @@
-"""A text and a picture in front of a vision-language model: its inputs, what the positions are, every attention."""
+"""Vision-language input: one text and one picture, the meaning of each position, and every attention."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Looked:
 
 
 def look(module: nn.Module, processor: Any, text: str, image: Any) -> Looked:
-    """What a transformers model with its processor makes of a text and a picture."""
+    """Run a transformers model with its processor on a text and a picture."""
     picture = bytes_of_picture(image, "image")
     encoding = processor(text=[text], images=[picture], return_tensors="pt")
     inputs: dict[str, Tensor] = {name: t for name, t in encoding.items() if isinstance(t, Tensor)}
@@ -59,7 +59,7 @@ def look(module: nn.Module, processor: Any, text: str, image: Any) -> Looked:
 def look_at(
     module: nn.Module, inputs: Mapping[str, Tensor], names: tuple[str, ...], special: tuple[bool, ...], image: Any
 ) -> Looked:
-    """The same for inputs that are there: one text and one picture."""
+    """Run a model on prepared inputs: one text and one picture."""
     module.eval()
     config: Any = module.config
     device = next(module.parameters()).device
@@ -103,7 +103,7 @@ def look_at(
 
 
 def _name(tokenizer: Any, i: int) -> str:
-    """A piece as it reads; special ones as they are called."""
+    """Name a token by its text; a special token by its own name."""
     spelt = str(tokenizer.convert_ids_to_tokens(i))
     return spelt if i in tokenizer.all_special_ids else str(tokenizer.decode([i])).strip() or spelt
 

@@ -1,4 +1,4 @@
-"""One scalar per example: the objective that gradients and perturbations speak of.
+"""The objective: one scalar per example, for gradients and perturbations.
 
 The value is the log-odds of the target against the rest, so that it does not saturate where a probability does;
 the probability is the same on a 0..1 scale. All functions are differentiable and compute in at least float32.
@@ -39,7 +39,7 @@ def log_odds(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def as_logits(given: Tensor) -> Tensor:
-    """The same, or their logarithms where a model gives out probabilities (rows that sum to 1, none negative).
+    """Return logits; take logarithms where a model outputs probabilities (nonnegative rows that sum to 1).
 
     Row by row, so that what else is in the batch changes nothing.
 

@@ -37,7 +37,7 @@ class Runs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tapped:
-    """What a captured pass gave: the objective, the sites, the rejected softmaxes, how it was proved."""
+    """Result of a captured pass: objective, sites, rejected softmaxes, and the kind of proof."""
 
     answers: TensorAnswers
     sites: Sequence[SiteAttention]
@@ -91,7 +91,7 @@ class EditedRuns:
         forgettable(self)
 
     def clear(self) -> None:
-        """Forget the last batch, and which sites let rows share what is below them."""
+        """Forget the last batch, and the sites that allow sharing."""
         self._items, self._about, self._resume = (), (), None
         self._trusted.clear()
 
@@ -132,7 +132,7 @@ class EditedRuns:
 
 
 def _spread(model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> TensorAnswers:
-    """Edits of one example, a row each: what is below the lowest edited site is computed for one row."""
+    """Run the edits of one example, one row each; the layers below the lowest edited site run for one row only."""
     with torch.inference_mode():
         one, asked_one = model.tensors(items[:1], targets[:1])
         _, below = record_below(model.module, lambda: model.run(one, asked_one), *patterns_of(edits))

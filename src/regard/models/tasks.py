@@ -67,9 +67,9 @@ Decide = Callable[[Runner, Sequence[Item]], list[Target]]
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One task. endings: architecture names that mean it. auto: the transformers class that loads it.
+    """One task. endings: architecture names that imply it. loader: the transformers class, if not of the first ending.
 
-    placed: the target is a position, so a removal must not shift positions. rows: see `reading`.
+    placed: the target is a position, so a removal must not shift positions.
     """
 
     name: str
@@ -77,9 +77,14 @@ class TaskRow:
     decide: Decide
     read: Read
     endings: tuple[str, ...] = ()
-    auto: str = ""
+    loader: str = ""
     placed: bool = False
     labelled: bool = True
+
+    @property
+    def auto(self) -> str:
+        """The transformers class that loads it; "" where there is none."""
+        return self.loader or (f"AutoModel{self.endings[0]}" if self.endings else "")
 
 
 def _ints(values: Sequence[Any], like: Tensor) -> Tensor:
@@ -118,7 +123,7 @@ def _decide_class(run: Runner, items: Sequence[Item]) -> list[Target]:
 
 
 def decides_by_outputs(row: TaskRow) -> bool:
-    """Whether the logits of one pass say what is decided, and nothing else is needed."""
+    """Whether the logits of one pass determine the target."""
     return row.decide is _decide_class
 
 
@@ -224,7 +229,7 @@ def _decide_masked(run: Runner, items: Sequence[Item]) -> list[Target]:
                 "masked_token",
                 expected="a text with a mask token",
                 got="".join(item.units.names)[:60],
-                remedy="write the tokenizer's mask token (for BERT: [MASK]) where the model is to fill in",
+                remedy="write the tokenizer's mask token (for BERT: [MASK]) at the position to fill in",
             )
         targets.append([int(holes[0]), int(outputs["logits"][i, holes[0]].argmax())])
     return targets
@@ -284,79 +289,29 @@ def _read_likeness(outputs: Outputs, request: Request, targets: Sequence[Target]
     )
 
 
-_CLASS = ("ForSequenceClassification",)
+_SEQUENCE, _SEQ2SEQ = "AutoModelForSequenceClassification", "AutoModelForSeq2SeqLM"
+_TOKEN = ("ForTokenClassification",)
+_SPAN = ("ForQuestionAnswering", "ForQuestionAnsweringSimple")
+_CAUSAL = ("ForCausalLM", "LMHeadModel")
+_MASKED = ("ForMaskedLM", "ForPreTraining")
+_WRITING = ("ForConditionalGeneration", "MTModel")
+_IMAGE = ("ForImageClassification", "ForImageClassificationWithTeacher")
 TASKS: Mapping[str, TaskRow] = {
     row.name: row
     for row in (
-        TaskRow("classification", "text", _decide_class, _read_class, _CLASS, "AutoModelForSequenceClassification"),
-        TaskRow("multi_label", "text", _decide_class, _read_labels, (), "AutoModelForSequenceClassification"),
+        TaskRow("classification", "text", _decide_class, _read_class, ("ForSequenceClassification",)),
+        TaskRow("multi_label", "text", _decide_class, _read_labels, loader=_SEQUENCE),
+        TaskRow("regression", "text", _decide_number, _read_number, loader=_SEQUENCE, labelled=False),
+        TaskRow("token_classification", "text", _decide_token_class, _read_token_class, _TOKEN, placed=True),
+        TaskRow("question_answering", "text", _decide_span, _read_span, _SPAN, placed=True, labelled=False),
+        TaskRow("next_token", "text", _decide_next, _read_next, _CAUSAL, labelled=False),
+        TaskRow("masked_token", "text", _decide_masked, _read_masked, _MASKED, placed=True, labelled=False),
         TaskRow(
-            "regression", "text", _decide_number, _read_number, (), "AutoModelForSequenceClassification", labelled=False
+            "sequence_to_sequence", "text", _decide_sequence, _read_sequence, _WRITING, loader=_SEQ2SEQ, labelled=False
         ),
-        TaskRow(
-            "token_classification",
-            "text",
-            _decide_token_class,
-            _read_token_class,
-            ("ForTokenClassification",),
-            "AutoModelForTokenClassification",
-            placed=True,
-        ),
-        TaskRow(
-            "question_answering",
-            "text",
-            _decide_span,
-            _read_span,
-            ("ForQuestionAnswering", "ForQuestionAnsweringSimple"),
-            "AutoModelForQuestionAnswering",
-            placed=True,
-            labelled=False,
-        ),
-        TaskRow(
-            "next_token",
-            "text",
-            _decide_next,
-            _read_next,
-            ("ForCausalLM", "LMHeadModel"),
-            "AutoModelForCausalLM",
-            labelled=False,
-        ),
-        TaskRow(
-            "masked_token",
-            "text",
-            _decide_masked,
-            _read_masked,
-            ("ForMaskedLM", "ForPreTraining"),
-            "AutoModelForMaskedLM",
-            placed=True,
-            labelled=False,
-        ),
-        TaskRow(
-            "sequence_to_sequence",
-            "text",
-            _decide_sequence,
-            _read_sequence,
-            ("ForConditionalGeneration", "MTModel"),
-            "AutoModelForSeq2SeqLM",
-            labelled=False,
-        ),
-        TaskRow("similarity", "text", _decide_likeness, _read_likeness, ("Model",), "AutoModel", labelled=False),
-        TaskRow(
-            "image_classification",
-            "image",
-            _decide_class,
-            _read_class,
-            ("ForImageClassification", "ForImageClassificationWithTeacher"),
-            "AutoModelForImageClassification",
-        ),
-        TaskRow(
-            "audio_classification",
-            "audio",
-            _decide_class,
-            _read_class,
-            ("ForAudioClassification",),
-            "AutoModelForAudioClassification",
-        ),
+        TaskRow("similarity", "text", _decide_likeness, _read_likeness, ("Model",), loader="AutoModel", labelled=False),
+        TaskRow("image_classification", "image", _decide_class, _read_class, _IMAGE),
+        TaskRow("audio_classification", "audio", _decide_class, _read_class, ("ForAudioClassification",)),
         TaskRow("series_classification", "series", _decide_class, _read_class, ("ForClassification",)),
         TaskRow("forecasting", "series", _decide_number, _read_number, labelled=False),
         TaskRow("tabular_classification", "tabular", _decide_class, _read_class),

@@ -173,7 +173,7 @@ def _row(
 
 @dataclass(slots=True, eq=False)
 class _Keeping:
-    """A handler that changes nothing and keeps what goes into every softmax."""
+    """Handler that records the input of every softmax and changes nothing."""
 
     recorder: Recorder
     scores: dict[int, Tensor] = field(default_factory=dict)
@@ -189,7 +189,7 @@ class _Keeping:
 def _vectors(
     model: TorchModel, item: Item, target: Target, chosen: SiteAttention, heads: Sequence[int], row: int
 ) -> list[Vectors]:
-    """Of each of the heads. A full pass: only that one knows which tensors a softmax was made from."""
+    """Vectors of each head, from a full pass: only a full pass knows the operands of a softmax."""
     recorder = Recorder("qk")
     keeping = _Keeping(recorder)
     module = model.module

@@ -1,4 +1,4 @@
-"""The vectors behind one row of attention: what was multiplied with what, as it entered the product.
+"""The vectors behind one row of attention, as they enter the product.
 
 A fused attention is given its queries and keys. Where the model's own code makes the scores, the operands are known
 from the provenance of the softmax, in whatever layout the code has them; a layout is believed if its product gives the
@@ -20,13 +20,13 @@ from regard.tap.sdpa import SdpaCall, scores_of
 from regard.tap.tap import Event
 
 FITS = 1e-4
-"""Largest difference between a score and the product it is said to be."""
+"""Largest allowed difference between a score and the product that explains it."""
 _HIDDEN = -1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """One row: query (d,), keys (n, d), the factor, what went into the softmax (n,), values (n, v), sink, output."""
+    """One row: query (d,), keys (n, d), factor, scores before the softmax (n,), values (n, v), sink, output."""
 
     form: str
     query: Tensor
@@ -138,7 +138,7 @@ def _unscaled(
 
 
 def _factor(dots: Tensor, line: Tensor, size: int) -> float | None:
-    """What the dots were multiplied with to give the scores; None if nothing does."""
+    """The factor between dot products and scores; None if there is none."""
     norm = float(dots @ dots)
     free = [float(dots @ line) / norm] if norm > 0 else []
     for factor in (1.0, 1.0 / math.sqrt(size), *free):  # a round factor before a fitted one

@@ -1,4 +1,4 @@
-"""Tiny random models of many architectures: what the tap is proved on, and what `docs/support.md` is written from.
+"""Tiny random models of many architectures: test cases of the tap and source of `docs/support.md`.
 
     for row in ARCHITECTURES:
         model, inputs = row.build(), row.inputs()

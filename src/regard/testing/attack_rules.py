@@ -1,4 +1,4 @@
-"""What every attack owes: a record per example, its budget and constraints, and successes that are successes."""
+"""Rules for attacks: one record per example, budget and constraints respected, and true successes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ THREATS = (
 
 
 def attack_problems(function: Attack) -> Iterator[str]:
-    """What is wrong with an attack, in words."""
+    """Yield the rules that an attack breaks."""
     for rule in (_keeps_to_the_threat, _repeats_in_any_order, _looks_at_labels):
         try:
             yield from rule(function)
@@ -54,7 +54,7 @@ def _keeps_to_the_threat(function: Attack) -> Iterator[str]:
 
 
 def _honest(case: ToyCase, i: int, one: Attacked, goal: str, threat: Threat) -> Iterator[str]:
-    """A success is asked about again, from the example that was handed back."""
+    """Query the model again about each success, with the returned example."""
     if one.status != "success" or one.example is None:
         return
     rows = answers_to(case.subset([i]), [[one.example]]).distribution

@@ -1,4 +1,4 @@
-"""The conformance battery: what every method of every kind is put through, ours and yours.
+"""The conformance battery: the checks for every method of every kind, built-in or external.
 
     from regard.testing.battery import check_explainer
     from my_package.my_method import my_method
@@ -44,40 +44,35 @@ OWN_SIGNATURES = ("engine", "language", "question", "score")
 
 
 def check_explainer(function: Callable[..., Any], *, cases: Mapping[str, Cases] = TOYS, size: int = len(TEXTS)) -> None:
-    """Passes, or raises an AssertionError with every broken rule.
+    """Raise an AssertionError that lists every broken rule.
 
     cases: name -> function (positions, seed) -> a Case holding these of `size` examples; the toy cases by default.
     """
-    general = _general(function, "explainer")
-    _verdict(function, [*general, *explainer_problems(function, cases, size)])
+    _verdict(function, [*_general(function, "explainer"), *explainer_problems(function, cases, size)])
 
 
 def check_metric(function: Callable[..., Any]) -> None:
-    """Passes, or raises an AssertionError with every broken rule."""
-    general = _general(function, "metric")
-    _verdict(function, [*general, *metric_problems(function)])
+    """Raise an AssertionError that lists every broken rule."""
+    _verdict(function, [*_general(function, "metric"), *metric_problems(function)])
 
 
 def check_dataset(function: Callable[..., Any]) -> None:
-    """Passes, or raises an AssertionError with every broken rule. EnvironmentProblem where its package is missing."""
-    general = _general(function, "dataset")
-    _verdict(function, [*general, *_dataset_problems(function)])
+    """Raise an AssertionError that lists every broken rule. EnvironmentProblem where its package is missing."""
+    _verdict(function, [*_general(function, "dataset"), *_dataset_problems(function)])
 
 
 def check_perturbation(function: Callable[..., Any], *, model: Any = None) -> None:
-    """Passes, or raises an AssertionError with every broken rule. model: for a noise that needs one."""
-    general = _general(function, "perturbation")
-    _verdict(function, [*general, *perturbation_problems(function, model)])
+    """Raise an AssertionError that lists every broken rule. model: for a noise that needs one."""
+    _verdict(function, [*_general(function, "perturbation"), *perturbation_problems(function, model)])
 
 
 def check_attack(function: Callable[..., Any]) -> None:
-    """Passes, or raises an AssertionError with every broken rule."""
-    general = _general(function, "attack")
-    _verdict(function, [*general, *attack_problems(function)])
+    """Raise an AssertionError that lists every broken rule."""
+    _verdict(function, [*_general(function, "attack"), *attack_problems(function)])
 
 
 def check(function: Callable[..., Any], kind: str) -> None:
-    """The check for a kind; sources and engines are only looked at, not started."""
+    """Run the check for a kind; sources and engines are inspected, not started."""
     special = {
         "explainer": check_explainer,
         "metric": check_metric,

@@ -1,4 +1,4 @@
-"""Writes the phone book: `python -m regard.testing.catalogue [--check]`.
+"""Write catalogue.json: `python -m regard.testing.catalogue [--check]`.
 
 Every file of a room in `registry.ROOMS` is a method; its file name is the function's name. Files that start with an
 underscore are the method's private rooms and are skipped.
@@ -22,7 +22,7 @@ PATH = Path(__file__).parents[1] / "catalogue.json"
 
 
 def methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
-    """(kind, name, function) of every method file in the house; a file without its method is an error."""
+    """(kind, name, function) of every method file; a file without its method is an error."""
     for kind, room in places():
         package = importlib.import_module(room)
         if kind in GATHERED:

@@ -1,4 +1,4 @@
-"""What every explainer owes: shapes, zeros, finiteness, honesty, and the same numbers in any order."""
+"""Rules for explainers: shapes, zeros, finite values, honest declarations, order independence."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ import numpy as np
 from regard.errors import RegardError, Unsupported
 from regard.records import Relevance
 from regard.registry import describe
-from regard.testing.toy import TEXTS, ToyCase
+from regard.testing.toy import ToyCase
 
 Explainer = Callable[..., Any]
 Cases = Callable[[Sequence[int], int], Any]
 """(positions, seed) -> a case with these of its examples. The first example alone must be a fair test."""
 
 TOLERANCE = 1e-6
-_ALL = range(len(TEXTS))
 _NEEDS = {"attention": "attention", "slopes": "gradient", "removed": "removal"}
 
 
@@ -38,7 +37,7 @@ TOYS: Mapping[str, Cases] = {
 
 
 def explainer_problems(function: Explainer, cases: Mapping[str, Cases], size: int) -> Iterator[str]:
-    """What is wrong with an explainer, in words. A case may be refused with `Unsupported`, but not all of them."""
+    """Yield the rules that an explainer breaks. It may refuse a case with `Unsupported`, but not all of them."""
     refusals = []
     for name, make in cases.items():
         try:
@@ -62,7 +61,7 @@ def explainer_problems(function: Explainer, cases: Mapping[str, Cases], size: in
 
 
 def failure(error: Exception, given: str) -> str:
-    """How a method failed, in words."""
+    """Describe the failure of a method."""
     if isinstance(error, ValueError) and "read-only" in str(error):
         return f"it changes what {given}"
     return f"it fails: {error}" if isinstance(error, RegardError) else f"it fails with {error!r}"

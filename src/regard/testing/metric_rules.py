@@ -1,4 +1,4 @@
-"""What every metric owes: a value or an honest NaN per example, the declared direction, and a liking for the truth."""
+"""Rules for metrics: a value or an honest NaN per example, the declared direction, a preference for the truth."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ONE_SIDED = (
 
 
 def metric_problems(function: Metric) -> Iterator[str]:
-    """What is wrong with a metric, in words."""
+    """Yield the rules that a metric breaks."""
     for rule in (_shape, _repeats_in_any_order, _parameters, _prefers_the_truth):
         try:
             yield from rule(function)

@@ -67,7 +67,7 @@ def _samples(modality: str) -> list[Example]:
 
 
 def perturbation_problems(function: Noise, model: Any = None) -> Iterator[str]:
-    """What is wrong with a noise, in words. model: for noises that need one; without it they are not started."""
+    """Yield the rules that a noise breaks. model: for noises that need one; skip those without it."""
     facts = describe(function).facts
     if facts["modality"] not in ENTRIES:
         yield f"its modality is {facts['modality']!r}, expected one of {', '.join(ENTRIES)}"
@@ -187,7 +187,7 @@ def _grows(put_on: Put, examples: Sequence[Example]) -> Iterator[str]:
 
 
 def amount(before: Example, after: Example) -> float:
-    """How much was changed: for texts the share of characters, else the root mean square of the difference."""
+    """Size of a change: for texts the share of changed characters, else the root mean square of the difference."""
     total = 0.0
     for name, old in before.inputs.items():
         new = after.inputs.get(name)

@@ -105,7 +105,7 @@ TEMPLATES = {"explainer": EXPLAINER, "metric": METRIC}
 
 
 def new_method(kind: str, name: str, directory: Path) -> list[Path]:
-    """Writes NAME.py and test_NAME.py into `directory`, and says which files those are. Nothing is overwritten."""
+    """Write NAME.py and test_NAME.py into `directory` and return their paths. Never overwrite a file."""
     if kind not in TEMPLATES:
         raise UnknownName("kind of new method", kind, TEMPLATES)
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower() or name.startswith("_"):
@@ -114,7 +114,7 @@ def new_method(kind: str, name: str, directory: Path) -> list[Path]:
     texts = {directory / f"{name}.py": TEMPLATES[kind], directory / f"test_{name}.py": TEST}
     for path in texts:
         if path.exists():
-            raise InputError(str(path), expected="a new file", got="one that is there already", remedy="another name")
+            raise InputError(str(path), expected="a new file", got="an existing file", remedy="choose another name")
     for path, template in texts.items():
         write_output(path, template.substitute(fields).encode())
     return list(texts)

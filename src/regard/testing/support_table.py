@@ -1,4 +1,4 @@
-"""Does the tap hold on an architecture? `examine` finds out; `page` writes the findings down (docs/support.md).
+"""Architecture support: `examine` tests the tap on an architecture; `page` writes docs/support.md.
 
 python -m regard.testing.support_table docs/support.md
 """
@@ -26,7 +26,7 @@ from regard.testing.architectures import ARCHITECTURES
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came out for one architecture; every `error` is a largest absolute difference.
+    """Results for one architecture; every `error` is a largest absolute difference.
 
     row_error: sums of rows against 1 (or 1 minus the sink). own_error: weights against those of the `compared` sites
     that the model reports itself. modes_error: weights from queries and keys against weights made in the forward.
@@ -85,14 +85,14 @@ class Subject:
         return tensors(capture_call(self.model, self.run, edits=list(edits), check="never")[0])
 
     def state(self) -> tuple[object, ...]:
-        """All that a capture might have left behind: hooks, implementations, attributes."""
+        """Possible leftovers of a capture: hooks, implementations, attributes."""
         hooks = tuple(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in self.model.modules())
         configs = tuple(getattr(getattr(m, "config", None), "_attn_implementation", None) for m in self.model.modules())
         return hooks, configs, tuple(tuple(vars(m)) for m in self.model.modules())
 
 
 def examine(row: Architecture) -> Finding:
-    """Capture one tiny model of this architecture in both modes, and compare with all that is known about it."""
+    """Capture one tiny model of this architecture in both modes, and compare with every known fact."""
     subject = Subject.of(row)
     plain = tensors(subject.run())
     before = subject.state()

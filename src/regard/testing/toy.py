@@ -172,7 +172,7 @@ class ToyModel:
     spec = None
 
     def weight(self, word: str) -> float:
-        """What a word adds; an unlisted one adds a little, by its length."""
+        """The weight of a word; an unlisted one gets a small weight by its length."""
         if self.draw is not None:  # a word has one weight wherever it stands
             return float(keyed_rng(0, "weights", self.draw, word).standard_normal())
         return self.lean if word == "[CLS]" else self.listed.get(word, 0.03 * len(word) - 0.01)
@@ -203,7 +203,7 @@ class ToyModel:
         return self.forward(batch, targets), targets
 
     def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Edits = ()) -> Answers:
-        """Nothing here depends on attention, so edits change nothing."""
+        """Answer without attention: edits change nothing here."""
         signs = np.array([_sign(target) for target in targets])
         sums = np.array([_own(encoded).weights.sum() for encoded in batch])
         value = signs * self._bend(sums)
@@ -247,7 +247,7 @@ class ToyModel:
 
     def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]:
         if any(p.baseline != "zero" for p in points):
-            raise Unsupported("the toy model", expected='baseline "zero"', got="another")
+            raise Unsupported("the toy model", expected='baseline "zero"', got="another baseline")
         self.calls["slopes"] += len(batch) * len(points)
         gradients = []
         for item, target in zip(map(_own, batch), targets, strict=True):
@@ -269,7 +269,7 @@ class ToyModel:
         return [np.float32(s) * g.norm[0][:, None].astype(np.float32) for s, g in zip(signs, slopes, strict=True)]
 
     def weight_slopes(self, batch: Sequence[Encoded], targets: object, kind: str) -> list[list[WeightSlopes]]:
-        """Nothing here depends on attention, and its gradient says so."""
+        """Return zero gradients: nothing here depends on attention."""
         self.calls["slopes"] += len(batch)
         self.calls["attention"] += len(batch)
         return [[WeightSlopes(site, w, np.zeros_like(w)) for site, w in sites] for sites in self._padded(batch)]
@@ -415,7 +415,7 @@ class ToyCase(DeskCase):
 
     @property
     def calls(self) -> Counter[str]:
-        """How often the model was asked for attention, slopes and removals, and the case for random numbers."""
+        """Number of requests for attention, slopes, removals and random numbers."""
         return self.model.calls
 
     def exact(self, i: int) -> Floats:

@@ -32,7 +32,7 @@ def written_ids(task: str, target: Target) -> list[int] | None:
 
 
 def written_names(task: str, target: Target, reader: Reader) -> tuple[str, ...] | None:
-    """The tokens that the model wrote, one name each; None where it writes none, or nobody can spell them."""
+    """Name each token that the model generated; None where it generates none or has no spelling for them."""
     ids = written_ids(task, target)
     if ids is None or not isinstance(reader, TextReader) or reader.spell is None:
         return None
@@ -51,7 +51,7 @@ def answer_name(task: str, target: Target, labels: Sequence[str], reader: Reader
 
 
 def _decoded(ids: list[int], reader: Reader, *, whole: bool) -> str | None:
-    """A text with its spaces; one token that is no text of its own by its name. None where nobody can spell it."""
+    """Decode ids to text; use the token's name where a single token is no text. None without a tokenizer."""
     if not isinstance(reader, TextReader) or reader.spell is None:
         return None
     text = reader.join(ids)

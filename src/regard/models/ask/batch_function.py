@@ -168,13 +168,13 @@ def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
             f"attack on {subject} in the user's own numbers",
             expected="a reader that scales and shifts every entry by itself",
             got=f"one whose scaling is off by {error:.2g} on another input (it resizes, or mixes entries)",
-            remedy="give inputs of the size the model reads, and switch resizing off (do_resize=False)",
+            remedy="pass inputs of the size the model reads, and switch resizing off (do_resize=False)",
         )
     return Space(u, scale, offset, put_back, whole)
 
 
 def _beside(u: Array, whole: bool) -> Array:
-    """Another value for an input whose entries are all the same, towards 0 so that it stays on the same scale."""
+    """A second value for a constant input, closer to 0 so that it stays on the same scale."""
     if not u.any():
         return u + 1
     return u - np.sign(u) if whole else u * 0.75
@@ -183,7 +183,7 @@ def _beside(u: Array, whole: bool) -> Array:
 def _layout(
     given: tuple[int, ...], made: tuple[int, ...], subject: str
 ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-    """From the user's axes to the module's, and back."""
+    """Convert between the user's axes and the module's."""
     if given == made:
         return (lambda a: a), (lambda a: a)
     if int(np.prod(given)) == int(np.prod(made)) and (len(given) != 3 or 1 in given):  # one axis of length 1 more
@@ -196,5 +196,5 @@ def _layout(
         f"attack on {subject} in the user's own numbers",
         expected=f"an input of the size the model reads, {made}",
         got=str(given),
-        remedy="resize the inputs before they are given to the model",
+        remedy="resize the inputs to the size that the model reads",
     )

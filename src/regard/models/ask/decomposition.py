@@ -1,4 +1,4 @@
-"""What the attention of a site is made of: values behind the output projection, residual stream, normalisations.
+"""Decomposition of the attention output: projected values, residual stream, normalization layers.
 
 Found without knowing how the model is written (see `layer_variants`): with the weights of one head singled out, the
 layer itself shows the values of that head; with all weights zero, it shows what is there without attention. Proved by
@@ -97,7 +97,7 @@ Normed = tuple[nn.Module, Tensor, Tensor]
 
 
 def _meetings(layers: LayerVariants, site: Site) -> list[tuple[Place, Tensor, list[Normed]]]:
-    """Where attention and residual stream may have met: (place, what is there, the normalisations from there on).
+    """Candidate places where attention is added to the residual stream: (place, states there, normalizations after it).
 
     That is what a normalisation behind the site is given, or what the layer gives out. Normalisations count only where
     the layer gives out what the last of them made; elsewhere (they come first) the stream goes on without them.
@@ -160,7 +160,7 @@ def _residual(layers: LayerVariants, site: Site, rest: Tensor) -> tuple[Tensor, 
 
 
 def _like(moment: Moment, rest: Tensor, site: Site) -> Tensor | None:
-    """What was seen at a moment, if it has the form of the stream."""
+    """Return the states of a moment if they have the shape of the residual stream."""
     if moment.tensor is None or moment.tensor.shape[-1] != rest.shape[-1]:
         return None
     try:
@@ -183,7 +183,7 @@ class _Affine:
 
 
 def _norm(module: nn.Module, given: Tensor, gave: Tensor, site: Site, queries: int) -> Norm:
-    """The normalisation as a linear map at its actual spread, found by asking the module itself."""
+    """Linearize a normalization layer at the actual standard deviation of its input, by probing the module."""
     x, y = (rows_first(t, 1, site, queries)[0].float() for t in (given, gave))
     affine = _asked(module, given)
     centre = x - x.mean(-1, keepdim=True) if affine.centred else x
@@ -197,7 +197,7 @@ def _norm(module: nn.Module, given: Tensor, gave: Tensor, site: Site, queries: i
 
 
 def _asked(module: nn.Module, like: Tensor) -> _Affine:
-    """Scale, shift and whether the mean is taken off, from what the module makes of three known vectors."""
+    """Scale, shift, and whether the module subtracts the mean, from its outputs for three known vectors."""
     width = like.shape[-1]
     ramp = _LARGE * (torch.arange(width, device=like.device, dtype=like.dtype) - width / 2 + 0.25) / max(1, width)
     vectors = torch.stack([torch.zeros_like(ramp), torch.full_like(ramp, _LARGE), ramp])

@@ -1,4 +1,4 @@
-"""How much arithmetic a forward pass is, and how much this machine could do at best: the limit of every method's speed.
+"""Operations of a forward pass, and peak operations per second of this machine: the speed limit of every method.
 
 Two operations per entry of every matrix and position: the usual estimate for dense networks. It leaves out the products
 of queries and keys (a few per cent for sentences) and counts shared layers once, so that it is rather too small.
@@ -17,7 +17,7 @@ the turns is not interrupted where other work shares the processor."""
 
 
 def flops_per_position(module: nn.Module) -> float:
-    """Floating-point operations of one forward pass for each position of its input; tables that are looked up do none.
+    """Floating-point operations of a forward pass per input position; embedding lookups count as zero.
 
     >>> flops_per_position(nn.Sequential(nn.Embedding(100, 8), nn.Linear(8, 4)))
     64.0

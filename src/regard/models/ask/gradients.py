@@ -155,7 +155,7 @@ def input_gradients(
 
 
 class _Detached:
-    """Every attention as it is, and cut out of the graph."""
+    """Keep every attention weight and detach it from the graph."""
 
     def wants(self, site: Site) -> bool:
         return True

@@ -114,7 +114,7 @@ def ends(model: TorchModel, item: Item, name: str, draw: int = 0) -> Ends:
 
 
 def contents(item: Item) -> str:
-    """What random numbers of an item are keyed by: whoever asks, and in whatever batch, it is the same."""
+    """Key of an item's random numbers, independent of the caller and of the batch."""
     raw = b"".join(np.ascontiguousarray(a).tobytes() for _, a in sorted(item.arrays.items()))
     return hashlib.blake2b(raw, digest_size=16).hexdigest()
 

@@ -38,7 +38,9 @@ def last_layer(model: TorchModel, examples: Sequence[Example]) -> tuple[nn.Linea
                 fitting = [s for s in calls if s[1].shape[0] == len(group) and _is(s, group_logits)]
                 if not fitting or (layer is not None and fitting[-1][0] is not layer):
                     raise Unsupported(
-                        f"last layer of {model.name}", expected="a last layer that is linear", got="another"
+                        f"last layer of {model.name}",
+                        expected="a linear last layer",
+                        got="no linear layer that returns the logits",
                     )
                 layer = fitting[-1][0]
                 order = [k + i for i in group]

@@ -33,7 +33,7 @@ POSITIONS = 8192
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment:
-    """Something that happened in a pass: a site, or a module that began (with its input) or ended (with its output)."""
+    """One event of a pass: a site, a module that starts (with its input), or a module that ends (with its output)."""
 
     what: str
     module: nn.Module | None = None
@@ -43,7 +43,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Where to look: at the input (`what` "begin") or the output ("end") of a module."""
+    """A place to observe: the input (`what` "begin") or the output ("end") of a module."""
 
     module: nn.Module
     what: str
@@ -54,7 +54,7 @@ _TROUBLES = (RuntimeError, InputError, IndexError, ValueError)
 
 
 class _Enough(Exception):
-    """Raised where the pass may end: the place was observed."""
+    """Stop the pass early: the place has been observed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -244,12 +244,14 @@ class LayerVariants:
         except _Enough:
             return rows_first(observed[0], len(part), site, part.shape[2])
         raise Unsupported(
-            f"the attention of {site.key}", expected=f"{place.name} to be computed after it", got="it was not"
+            f"the attention of {site.key}",
+            expected=f"{place.name} to be computed after it",
+            got="a module that runs before it, or never",
         )
 
 
 def rows_first(tensor: Tensor, rows: int, site: Site, queries: int) -> Tensor:
-    """(row, query, feature) from what a module was given or gave."""
+    """(row, query, feature) from the input or output of a module."""
     if tensor.ndim == 2 and len(tensor) == rows * queries > rows:
         tensor = tensor.reshape(rows, queries, -1)
     if tensor.ndim == 2:
@@ -268,7 +270,7 @@ def rows_first(tensor: Tensor, rows: int, site: Site, queries: int) -> Tensor:
 
 
 def is_norm(module: nn.Module) -> bool:
-    """Whether a module is a normalisation, whoever wrote it."""
+    """Whether a module is a normalization layer, in any library."""
     return "norm" in type(module).__name__.lower() and next(module.children(), None) is None
 
 

@@ -1,4 +1,4 @@
-"""What the tokens of a model's input vocabulary are written like, and their vectors."""
+"""Input vocabulary of a model: the spelling of each token and its embedding."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _lexicon(model: TorchModel) -> Lexicon:
             f"the vocabulary of {model.name}",
             expected="a text model whose tokens can be spelt",
             got=reader.modality if not isinstance(reader, TextReader) else "an encode function of your own",
-            remedy="a dictionary of substitutes (source=FILE.json)",
+            remedy="use a dictionary of substitutes (source=FILE.json)",
         )
     weight = getattr(model.embedding, "weight", None)
     if not isinstance(weight, torch.Tensor) or weight.ndim != 2:
@@ -33,7 +33,7 @@ def _lexicon(model: TorchModel) -> Lexicon:
             f"the vocabulary of {model.name}",
             expected="an embedding table",
             got=type(model.embedding).__name__,
-            remedy="a dictionary of substitutes (source=FILE.json)",
+            remedy="use a dictionary of substitutes (source=FILE.json)",
         )
     ids = np.asarray([i for i in reader.alphabet.plain.tolist() if i < len(weight)], np.int64)
     texts, begins = reader.pieces(ids.tolist())

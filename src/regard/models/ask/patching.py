@@ -1,4 +1,4 @@
-"""Does the decision run through this attention? Its output is taken from another example, everything else stays.
+"""Activation patching: take the output of one attention site from another example and keep everything else.
 
 Where the output of a site is, is not read off names: it is the first tensor behind the site that a module is given or
 gives and that moves when the weights are zero. It must move in proportion to the weights (then it is the weighted sum,
@@ -35,7 +35,7 @@ Donor = tuple[Encoded, Target, Sequence[Read]]
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The input ("begin") or output ("end") of a module, the so-and-so-many-th time that it comes after the site."""
+    """The input ("begin") or output ("end") of the n-th call of a module after the site."""
 
     module: str
     what: str
@@ -86,7 +86,7 @@ def _same_site(theirs: Sequence[Read], ours: Read) -> Read:
 
 
 def _gift(model: TorchModel, item: Item, target: Target, theirs: Read, ours: Read, place: _Place) -> Tensor:
-    """(row, feature) what attention adds for a donor in the rows that it reads; their mean where the numbers differ."""
+    """(row, feature) the attention output of a donor in its read rows; their mean where the row counts differ."""
     gifts = _GIFTS.setdefault(model.module, {})
     key = (id(item), theirs, place, sum(p._version for p in model.module.parameters()))
     if key not in gifts or gifts[key][0] is not item:
@@ -104,7 +104,7 @@ def _given(model: TorchModel, item: Item, target: Target, theirs: Read, place: _
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seen:
-    """(query, feature) what was at a place, and how many queries the site has."""
+    """(query, feature) the states at a place, and the number of queries of the site."""
 
     view: Tensor
     queries: int
@@ -138,7 +138,7 @@ def _adding(read: Read, gifts: Sequence[Tensor], rows: int, watch: _Watch) -> Ca
 
 
 def _place(model: TorchModel, item: Item, target: Target, read: Read) -> _Place | None:
-    """Where the output of a site can be exchanged; None where nothing behind it moves with its weights."""
+    """Find the place where a site's output can be patched; None where nothing after it depends on its weights."""
     places = _PLACES.setdefault(model.module, {})
     key = (read.site, read.heads)
     if key not in places:
@@ -186,7 +186,7 @@ def _run(model: TorchModel, item: Item, target: Target, reads: Sequence[Read], f
 
 @dataclass(slots=True, eq=False)
 class _Scaled:
-    """Multiplies the weights that are read by a factor, and says when their site comes by."""
+    """Multiply the read weights by a factor, and report when their site passes."""
 
     reads: Sequence[Read]
     factor: float
@@ -214,7 +214,7 @@ class _Scaled:
 
 @dataclass(slots=True, eq=False)
 class _Watch:
-    """Hooks that look at, or change, what modules are given and give after a site was met."""
+    """Hooks that observe or change the inputs and outputs of modules after a site has run."""
 
     root: nn.Module
     everything: bool = False
@@ -256,7 +256,7 @@ class _Watch:
         return hook
 
     def _look(self, name: str, what: str, tree: Any) -> Any:
-        """The tree with what is changed in it; None where nothing is."""
+        """Return the tree with its changes; None where nothing changes."""
         patched = None
         for key, times in self._times.items():
             time = times.get((name, what), 0)

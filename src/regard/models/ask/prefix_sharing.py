@@ -84,7 +84,7 @@ class PrefixCache:
         return logits[torch.arange(rows, device=ids.device), torch.tensor(at, device=ids.device)]
 
     def _grow(self, module: nn.Module, prefix: Tensor) -> None:
-        """Make the stored prefix begin with `prefix`; what is there already is not computed again."""
+        """Extend the stored prefix to `prefix`, computing only the missing positions."""
         stamp = tuple(p._version for p in module.parameters())
         prefix_ids = prefix[0].tolist()
         cached = 0
@@ -112,7 +112,7 @@ class PrefixCache:
 
 
 def _common(ids: Tensor, mask: Tensor) -> int:
-    """Positions at the beginning that are the same, and read, in every row."""
+    """Count the leading positions that are equal and unmasked in every row."""
     same = ((ids == ids[:1]) & (mask == 1)).all(0)
     return int(same.long().cumprod(0).sum())
 
@@ -123,7 +123,7 @@ def _last(logits: Tensor, lengths: Sequence[int]) -> Tensor:
 
 
 def _call(module: nn.Module, given: Mapping[str, Any]) -> Any:
-    """Argument names differ between architectures: only known ones are passed."""
+    """Call the module with the arguments that its signature accepts."""
     accepted = inspect.signature(module.forward).parameters
     return module(**{name: value for name, value in given.items() if name in accepted and value is not None})
 

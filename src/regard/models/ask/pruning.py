@@ -1,4 +1,4 @@
-"""Heads taken out of a model for good: dropped where the architecture lets the others stand, else silenced.
+"""Permanent head pruning: drop heads where the architecture allows it, else zero their output weights.
 
 A silenced head has zeros where the output projection would read it. Which columns these are is found by experiment, not
 by name: with the head switched off, they are the ones that become zero, and nothing else changes.
@@ -44,7 +44,7 @@ class _Product:
 
 
 class _Products(TorchFunctionMode):
-    """Notes every product of something computed with a parameter."""
+    """Record every product of an activation with a parameter."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ def prune_heads(model: TorchModel, encoded: Encoded, target: Target, sites: Sequ
 
 
 def projections(model: TorchModel, item: Item, target: Target, heads: Heads) -> dict[str, Projection]:
-    """Where each site's heads are read, found by switching them off."""
+    """Find the projection that reads each site's heads, by masking one head at a time."""
     names = {id(p): n for n, p in model.module.named_parameters(remove_duplicate=False)}
     whole = _run(model, item, target, ())
     n = len(whole)
@@ -134,7 +134,7 @@ def _refuse_shared(found: Mapping[str, Projection], heads: Heads) -> None:
 
 @torch.no_grad()
 def silence(model: TorchModel, found: Mapping[str, Projection]) -> int:
-    """Zeros in the columns of these heads; returns how many weights that are."""
+    """Zero the columns of these heads; return the number of zeroed weights."""
     parameters = dict(model.module.named_parameters(remove_duplicate=False))
     count = 0
     for one in found.values():
@@ -177,7 +177,7 @@ def _kept(site: Site, heads: Heads, config: Any) -> list[list[int]]:
 
 @torch.no_grad()
 def drop(model: TorchModel, sites: Sequence[Site], heads: Heads) -> int:
-    """Takes the heads out of the matrices; returns how many weights are gone. See `why_not_dropped`."""
+    """Remove the heads from the matrices; return the number of removed weights. See `why_not_dropped`."""
     config: Any = model.module.config
     width, before = int(config.head_dim), sum(p.numel() for p in model.module.parameters())
     for site in sites:

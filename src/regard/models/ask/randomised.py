@@ -1,4 +1,4 @@
-"""A copy of a module whose upper blocks have lost what they learned: the weights are permuted, block by block.
+"""Randomized copy of a module: the weights of its upper blocks are permuted, block by block.
 
 Permuted rather than drawn anew: every tensor keeps its values, so nothing dies or explodes, only the structure goes.
 The copy shares the tensors that it does not change with the original; nothing ever writes into them.
@@ -67,7 +67,7 @@ def _copy(model: TorchModel, share: float, draw: int) -> TorchModel:
 def _permuted_copy(
     module: nn.Module, share: float, draw: int, *, name: str, drawn: dict[str, nn.Parameter]
 ) -> tuple[nn.Module, dict[int, object]]:
-    """The copy, and the memo that says what stands for what in it. drawn: permuted tensors by name, kept for the next.
+    """Copy the module; also return the memo that maps originals to copies. drawn: cache of permuted tensors by name.
 
     Shared (tied) tensors are one tensor: if either use is in the upper share, both change.
     """

@@ -1,4 +1,4 @@
-"""The same units in another order: what a map that depends on places alone cannot notice."""
+"""Reordered units: a control that a map of positions alone cannot distinguish."""
 
 from __future__ import annotations
 

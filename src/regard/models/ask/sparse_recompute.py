@@ -51,7 +51,7 @@ def approximately(
 
 @dataclass(slots=True)
 class _FeedForward:
-    """The widening and the narrowing map of one layer, and what the example gave: (n, width) in and out."""
+    """The up- and down-projection of one layer, with the example's activations: (n, width) in and out."""
 
     widen: nn.Module
     narrow: nn.Module
@@ -63,7 +63,7 @@ class _FeedForward:
 
 
 class SparseRuns:
-    """Keeps the last example; proves itself once per model, or refuses."""
+    """Cache the last example; verify the approximation once per model, or refuse."""
 
     def __init__(self) -> None:
         self.clear()
@@ -170,7 +170,7 @@ def _run(model: TorchModel, items: Sequence[Item], target: Target) -> TensorAnsw
 
 @contextmanager
 def _watched(parts: Sequence[_FeedForward]) -> Iterator[None]:
-    """Notes what enters and leaves every feed-forward part."""
+    """Record the input and output of every feed-forward part."""
     with ExitStack() as stack:
         for part in parts:
 
@@ -195,7 +195,7 @@ def _sparse(
     *,
     proving: bool = False,
 ) -> TensorAnswers:
-    """Every feed-forward part runs on the rows it is given; the others keep what the example gave."""
+    """Run each feed-forward part on selected rows only; the other rows keep the example's activations."""
     with torch.inference_mode(), ExitStack() as stack:
         for part, share in zip(parts, schedule, strict=True):
             rows: list[Tensor] = []

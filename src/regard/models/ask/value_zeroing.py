@@ -1,4 +1,4 @@
-"""What a layer gives out when the value of one key is zero (Mohebbi et al. 2023).
+"""Value zeroing: the change of a layer's output when the value of one key is zero (Mohebbi et al. 2023).
 
 A value of zero is a column of weights of zero that the others do not take over.
 """
@@ -40,7 +40,7 @@ def _zeroed(layers: LayerVariants, site: Site) -> Zeroed:
     keys = weights.shape[3]
 
     def variant(i: int) -> Tensor:
-        """First nothing is changed, then the value of each key in turn is zero."""
+        """Variant 0 changes nothing; variant k zeroes the value of key k - 1."""
         if not i:
             return weights[0]
         zeroed = weights[0].clone()

@@ -1,4 +1,4 @@
-"""Many attentions of each example at once: given weights go in as arrays, and only what lies above them is computed.
+"""Batched attention replacement: many weight arrays per example; only the layers above the sites run again.
 
 `with_weights` returns answers; `weight_function` is the same as a function that gradients flow through. Both compute
 everything below the lowest changed site once per example, whatever the number of attentions.
@@ -49,7 +49,7 @@ class _Part:
 
 @dataclass(slots=True, eq=False)
 class _Put:
-    """Puts given weights in the place of a site's own; gradients flow to them."""
+    """Replace a site's weights by given ones; gradients flow to them."""
 
     parts: Mapping[str, list[_Part]]
 
@@ -108,7 +108,7 @@ class _Batch:
         return self.model.run(self.tensors, self.request)
 
     def answers(self, rows: Sequence[int], parts: Mapping[str, list[_Part]]) -> TensorAnswers:
-        """What the model says to these rows (numbers of items) with these weights."""
+        """Answer these rows (item numbers) with these weights."""
         trusted = _trusted(self.model.module)
         if self.below is None:
             return self._computed(rows, parts, None)

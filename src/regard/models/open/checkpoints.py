@@ -213,12 +213,12 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
 
 
 def _hollow(tokenizer: Any) -> bool:
-    """transformers 5 makes a tokenizer out of nothing, to which every word is unknown."""
+    """Whether a tokenizer has no vocabulary: transformers 5 builds one from nothing."""
     return len(set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)) < 2
 
 
 def code_remedy(error: BaseException | None, trust_remote_code: bool) -> str:
-    """What to do where a model wants to run code of its own; "" for every other problem."""
+    """Remedy for a model that needs its own code; "" for every other problem."""
     if trust_remote_code or "trust_remote_code" not in str(error):
         return ""
     return "read the code that it brings; if you trust it, add --allow-code (in Python: trust_remote_code=True)"

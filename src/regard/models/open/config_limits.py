@@ -17,7 +17,7 @@ import torch
 from regard.errors import InputError, RegardError
 from regard.files import check_file, kind_of, read_json, shown_size
 from regard.foreign_code import described
-from regard.models.open.weight_files import Held, held
+from regard.models.open.weight_files import Held, header, held, weight_files
 
 LARGEST_CONFIG: Final = 16 << 20
 MOST_LAYERS: Final = 512
@@ -25,6 +25,9 @@ MOST_LAYERS: Final = 512
 MOST_PARTS: Final = 1 << 16
 MOST_LABELS: Final = 1_000_000
 MOST_OF_ANYTHING: Final = 1 << 40
+LARGEST_RANK: Final = 1 << 14
+"""The limit of an adapter's rank where its weights do not show a smaller one."""
+_RANKS: Final = ("r", "init_r", "target_r", "rank_pattern", "num_virtual_tokens", "oft_block_size")
 FREE_NUMBERS: Final = 1 << 24
 """Numbers that a model may have beyond its weights: heads that are not trained yet, tables of positions."""
 PER_BYTE: Final = 2
@@ -75,10 +78,43 @@ def check_model(folder: Path) -> None:
         _refuse(path, needed, weights)
 
 
+def check_adapter(folder: Path) -> None:
+    """Refuse an adapter without a base, an adapter of an adapter, and ranks that its weights do not have."""
+    about = read_config(folder / "adapter_config.json")
+    subject = f"adapter {folder}"
+    base = about.get("base_model_name_or_path")
+    if not isinstance(base, str) or not base.strip() or "\0" in base:
+        raise InputError(subject, expected="base_model_name_or_path, a directory or an id", got=repr(base)[:60])
+    if not isinstance(about.get("peft_type"), str):
+        raise InputError(subject, expected="peft_type, such as LORA", got=repr(about.get("peft_type"))[:60])
+    weight_files(folder)
+    weights = folder / "adapter_model.safetensors"
+    if kind_of(weights) == "file":
+        _check_ranks(about, subject, header(weights))
+    place = folder / base if (folder / base).is_dir() else Path(base).expanduser()
+    if kind_of(place) != "directory":
+        return
+    if kind_of(place / "adapter_config.json") == "file":
+        base_kind = "the adapter itself" if place.resolve() == folder.resolve() else "another adapter"
+        raise InputError(subject, expected="a whole model as its base", got=f"{base_kind} ({base})")
+    check_model(place)
+
+
+def _check_ranks(about: Mapping[str, Any], subject: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    most = max((n for name, shape in shapes.items() if "lora" in name for n in shape), default=LARGEST_RANK)
+    for key in _RANKS:
+        value = about.get(key)
+        ranks = value.values() if isinstance(value, dict) else () if value is None else (value,)
+        for rank in ranks:
+            if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank <= most:
+                expected = f"{key}: a whole number of at most {most:,}, the largest side of its weights"
+                raise InputError(subject, expected=expected, got=str(rank)[:40])
+
+
 def read_config(path: Path) -> dict[str, Any]:
     """The settings of a model or an adapter."""
-    if check_file(path) > LARGEST_CONFIG:
-        raise InputError(f"file {path}", expected=f"at most {shown_size(LARGEST_CONFIG)}", got="more")
+    if (size := check_file(path)) > LARGEST_CONFIG:
+        raise InputError(f"file {path}", expected=f"at most {shown_size(LARGEST_CONFIG)}", got=shown_size(size))
     config = read_json(path)
     if not isinstance(config, dict):
         raise InputError(f"file {path}", expected="a JSON object", got=type(config).__name__)
@@ -90,7 +126,7 @@ def _refuse(path: Path, needed: int, weights: Held) -> None:
         f"file {path}",
         expected=f"a model that fits its weights ({shown_size(weights.size)})",
         got=f"{needed:,} numbers",
-        remedy="the config.json that was saved with these weights",
+        remedy="use the config.json that was saved with these weights",
     )
 
 

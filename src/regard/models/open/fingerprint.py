@@ -1,4 +1,4 @@
-"""What identifies a model: its architecture and every number in it."""
+"""Model fingerprint: a hash of the architecture and of every number in it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fingerprint(module: nn.Module, config: Mapping[str, Json] | None = None) -> 
 
 
 def refuse_nan(module: nn.Module, subject: str) -> None:
-    """An error that names the first weight with NaN or infinity in it."""
+    """Raise an error that names the first weight with NaN or infinity."""
     for name, tensor in module.state_dict().items():
         if tensor.is_floating_point() and tensor.device.type != "meta" and not bool(torch.isfinite(tensor).all()):
             bad = int((~torch.isfinite(tensor)).sum())

@@ -55,7 +55,7 @@ _TAG_NOTHING = ("O", "LABEL_O")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user may say about a model; the same for every way of loading."""
+    """User options for a model, the same for every way of loading."""
 
     task: str | None = None
     device: str = "auto"
@@ -70,7 +70,7 @@ class Options:
 
 
 def _spelt(tokenizer: Any, token: int) -> str:
-    """A token as a reader sees it; a blank one by signs that can be seen, its raw name where it is nothing at all."""
+    """Spell a token; show white space by visible signs, and an empty token by its raw name."""
     text = str(tokenizer.decode([token]))
     visible = text.strip() or text.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "␣")
     return visible or str(tokenizer.convert_ids_to_tokens(token))
@@ -95,8 +95,8 @@ def infer_task(config: Any, architecture: str) -> str:
             return "multi_label" if problem_type == "multi_label_classification" else "classification"
     raise Unsupported(
         f"task of {architecture or 'this model'}",
-        expected="an architecture whose task is known",
-        got="an unknown one",
+        expected="an architecture with a known task",
+        got="an unknown architecture",
         remedy=f"task=..., one of {', '.join(TASKS)}",
     )
 
@@ -234,7 +234,7 @@ def _id2label(config: Any) -> dict[int, str]:
 
 
 def _limit(config: Any, tokenizer: Any, options: Options) -> tuple[int, list[str]]:
-    """How many positions are read at a time, and what must be said about it."""
+    """Maximum number of positions per pass, with notes for the user."""
     declared = [int(tokenizer.model_max_length)] if tokenizer.model_max_length < 1_000_000 else []
     positions = getattr(config.get_text_config(), "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:

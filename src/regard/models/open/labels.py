@@ -1,4 +1,4 @@
-"""The labels of the data and the labels of the model, brought together and shown as a table."""
+"""Label table: match the labels of the data with the classes of the model."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _PLAIN = re.compile(r"label[ _-]?(\d+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class LabelTable:
-    """Which class of the model each label of the data stands for. `how` says by which rule it was found."""
+    """Model class of each data label. `how` names the rule that matched it."""
 
     model: tuple[str, ...]
     index: Mapping[str, int]
     how: Mapping[str, str]
 
     def of(self, label: Json) -> int:
-        """The class index of a label; an error names what is known."""
+        """Class index of a label; the error for an unknown one lists the known labels."""
         key = _key(label)
         if key not in self.index:
             raise InputError(
@@ -87,7 +87,7 @@ def match_labels(
                 f"label {key!r} of the data",
                 expected="one of the model's labels: " + ", ".join(model),
                 got="no match",
-                remedy=f"--labels {key}=0,... (label of the data = class index), or leave those rows out",
+                remedy=f"--labels {key}=0,... (label of the data = class index), or drop those rows",
             )
         index[key], how[key] = match
     return LabelTable(tuple(model), index, how)

@@ -1,4 +1,4 @@
-"""`load`: whatever the user has -> a model that every method can work with."""
+"""`load`: open a name, directory, file or live object as a model for every method."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from regard.errors import InputError, UnknownName, Unsupported
 from regard.files import exists
 from regard.foreign_code import contained
 from regard.models.adapter import TorchModel, pick_device, pick_dtype
-from regard.models.open.adapter_limits import check_adapter
 from regard.models.open.checkpoints import open_peft, open_pretrained
-from regard.models.open.code_names import code_file
-from regard.models.open.config_limits import check_model, opening
+from regard.models.open.config_limits import check_adapter, check_model, opening
 from regard.models.open.hub import snapshot_of
 from regard.models.open.huggingface import Options, from_transformers, task_row
 from regard.models.open.regard_networks import open_network
+from regard.models.open.stored_model import code_file
 from regard.models.open.wrap import wrap
 from regard.models.read.text import Overflow
 from regard.networks.family import Family, is_family, read_family
@@ -46,7 +45,7 @@ def load(
     download: bool = False,
     name: str | None = None,
 ) -> Model:
-    """A model from a name, a directory, a file, or a live object.
+    """Load a model from a name, a directory, a file, or a live object.
 
     source: a name from `regard list source` (or `planted:NAME` from `regard list planted`);
     a directory (Hugging Face, PEFT adapter, regard network); a Hugging Face id in the local cache
@@ -91,7 +90,7 @@ def load(
 
 
 def rebuild(spec: Spec) -> Model:
-    """The model of a Spec that `load` made in this command, in another process. A stored Spec: `stored_spec` first."""
+    """Rebuild the model of a Spec from `load` in another process. For a stored Spec, call `stored_spec` first."""
     return load(spec.name, **cast("dict[str, Any]", dict(spec.params)))
 
 
@@ -135,7 +134,7 @@ def _directory(source: str, options: Options, trust_remote_code: bool, download:
 
 
 def _family(family: Family, options: Options, trust_remote_code: bool, download: bool) -> Model:
-    """One member stands for all: the best on dev. The note says which."""
+    """Open the best member on dev for the family; a note names it."""
     trained = "" if len(family.members) == family.size else f" ({len(family.members)} of them trained)"
     note = f"family of {family.size}{trained}: opened {family.best}, the best on dev"
     name = options.name or f"{family.directory.resolve().name}/{family.best}"
@@ -194,12 +193,12 @@ def _live(source: Any, processor: Any, options: Options) -> Model:
     raise InputError(
         f"model of type {type(source).__name__}",
         expected="a name, a directory, file.py:factory, a transformers model or pipeline, or regard.wrap(module, ...)",
-        got="something else",
+        got="an object of another kind",
     )
 
 
 def _made(model: TorchModel, options: Options) -> TorchModel:
-    """A model that a name stands for and that was built whole, not saved into a directory."""
+    """Adapt a model that a named source built in memory."""
     if options.task not in (None, model.task):
         raise InputError(f"model {options.name}", expected=f"its own task, {model.task}", got=str(options.task))
     model.device = pick_device(options.device)
@@ -221,7 +220,7 @@ def _names(labels: str | Sequence[str] | Mapping[str, int] | None) -> tuple[str,
 
 
 def _factory(path: Path, name: str, processor: Any, options: Options) -> Model:
-    """The user named this file to be run; nothing else is ever executed."""
+    """Run the Python file that the user named; nothing else is ever executed."""
     if not path.is_file():
         raise InputError(f"file {path}", expected="a Python file", got="no such file")
     file_spec = importlib.util.spec_from_file_location(f"_regard_{path.stem}", path)

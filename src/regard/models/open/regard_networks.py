@@ -152,7 +152,7 @@ def text_reader(
 
 
 def _imposed(stored: Mapping[str, Weights], said: list[str]) -> Callable[[str, int], Weights]:
-    """The weights of an example; where there are none, uniform ones, and a word about it."""
+    """Look up the imposed weights of an example; uniform weights and a note where there are none."""
 
     def find(ident: str, n: int) -> Weights:
         row = stored.get(ident)

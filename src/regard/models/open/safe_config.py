@@ -1,4 +1,4 @@
-"""What a config.json or adapter_config.json may choose: only what runs code that is installed already."""
+"""Safe configs: a config.json or adapter_config.json may select installed code only."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _refuse_quantization(asked: Any, subject: str) -> None:
             f"model {subject}",
             expected=f"weights that are not quantized, or by one of {', '.join(QUANTIZATION)}",
             got=f"quant_method {_shown(name)}, which may fetch kernels",
-            remedy="a checkpoint in float16 or float32",
+            remedy="use a checkpoint in float16 or float32",
         )
 
 

@@ -1,4 +1,4 @@
-"""A changed model into a directory that `load` opens, beside the files of the directory that it came from."""
+"""Save a changed model into a directory that `load` opens, with the other files of its source directory."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def folder_of(source: str) -> Path:
         raise Unsupported(
             f"writing a changed {source}",
             expected="a model from a directory or a name of `regard list source`",
-            got="something else",
-            remedy="save it with its tokenizer into a directory, and give that",
+            got="a model without a directory",
+            remedy="save it with its tokenizer into a directory, and load that",
         )
     if (folder / "adapter_config.json").is_file():
         raise Unsupported(
@@ -53,15 +53,15 @@ def folder_of(source: str) -> Path:
 
 
 def refuse_taken(out: Path) -> None:
-    """A directory with something in it is never written into."""
+    """Refuse to write into a directory that is not empty."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(
-            f"directory {out}", expected="a new or empty one", got="one with files", remedy="another --out"
+            f"directory {out}", expected="a new or empty one", got="one with files", remedy="choose another --out"
         )
 
 
 def save_changed(model: Model, source: Path, out: Path, facts: Mapping[str, Json]) -> None:
-    """The weights of `model`, everything else (tokenizer, ...) as it is in `source`."""
+    """Save the weights of `model` and copy everything else (tokenizer, ...) from `source`."""
     refuse_taken(out)
     module: Any = torch_module(model)
     if (source / "regard.json").is_file():

@@ -1,4 +1,4 @@
-"""The model that a stored run names: opened without code, without network, and only if its files are the same."""
+"""Reopen the model of a stored run: without code, without network, and only from unchanged files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 from regard.errors import InputError, RegardError
 from regard.models.open.checkpoints import adapter_base
-from regard.models.open.code_names import code_file
 from regard.models.open.config_limits import read_config
 from regard.models.open.hub import snapshot_of
 from regard.networks.family import is_family, read_family
@@ -22,7 +21,7 @@ _FILES = ("*.safetensors", "*.bin", "*.index.json", "config.json", "regard.json"
 
 
 def stored_spec(spec: Spec, subject: str, *, allow_code: bool = False) -> Spec:
-    """The Spec of a stored model as it may be opened: code is refused unless allowed, and nothing is downloaded."""
+    """Return the Spec of a stored model for opening; refuse code unless allowed, and never download."""
     if spec.kind not in ("model", "function"):
         raise InputError(subject, expected="the Spec of a model", got=f"kind {spec.kind!r}")
     code = _code_of(spec)
@@ -34,6 +33,18 @@ def stored_spec(spec: Spec, subject: str, *, allow_code: bool = False) -> Spec:
     if unknown:
         raise InputError(subject, expected=f"parameters among {', '.join(_PARAMETERS)}", got=unknown[0])
     return Spec(spec.kind, spec.name, {k: v for k, v in spec.params.items() if k != "download"})
+
+
+def code_file(source: str) -> tuple[Path, str] | None:
+    """(file, factory) of `file.py:factory`; None for every other name. A directory is never code, whatever its name.
+
+    >>> code_file("models/mine.py:make"), code_file("bilstm:epochs=2")
+    ((PosixPath('models/mine.py'), 'make'), None)
+    """
+    path, colon, factory = source.rpartition(":")
+    if not colon or not path.endswith(".py") or Path(source).is_dir():
+        return None
+    return Path(path), factory
 
 
 def _code_of(spec: Spec) -> str:
@@ -56,7 +67,7 @@ def refuse_changed_files(spec: Spec, digest: object, subject: str) -> None:
             subject,
             expected="the files that the run was about",
             got="other weights, another config or other code",
-            remedy="put them back, or audit this model anew",
+            remedy="restore the files, or audit this model again",
         )
 
 

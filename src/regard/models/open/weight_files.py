@@ -18,7 +18,7 @@ LARGEST_HEADER: Final = 100 << 20
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the weight files of a directory hold: their bytes, and the tensors that their headers list."""
+    """Contents of the weight files of a directory: bytes, and the tensors that their headers list."""
 
     size: int
     tensors: Mapping[str, tuple[int, ...]]
@@ -38,7 +38,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def held(folder: Path) -> Held:
-    """How much the weight files hold; headers that cannot be true are refused."""
+    """Sum the contents of the weight files; refuse impossible headers."""
     size, tensors = 0, dict[str, tuple[int, ...]]()
     for file in weight_files(folder):
         if kind_of(file) != "file":
@@ -79,11 +79,11 @@ def _shape(entry: Any, subject: str) -> tuple[int, ...]:
 
 
 def _listed(index: Path) -> set[str]:
-    """Names of the files of an index; none of them may lead out of its directory."""
+    """File names of an index; refuse names that lead out of its directory."""
     value = read_json(index)
     table = value.get("weight_map") if isinstance(value, dict) else None
     if not isinstance(table, dict) or not all(isinstance(name, str) for name in table.values()):
-        raise InputError(f"file {index}", expected='"weight_map": tensor names and file names', got="something else")
+        raise InputError(f"file {index}", expected='"weight_map": tensor names and file names', got="another structure")
     for name in table.values():
         if Path(name).name != name or name in ("", ".", "..") or "\\" in name or "\0" in name:
             raise InputError(

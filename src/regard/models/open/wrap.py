@@ -50,7 +50,7 @@ def wrap(
     dtype: str | torch.dtype | None = None,
     name: str | None = None,
 ) -> TorchModel:
-    """A model of your own, ready for every method.
+    """Wrap your own module as a model for every method.
 
     encode: text -> token ids, or (ids, character spans); for arrays: what you have -> the float array that the module
     reads (default: as it is). The module is called with a batch of that as its first argument.

@@ -32,7 +32,7 @@ class Item:
 
 
 class Reader(Protocol):
-    """Everything an adapter must know about one modality."""
+    """The interface between an adapter and one modality."""
 
     @property
     def modality(self) -> str: ...
@@ -51,5 +51,5 @@ class Reader(Protocol):
     def collate(self, batch: list[Item], device: torch.device, dtype: torch.dtype) -> dict[str, torch.Tensor]: ...
     def notes(self) -> list[str]: ...
     def unknown(self, item: Item) -> int:
-        """How many units the vocabulary does not know."""
+        """Count the units outside the vocabulary."""
         ...

@@ -1,4 +1,4 @@
-"""Rows of like length together, so that little is padded: what a processor gets at a time."""
+"""Batches of similar length, to keep padding small."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shifted embeddings: how noise in the inputs of a text (`ask.add_noise`) reaches its module."""
+"""Shifted embeddings: apply the noise of `ask.add_noise` inside the module of a text model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regard.tap.replay_cache import resumed
 def shifted(
     tensors: Mapping[str, Tensor], items: Sequence[Item], *, main: str, embedding: nn.Module | None
 ) -> Iterator[None]:
-    """Inside, the embeddings of the items that have a shift are moved by it, in the one call that reads their ids."""
+    """Shift the embeddings of the items that have a shift, in the one call that embeds their ids."""
     if embedding is None or all(item.shift is None for item in items):
         yield
         return

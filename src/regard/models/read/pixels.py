@@ -1,4 +1,4 @@
-"""Images in front of a Hugging Face image processor: whatever the user gives, on the one scale the processor reads.
+"""Images for a Hugging Face image processor: convert any user image to the scale that the processor expects.
 
 A processor is made for pictures of 0..255: it resizes, rescales and normalises them itself. So uint8 arrays, floats of
 0..1 or 0..255 and PIL images all become 0..255 here, and the processor does its work exactly once.
@@ -39,7 +39,7 @@ def on_255(image: Any, channels: int, subject: str) -> Array:
             subject,
             expected="pixels of 0..1 or 0..255 (uint8 is always 0..255)",
             got=f"{raw.min():g} to {raw.max():g}" if np.isfinite(raw).all() else "NaN or infinity",
-            remedy="give the image as it is before normalisation: the model's image processor normalises it",
+            remedy="pass the image before normalization: the model's image processor normalizes it",
         )
     return array if top == 255.0 else np.asarray(np.clip(array, 0.0, 1.0) * np.float32(255.0))
 

@@ -1,4 +1,4 @@
-"""Arrays cut into regions, one region per unit: what images, series and tables have in common."""
+"""Array inputs (images, series, tables) cut into regions, one per unit."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class ArrayReader:
         return replace(item, arrays={self.main: filled.astype(array.dtype)})
 
     def baseline(self, item: Item, name: str) -> Array:
-        """The array in which every unit is away: zeros, or the mean."""
+        """The array with every unit removed: zeros, or the mean."""
         array = item.arrays[self.main]
         if name == "zero":
             return np.zeros_like(array)

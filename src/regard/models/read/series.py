@@ -71,7 +71,7 @@ def series_reader(
                 subject,
                 expected=f"{length} steps",
                 got=f"{len(array)} steps",
-                remedy="cut or fill up the series to the length the model was trained on",
+                remedy="cut or pad the series to the length the model was trained on",
             )
         return array
 

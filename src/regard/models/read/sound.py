@@ -16,7 +16,7 @@ from regard.records import Bools, Example, Ints, Units
 
 
 def silence(sound: Array, gone: Bools, rng: np.random.Generator) -> Array:
-    """Nothing to be heard."""
+    """Silence: all samples zero."""
     return np.zeros_like(sound)
 
 

@@ -21,7 +21,7 @@ Overflow = Literal["windows", "cut", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a tokenizer made of one text or pair. Spans of special tokens are empty; part is 0 or 1."""
+    """Tokens of one text or pair. Spans of special tokens are empty; part is 0 or 1."""
 
     ids: Ints
     spans: tuple[Span, ...]
@@ -70,7 +70,6 @@ class TextReader:
     deletable: bool = True
     siamese: bool = False
     kind: str = "token"
-    blank_baseline: bool = True
     observations: list[str] = field(default_factory=list)
     spell: Callable[[list[int]], list[str]] | None = None
     join: Callable[[list[int]], str] = str
@@ -103,7 +102,7 @@ class TextReader:
         return list(self.observations)
 
     def unknown(self, item: Item) -> int:
-        """Units that the vocabulary does not know: the model reads the same nothing for all of them."""
+        """Count the units outside the vocabulary, which all share one embedding."""
         if self.alphabet.unknown is None:
             return 0
         return int((item.units.free & (item.arrays["input_ids"] == self.alphabet.unknown)).sum())
@@ -118,7 +117,7 @@ class TextReader:
                 f"example {example.id!r}",
                 expected="text with at least one unit of its own",
                 got="empty text" if not text.strip() else f"only special tokens in {text[:40]!r}",
-                remedy="drop the example or give it text",
+                remedy="drop the example or add text",
             )
         aside: dict[str, NDArray[Any]] = {}
         if side is not None:

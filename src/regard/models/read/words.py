@@ -30,7 +30,7 @@ _ASCII_CUT = re.compile(f"({_ASCII.pattern})", re.ASCII)
 
 
 def clusters(text: str) -> list[Span]:
-    """Spans of what a reader calls one character.
+    """Spans of the grapheme clusters of a text.
 
     >>> [b - a for a, b in clusters("e\\u0301 \\U0001f469\\u200d\\U0001f467 \\U0001f1e9\\U0001f1ea")]
     [2, 1, 3, 1, 2]
@@ -59,7 +59,7 @@ def _belongs(char: str) -> bool:
 
 @cache
 def _kind(char: str) -> str:
-    """What a character does to its neighbours: "space", "alone", or the name of a script that runs on."""
+    """Character class for word breaks: "space", "alone", or the name of its script."""
     category = unicodedata.category(char)
     if char.isspace() or category in ("Zs", "Zl", "Zp", "Cc"):
         return "space"
