@@ -14,6 +14,7 @@ MOVED = {
     "regard.evaluate.attack": "regard.surveys.attack",
     "regard.evaluate.audit": "regard.audits.audit",
     "regard.evaluate.explain": "regard.audits.explain",
+    "regard.gate.pytest_plugin": "regard.cli.pytest_plugin",
     "regard.live.words_and_patches": "regard.live.image_text",
     "regard.models.load": "regard.models.open.load",
     "regard.models.watching": "regard.tap.monitor.watch",

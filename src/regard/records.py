@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -141,9 +141,11 @@ def joined(sentences: Sequence[Text]) -> Text:
 
 
 def encoded(value: Any) -> Any:
-    """The value with every message in it, at any depth, as JSON."""
+    """Return the value with every message and record in it, at any depth, as JSON."""
     if isinstance(value, Message):
         return value.to_json()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {part.name: encoded(getattr(value, part.name)) for part in fields(value)}
     if isinstance(value, Mapping):
         return {name: encoded(inner) for name, inner in value.items()}
     return [encoded(inner) for inner in value] if isinstance(value, list | tuple) else value
@@ -542,8 +544,8 @@ class Threat:
     0..1; it is about letters, not about meaning. stop_words: whether "the", "not" ... may be changed. keep: words that
     may not.
 
-    >>> Threat(budget=50, keep=("not",)).words()
-    'goal untargeted; at most 50 queries, 25 % of the words, no stop words, not: not'
+    >>> Threat(budget=50, keep=("not",)).words()  # doctest: +ELLIPSIS
+    Message(key='threat.limits', ...)
     """
 
     goal: Goal = "untargeted"
@@ -571,17 +573,18 @@ class Threat:
     def to_json(self) -> dict[str, Json]:
         return {**asdict(self), "keep": list(self.keep)}
 
-    def words(self, *, text: bool = True) -> str:
-        """The constraints as they are printed; those about words only where the attack changes a text."""
-        goal = "goal untargeted" if self.target is None else f"goal class {self.target}"
-        parts = [f"at most {self.budget} queries"]
+    def words(self, *, text: bool = True, more: Sequence[str] = ()) -> Message:
+        """Return the constraints, and `more` of the attack's own; those about words only if it changes a text."""
+        untargeted = self.target is None
+        goal = Message("threat.untargeted") if untargeted else Message.of("threat.target", target=self.target)
+        limits = [Message.of("threat.budget", budget=self.budget)]
         if text:
-            parts.append(f"{self.max_share:.0%} of the words".replace("%", " %"))
-            parts += [] if self.stop_words else ["no stop words"]
-            parts += [] if self.max_edits is None else [f"{self.max_edits} characters of a word"]
-            parts += [] if not self.min_similarity else [f"n-gram overlap at least {self.min_similarity:g}"]
-            parts += [] if not self.keep else [f"not: {' '.join(self.keep)}"]
-        return f"{goal}; {', '.join(parts)}"
+            limits.append(Message.of("threat.share", share=100 * self.max_share))
+            limits += [] if self.stop_words else [Message("threat.no_stop_words")]
+            limits += [] if self.max_edits is None else [Message.of("threat.max_edits", n=self.max_edits)]
+            limits += [] if not self.min_similarity else [Message.of("threat.min_similarity", x=self.min_similarity)]
+            limits += [] if not self.keep else [Message.of("threat.keep", words=" ".join(self.keep))]
+        return Message.of("threat.limits", goal=goal, limits=[*limits, *more])
 
 
 AttackStatus = Literal["success", "failed", "skipped"]

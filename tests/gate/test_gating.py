@@ -17,6 +17,7 @@ from regard.gate.gate import VERDICTS, Outcome, gate, refused
 from regard.gate.outputs import junit, markdown, write
 from regard.gate.policy import parse_policy
 from regard.measures.intervals import Interval
+from regard.present.messages.messages import render
 from regard.records import Score
 
 
@@ -136,8 +137,8 @@ def test_what_was_not_finished_or_is_too_little_never_passes(tmp_path: Path) -> 
     running = made_run(tmp_path / "running", share(100, 100), status="interrupted")
     outcome = gate(running, parse_policy(accuracy("min = 0.1")))
     assert outcome.exit_code == 3
-    assert "not complete" in outcome.checks[0].reason
-    assert any("interrupted" in note for note in outcome.notes)
+    assert "not complete" in render(outcome.checks[0].reason)
+    assert any("interrupted" in render(note) for note in outcome.notes)
     assert gate(running, parse_policy(accuracy("max = 0.1"))).exit_code == 1, "but it may fail"
     few = made_run(tmp_path / "few", share(9, 9))
     assert gate(few, parse_policy(accuracy("min = 0.1"))).exit_code == 3
@@ -172,7 +173,7 @@ def test_holm_widens_intervals_no_more_than_it_must(tmp_path: Path) -> None:
     assert plain.exit_code == 0
     assert corrected.exit_code == 3
     assert corrected.checks[0].found.level == pytest.approx(0.99), "five that are open share the error"
-    assert "Holm's correction over 5 checks" in corrected.notes[0]
+    assert "Holm's correction over 5 checks" in render(corrected.notes[0])
 
 
 def test_what_is_decided_leaves_its_share_of_the_error_to_the_others(tmp_path: Path) -> None:
@@ -237,7 +238,7 @@ def test_baselines_that_cannot_be_compared_with(tmp_path: Path) -> None:
     part = made_run(tmp_path / "part", share(30, 30))
     outcome = gate(run, policy, baseline=part)
     assert outcome.checks[0].n == 30
-    assert any("30 shared examples of 50" in note for note in outcome.notes)
+    assert any("30 shared examples of 50" in render(note) for note in outcome.notes)
 
 
 def test_drift_of_explanations(tmp_path: Path) -> None:
@@ -259,7 +260,7 @@ def test_drift_of_explanations(tmp_path: Path) -> None:
     assert found["drift of lime"].found.estimate == pytest.approx(-1.0)
     assert outcome.exit_code == 1
     assert "30 of 40" in found["drift of attention"].name
-    assert any("30 of 40" in note for note in outcome.notes)
+    assert any("30 of 40" in render(note) for note in outcome.notes)
     (wide,) = gate(
         new, parse_policy('[[drift]]\nmin = 0.7\nmethod = "attention"\nall_examples = true'), baseline=old
     ).checks
@@ -294,8 +295,8 @@ def test_the_verdict_is_the_exit_code(found: list[Check], open_ones: str) -> Non
     outcome = Outcome("run", "policy.toml", tuple(found), (), open_ones)
     code = outcome.exit_code
     assert outcome.verdict.startswith(f"{VERDICTS[code]} (exit {code})")
-    assert f"{VERDICTS[code]} (exit {code})" in markdown(outcome)
-    suite = ET.fromstring(junit(outcome).encode()).find("testsuite")
+    assert f"{VERDICTS[code]} (exit {code})" in markdown(outcome, render)
+    suite = ET.fromstring(junit(outcome, render).encode()).find("testsuite")
     bad = int(suite.get("failures")) + int(suite.get("errors"))
     assert (code == 0) == (bad == 0), "what CI reads from JUnit is what the exit code says"
     assert int(suite.get("tests")) == len(found) == len(suite.findall("testcase"))
@@ -304,18 +305,18 @@ def test_the_verdict_is_the_exit_code(found: list[Check], open_ones: str) -> Non
 def test_files_for_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = made_run(tmp_path / "run", share(100, 90))
     outcome = gate(run, parse_policy(accuracy("min = 0.99", 'name = "a|b<c>"') + accuracy("min = 0.9")))
-    table = [line for line in markdown(outcome).splitlines() if line.startswith("| ")]
+    table = [line for line in markdown(outcome, render).splitlines() if line.startswith("| ")]
     assert len({line.replace("\\|", "").count("|") for line in table}) == 1, "no name breaks the table"
     path = tmp_path / "step.md"
-    write(outcome, path, markdown)
-    write(outcome, path, markdown)
+    write(outcome, path, markdown, render)
+    write(outcome, path, markdown, render)
     assert path.read_text("utf-8").count("## regard gate") == 1
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
-    write(outcome, path, markdown)
+    write(outcome, path, markdown, render)
     assert path.read_text("utf-8").count("## regard gate") == 2, "a step's summary is added to"
     (tmp_path / "file").write_text("x")
     with pytest.raises(EnvironmentProblem):
-        write(outcome, tmp_path / "file" / "below.xml", junit)
+        write(outcome, tmp_path / "file" / "below.xml", junit, render)
     problem = refused(InputError("metric 'x'", got="no such metric"), "run", "policy.toml")
     assert (problem.exit_code, problem.verdict[:19]) == (2, "BAD POLICY OR INPUT")
-    assert ET.fromstring(junit(problem).encode()).find("testsuite").get("errors") == "1"
+    assert ET.fromstring(junit(problem, render).encode()).find("testsuite").get("errors") == "1"

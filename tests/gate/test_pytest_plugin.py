@@ -9,8 +9,8 @@ import pytest
 from made_run import made_run, share
 
 pytest_plugins = ("pytester",)
-PLUGIN = "regard.gate.pytest_plugin"
-INSTALLED = any(e.value == PLUGIN for e in importlib.metadata.entry_points(group="pytest11"))
+PLUGIN = "regard.cli.pytest_plugin"
+INSTALLED = any(e.name == "regard" for e in importlib.metadata.entry_points(group="pytest11"))
 
 
 @pytest.fixture

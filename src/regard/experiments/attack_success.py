@@ -105,12 +105,12 @@ def attack_success(
     return scores
 
 
-def _allowed(spec: Spec, threat: Threat) -> str:
-    """Return the constraints for display: those of the threat, and the ball size if there is one."""
+def _allowed(spec: Spec, threat: Threat) -> Json:
+    """Return the constraints: those of the threat, and the ball size if there is one."""
     attack_entry = entry("attack", spec.name)
     text = "text" in str(attack_entry.facts.get("modality"))
     own = {p.name: spec.params.get(p.name, p.default) for p in attack_entry.parameters if p.name in ("eps", "norm")}
-    return ", ".join([threat.words(text=text), *(f"{k} {v}" for k, v in own.items())])
+    return threat.words(text=text, more=[f"{k} {v}" for k, v in own.items()]).to_json()
 
 
 def _success(results: Sequence[Attacked]) -> Floats:

@@ -17,7 +17,7 @@ from regard.measures import agreement
 from regard.measures.intervals import Interval
 from regard.measures.mean_interval import mean_interval
 from regard.measures.paired import paired_difference
-from regard.records import Floats
+from regard.records import Floats, Json
 
 _MEASURES: Mapping[str, Callable[..., Floats]] = {
     "kendall": agreement.kendall,
@@ -97,9 +97,9 @@ class BaselineComparison:
     def _twin(self, column: Series) -> Series:
         """Return the baseline's column of the same metric, method and setting."""
         parts = {key: column.where[key] for key in self.new.part_keys if key in column.where}
-        plain = {k: v for k, v in column.where.items() if k not in parts}
+        setting = _without_words({k: v for k, v in column.where.items() if k not in parts})
         for other in self.old.series.get(column.metric, ()):
-            if other.method == column.method and dict(other.where) == plain:
+            if other.method == column.method and _without_words(other.where) == setting:
                 return other
         title = f"{column.metric} of {column.method}"
         raise InputError(
@@ -148,6 +148,11 @@ class BaselineComparison:
         kind: Literal["auto", "amount"] = "auto" if share else "amount"
         interval = mean_interval(values, clusters, kind=kind, level=level, seed=self.new.seed)
         return interval, len(draws), len(set(draws))
+
+
+def _without_words(where: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a setting without its descriptions, which older versions stored as English sentences."""
+    return {name: value for name, value in where.items() if name not in ("attention", "constraints")}
 
 
 def _same_prediction(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:

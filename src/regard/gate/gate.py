@@ -15,7 +15,7 @@ from regard.gate.baseline import BaselineComparison
 from regard.gate.check import Check, judge_interval
 from regard.gate.policy import AGAINST_BASELINE, Drift, Gate, Policy
 from regard.gate.run_numbers import RunNumbers, Series, setting
-from regard.records import Json
+from regard.records import Json, Message, Text, encoded
 from regard.store.run import Run
 
 VERDICTS: Final = {0: "PASSED", 1: "FAILED", 2: "BAD POLICY OR INPUT", 3: "INCONCLUSIVE", 4: "ENVIRONMENT PROBLEM"}
@@ -29,7 +29,7 @@ class Outcome:
     run: str
     policy: str
     checks: tuple[Check, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
     open_ones: str = "report"
     baseline: str = ""
     problem: RegardError | None = None
@@ -46,7 +46,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """The one-line summary with the exit code.
+        """The one-line summary with the exit code, the same in every language, since scripts read it.
 
         >>> Outcome("run", "policy.toml", ()).verdict
         'PASSED (exit 0): 0 checks passed'
@@ -70,7 +70,7 @@ class Outcome:
             "run": self.run,
             "baseline": self.baseline or None,
             "policy": self.policy,
-            "notes": list(self.notes),
+            "notes": encoded(self.notes),
             "problem": str(self.problem) if self.problem else None,
             "checks": [c.to_json() for c in self.checks],
         }
@@ -103,10 +103,10 @@ def gate(
         *(partial(_drifted, against, d, policy, allow_fail) for d in policy.drifts),
     ]
     checks = [check for ask in requirements for check in ask(policy.confidence)]
-    how = _how(policy.confidence)
+    how: Text = Message.of("gate.intervals", level=policy.confidence)
     if policy.correction == "holm" and len(checks) > 1:
         checks = _holm(requirements, len(checks), policy.confidence)
-        how += f", each at a level of its own by Holm's correction over {len(checks)} checks"
+        how = Message.of("gate.holm", intervals=how, n=len(checks))
     return Outcome(
         run=str(stored_run.path),
         policy=policy.path,
@@ -162,32 +162,28 @@ def _against(stored: RunNumbers, policy: Policy, baseline: str | Path | Run | No
     return BaselineComparison(stored, RunNumbers(baseline_run if isinstance(baseline_run, Run) else Run(baseline_run)))
 
 
-def _notes(stored: RunNumbers, against: BaselineComparison | None) -> list[str]:
-    notes = list[str]()
+def _notes(stored: RunNumbers, against: BaselineComparison | None) -> list[Text]:
+    notes = list[Text]()
     if not stored.complete:
         finished, total = stored.run.progress
-        status = stored.run.manifest.get("status")
-        notes.append(f"the run is {status}, {finished} of {total} examples: nothing passes")
+        status = str(stored.run.manifest.get("status"))
+        notes.append(Message.of("gate.unfinished", status=status, finished=finished, total=total))
     problem_ids = {p["id"] for p in stored.run.problems() if p["id"]}
     if problem_ids:
-        notes.append(f"{len(problem_ids)} examples had problems and are missing from some numbers")
+        notes.append(Message.of("gate.problems", n=len(problem_ids)))
     if against is None:
         return notes
     shared, new, old = len(against.shared), len(stored.examples), len(against.old.examples)
     if shared < max(new, old):
-        notes.append(f"compared over {shared} shared examples of {new} (this run) and {old} (baseline)")
+        notes.append(Message.of("gate.shared", shared=shared, new=new, old=old))
     same = sum(against.unchanged.values())
-    notes.append(f"predictions unchanged since the baseline: {same} of {shared} ({same / shared:.1%})")
+    notes.append(Message.of("gate.unchanged", same=same, shared=shared, share=same / shared))
     if stored.seed != against.old.seed:
-        notes.append(f"other seeds: {stored.seed} and {against.old.seed} (baseline)")
+        notes.append(Message.of("gate.seeds", new=stored.seed, old=against.old.seed))
     prints = [s.run.manifest.get("model", {}).get("fingerprint") for s in (stored, against.old)]
     if prints[0] is not None and prints[0] == prints[1]:
-        notes.append("both runs are about the very same weights")
+        notes.append(Message("gate.same_weights"))
     return notes
-
-
-def _how(level: float) -> str:
-    return f"intervals at {level:.4g}: Wilson's for shares, bootstrap over independent examples otherwise"
 
 
 def _gated(
@@ -229,19 +225,19 @@ def _gated(
     return checks
 
 
-def _range(kind: str, value: float, column: Series, asked: Gate) -> tuple[float, float, str]:
+def _range(kind: str, value: float, column: Series, asked: Gate) -> tuple[float, float, Text]:
     """Return the required range of the interval, and its wording."""
     if kind == "min":
-        return value, np.inf, f"lower end >= {value:g}"
+        return value, np.inf, Message.of("gate.min", x=value)
     if kind == "max":
-        return -np.inf, value, f"upper end <= {value:g}"
+        return -np.inf, value, Message.of("gate.max", x=value)
     if kind == "change":
-        return -value, value, f"difference: both ends within +-{value:g}"
+        return -value, value, Message.of("gate.change", x=value)
     better = asked.better or column.better
     if better == "higher":
-        return -value, np.inf, f"difference: lower end >= -{value:g}"
+        return -value, np.inf, Message.of("gate.drop", x=value)
     if better == "lower":
-        return -np.inf, value, f"difference: upper end <= {value:g}"
+        return -np.inf, value, Message.of("gate.rise", x=value)
     raise InputError(
         f"gate on {column.metric}, drop",
         expected="a metric that is better one way",
@@ -265,11 +261,11 @@ def _drifted(
         return []
     soft = "warn" if asked.name in allowed and asked.name else asked.level
     prefix = f"{asked.name}: " if asked.name else ""
-    required = f"lower end >= {asked.min:g}"
-    columns: list[tuple[str, tuple[str, ...], np.ndarray, str]]
+    required = Message.of("gate.min", x=asked.min)
+    columns: list[tuple[str, tuple[str, ...], np.ndarray, list[Text]]]
     if asked.measure == "predictions":
         same = np.array([*against.unchanged.values()], np.float64)
-        columns = [("predictions unchanged", against.shared, same, "")]
+        columns = [("predictions unchanged", against.shared, same, [])]
     else:
         unchanged = sum(against.unchanged.values())
         scope = (
@@ -281,17 +277,16 @@ def _drifted(
                 f"drift of {d.method} ({how}, {scope})",
                 d.ids,
                 d.values,
-                f"{d.other_units} examples are read as other units" if d.other_units else "",
+                [Message.of("gate.other_units", n=d.other_units)] if d.other_units else [],
             )
             for d in against.drifted(asked)
         ]
     checks = []
-    for name, ids, values, note in columns:
+    for name, ids, values, remarks in columns:
         interval, n, clusters = against.interval(ids, values, level, share=asked.measure == "predictions")
         result, reason = judge_interval(
             interval, asked.min, np.inf, clusters=clusters, fewest=policy.fewest, complete=against.new.complete
         )
-        explanation = "; ".join(filter(None, (reason, note)))
         checks.append(
             Check(
                 name=prefix + name,
@@ -301,10 +296,16 @@ def _drifted(
                 found=interval,
                 n=n,
                 clusters=clusters,
-                reason=explanation,
+                reason=_reasons([reason, *remarks] if reason else remarks),
             )
         )
     return checks
+
+
+def _reasons(reasons: Sequence[Text]) -> Text:
+    if len(reasons) > 1:
+        return Message.of("gate.reasons", first=reasons[0], second=reasons[1])
+    return reasons[0] if reasons else ""
 
 
 def refused(problem: RegardError, run: str, policy: str) -> Outcome:

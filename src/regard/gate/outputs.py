@@ -10,13 +10,15 @@ from xml.etree import ElementTree as ET
 from regard.errors import EnvironmentProblem
 from regard.gate.check import Check
 from regard.gate.gate import Outcome
+from regard.records import Message, Text
 from regard.store.blobs import room_on_disk, write_file
 from regard.visible import visible
 
-RESULT_LABELS = {"pass": "passed", "fail": "**failed**", "inconclusive": "inconclusive"}
+Render = Callable[[Text], str]
+"""`present.messages.messages.render`, which this package must not import."""
 
 
-def junit(outcome: Outcome) -> str:
+def junit(outcome: Outcome, render: Render) -> str:
     """Return JUnit XML with one test case per check; blocking checks fail or error, others only print."""
     suite = ET.Element("testsuite", name="regard gate")
     properties = ET.SubElement(suite, "properties")
@@ -33,13 +35,16 @@ def junit(outcome: Outcome) -> str:
     for check in outcome.checks:
         case = ET.SubElement(suite, "testcase", classname="regard.gate", name=_clean(check.name), time="0")
         kind = _kind(check, outcome.open_ones)
+        sentence: Text = check.sentence
         if kind:
             failures, errors = failures + (kind == "failure"), errors + (kind == "error")
-            element = ET.SubElement(case, kind, type=check.result, message=_clean(check.sentence))
-            element.text = _clean(check.sentence)
+            element = ET.SubElement(case, kind, type=check.result, message=_clean(render(sentence)))
+            element.text = _clean(render(sentence))
         else:
-            warned = "" if check.result == "pass" else f"warning, {check.result}: "
-            ET.SubElement(case, "system-out").text = _clean(warned + check.sentence)
+            if check.result != "pass":
+                result = Message(f"term.gate.{check.result}")
+                sentence = Message.of("gate.warning", result=result, sentence=sentence)
+            ET.SubElement(case, "system-out").text = _clean(render(sentence))
     if outcome.problem is not None:
         errors += 1
         case = ET.SubElement(suite, "testcase", classname="regard.gate", name="policy", time="0")
@@ -68,20 +73,24 @@ def _clean(text: str) -> str:
     )
 
 
-def markdown(outcome: Outcome) -> str:
+def markdown(outcome: Outcome, render: Render) -> str:
     """Return the verdict, the notes and a table of checks, failures first."""
     lines = [f"## regard gate: {_escaped(outcome.verdict)}", ""]
-    about = [("run", outcome.run), ("baseline", outcome.baseline), ("policy", outcome.policy)]
-    lines += [f"- {name}: {_escaped(value)}" for name, value in about if value]
-    lines += [f"- {_escaped(note)}" for note in outcome.notes]
+    about = {"run": outcome.run, "baseline": outcome.baseline, "policy": outcome.policy}
+    lines += [f"- {_escaped(render(Message.of(f'gate.{key}', x=value)))}" for key, value in about.items() if value]
+    lines += [f"- {_escaped(render(note))}" for note in outcome.notes]
     if outcome.checks:
         order = {"fail": 0, "inconclusive": 1, "pass": 2}
-        lines += ["", "| result | check | found [interval] | n | required |", "|---|---|---|---:|---|"]
+        head = " | ".join(render(Message("term.gate.columns")).split("|"))
+        lines += ["", f"| {head} |", "|---|---|---|---:|---|"]
         for c in sorted(outcome.checks, key=lambda c: (order[c.result], c.level)):
-            soft = " (warning only)" if c.level == "warn" else ""
-            result = f"{RESULT_LABELS[c.result]}{soft}" + (f": {_escaped(c.reason)}" if c.reason else "")
+            label = Message(f"term.gate.{c.result}")
+            result = _escaped(render(Message.of("term.gate.warning", result=label) if c.level == "warn" else label))
+            if c.result == "fail":
+                result = f"**{result}**"
+            result += f": {_escaped(render(c.reason))}" if c.reason else ""
             p = f", p {c.p:.2g}" if c.p is not None else ""
-            cells = (result, _escaped(c.name), f"{c.number}{p}", str(c.n), _escaped(c.required))
+            cells = (result, _escaped(c.name), render(c.number) + p, str(c.n), _escaped(render(c.required)))
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -93,16 +102,16 @@ def _escaped(text: str) -> str:
     return flat
 
 
-def write(outcome: Outcome, path: Path, form: Callable[[Outcome], str]) -> None:
+def write(outcome: Outcome, path: Path, form: Callable[[Outcome, Render], str], render: Render) -> None:
     """Write a file; append if it is the shared summary of a GitHub step."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         added = os.environ.get("GITHUB_STEP_SUMMARY") == str(path)
         if not added:
             with room_on_disk(path):
-                return write_file(path, form(outcome).encode())
+                return write_file(path, form(outcome, render).encode())
         with path.open("a", encoding="utf-8") as file:
-            file.write(form(outcome))
+            file.write(form(outcome, render))
     except OSError as error:
         raise EnvironmentProblem(
             f"file {path}", expected="a place that can be written to", got=error.strerror or type(error).__name__

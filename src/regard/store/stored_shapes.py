@@ -261,8 +261,8 @@ WHERE = record(
     {},
     {
         **_all(TEXT, "experiment role attack access method"),
-        "attention": WORDS,
-        **_all(SCALAR, "similarity constraints operator measure other weight"),
+        **_all(WORDS, "attention constraints"),
+        **_all(SCALAR, "similarity operator measure other weight"),
         **_all(SCALAR, "heads layers noise severity class answer predicted when"),
         **_all(either(SCALAR, listed(NUMBER)), "sizes seeds"),
         **_all(_MAYBE_NUMBER, "probability perturbed sigma radius"),

@@ -8,7 +8,7 @@ is too weak), and a low success rate is no sign of robustness.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +17,7 @@ from regard.desk.case import DeskCase
 from regard.desk.questions import attacked
 from regard.errors import Unsupported
 from regard.measures.intervals import binomial_tail
-from regard.records import Attacked, Json, Spec, Threat
+from regard.records import Attacked, Json, Message, Spec, Text, Threat, encoded
 from regard.registry import entry
 
 MOST = 24
@@ -30,15 +30,15 @@ LADDER = (1.0, 4.0, 16.0)
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check. passed: None where it could not be asked. numbers: what it is based on, with n."""
+    """One check. passed: None if it could not be run. numbers: the data behind it, with n."""
 
-    name: str
+    name: Message
     passed: bool | None
-    sentence: str
+    sentence: Text
     numbers: Mapping[str, Json]
 
     def to_json(self) -> dict[str, Json]:
-        return asdict(self)
+        return dict(encoded(self))
 
 
 def sanity(
@@ -59,18 +59,18 @@ def sanity(
     strongest = max(methods, key=lambda s: (rates[str(s)], -methods.index(s)))
     text = "text" in case.examples[0].inputs and "text" in _listed(strongest, "modality")
     checks = {
-        "success rises to about 100 %": lambda: _everything(sample, strongest, threat, text=text, known=records_of),
-        "stronger than noise of the same size": lambda: _noise(sample, strongest, records_of, threat, text=text),
-        "white box at least as strong as black box": lambda: _boxes(sample, methods, records_of, threat, text=text),
+        "rises": lambda: _everything(sample, strongest, threat, text=text, known=records_of),
+        "noise": lambda: _noise(sample, strongest, records_of, threat, text=text),
+        "boxes": lambda: _boxes(sample, methods, records_of, threat, text=text),
     }
-    return [_tried(name, check) for name, check in checks.items()]
+    return [_tried(Message(f"sanity.{name}"), check) for name, check in checks.items()]
 
 
-def _tried(name: str, check: Callable[[], Check]) -> Check:
+def _tried(name: Message, check: Callable[[], Check]) -> Check:
     try:
         return check()
     except Unsupported as error:
-        return Check(name, None, f"not asked: {error}", {})
+        return Check(name, None, Message.of("sanity.skipped", reason=str(error)), {})
 
 
 def _listed(spec: Spec, fact: str) -> list[str]:
@@ -88,6 +88,7 @@ def _everything(
 ) -> Check:
     """With everything allowed the attack has to win; for inputs of numbers, size by size."""
     rate, rates = _rate(known[str(spec)]), dict[str, float]()
+    names: list[Text]
     if text:
         free = replace(
             threat,
@@ -100,20 +101,23 @@ def _everything(
         )
         rates["as asked"] = rate
         rates["any word, 4 times the budget"] = _rate(attacked(some, spec, free))
+        names = [Message("sanity.as_asked"), Message("sanity.any_word")]
     else:
         eps = _eps(spec)
-        for size in [*(eps * k for k in LADDER if eps * k < 1), 1.0]:
+        sizes = [*(eps * k for k in LADDER if eps * k < 1), 1.0]
+        for size in sizes:
             larger = Spec("attack", spec.name, _with_eps(spec, size))
             rates[f"eps {size:g}"] = rate if size == eps else _rate(attacked(some, larger, threat))
+        names = [f"eps {size:g}" for size in sizes]
     values = list(rates.values())
     rises = all(b >= a - 1 / len(some.ids) - 1e-9 for a, b in pairwise(values))
     passed = rises and values[-1] >= NEARLY_ALL
-    rates_text = ", ".join(f"{name}: {value:.0%}" for name, value in rates.items())
-    end = "" if passed else "; masked gradients or too weak a search: a low success rate is no sign of robustness"
+    steps = [Message.of("sanity.rate", name=name, rate=value) for name, value in zip(names, values, strict=True)]
+    summary = Message.of("sanity.rates", attack=str(spec), rates=steps, n=len(some.ids))
     return Check(
-        "success rises to about 100 %",
+        Message("sanity.rises"),
         passed,
-        f"{spec}: {rates_text} of {len(some.ids)}{end}",
+        summary if passed else Message.of("sanity.weak", summary=summary),
         {"attack": str(spec), "n": len(some.ids), "rates": dict(rates)},
     )
 
@@ -149,12 +153,12 @@ def _noise(some: DeskCase, spec: Spec, known: Mapping[str, Sequence[Attacked]], 
     )
     records = known[str(spec)]
     return _compared(
-        "stronger than noise of the same size",
+        "noise",
         spec,
         mine=records,
         other=control,
         run=lambda: attacked(some, control, threat),
-        else_="noise of the same size does as well: this is no attack",
+        otherwise="same",
     )
 
 
@@ -173,12 +177,12 @@ def _boxes(
         other = Spec("attack", "greedy_word") if text else Spec("attack", "square", {"eps": eps})
     records = known[str(one)] if str(one) in known else attacked(some, one, threat)
     return _compared(
-        "white box at least as strong as black box",
+        "boxes",
         one,
         mine=records,
         other=other,
         run=lambda: known[str(other)] if str(other) in known else attacked(some, other, threat),
-        else_="gradients help less than blind search: they may be masked",
+        otherwise="blind",
         tie=True,
     )
 
@@ -193,7 +197,7 @@ def _compared(
     mine: Sequence[Attacked],
     other: Spec,
     run: Callable[[], Sequence[Attacked]],
-    else_: str,
+    otherwise: str,
     *,
     tie: bool = False,
 ) -> Check:
@@ -208,18 +212,15 @@ def _compared(
     lost = others > only_first and binomial_tail(others, only_first + others, 0.5) < ALPHA
     passed = not lost if tie else only_first > others
     a, b = (float(np.mean([p[k] for p in pairs])) if pairs else float("nan") for k in (0, 1))
-    summary = f"{spec} {a:.0%}, {other} {b:.0%} of {len(pairs)}; alone on {only_first} and {others}"
-    return Check(
-        name,
-        passed,
-        summary if passed else f"{summary}; {else_}",
-        {
-            "attack": str(spec),
-            "other": str(other),
-            "n": len(pairs),
-            "rate": a,
-            "other_rate": b,
-            "only": only_first,
-            "only_other": others,
-        },
-    )
+    numbers: dict[str, Json] = {
+        "attack": str(spec),
+        "other": str(other),
+        "n": len(pairs),
+        "rate": a,
+        "other_rate": b,
+        "only": only_first,
+        "only_other": others,
+    }
+    summary = Message("sanity.compared", numbers)
+    sentence = summary if passed else Message.of(f"sanity.{otherwise}", summary=summary)
+    return Check(Message(f"sanity.{name}"), passed, sentence, numbers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from regard.models.ask.torch_module import torch_module
 from regard.models.open.load import load
 from regard.models.open.save import folder_of, refuse_taken, save_changed
 from regard.protocols import Dataset, Model
-from regard.records import Answers, Edit, Example, Floats, Text, encoded
+from regard.records import Answers, Edit, Example, Floats, Message, Text, encoded
 from regard.store.blobs import write_output
 from regard.surveys.heads.importance import batches, gradient_importance
 from regard.surveys.heads.importance import ranking as by_importance
@@ -65,7 +65,7 @@ class Pruned:
     heads: tuple[str, ...]
     of: int
     how: str
-    why: str
+    why: Text
     audit: tuple[Kept, ...]
     before: Size
     after: Size
@@ -75,7 +75,7 @@ class Pruned:
     notes: tuple[Text, ...]
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(replace(self, notes=())), "notes": [encoded(note) for note in self.notes]}
+        return dict(encoded(self))
 
 
 def prune(
@@ -164,7 +164,7 @@ def _chosen(
     held_out = [i for i in every if material.clusters[i] % 2 == 1]
     if not held_out:
         held_out = ranking
-        notes.append("one independent example only: heads are ranked and audited on the same")
+        notes.append(Message("heads.note.one_audited"))
     sample = material.some(ranking)
     table = gradient_importance(material.model, sample.encoded, sample.targets, known)
     important = by_importance(table, known)

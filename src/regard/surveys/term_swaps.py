@@ -24,14 +24,11 @@ from regard.measures.mean_interval import mean_interval
 from regard.measures.paired import paired_difference
 from regard.perturbations.terms import Family, Swapped, swapped
 from regard.protocols import Model
-from regard.records import Example, Floats, Perturbed, Text
+from regard.records import Example, Floats, Message, Perturbed, Text, encoded
 
 Progress = Callable[[str, int, int], None]
-MEASURES = {
-    "flips": "share of texts whose answer changes",
-    "score": "mean change of the probability of the answer (total variation)",
-    "relevance": "mean share of the relevance that lies on the exchanged words",
-}
+MEASURES = {name: Message(f"swap.{name}") for name in ("flips", "score", "relevance")}
+"""Measure -> its meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ class SensitiveResult:
                 }
                 for e in self.effects
             ],
-            "unknown": list(self.unknown),
+            "unknown": encoded(self.unknown),
             "worst": [{"text": a, "swapped": b, "change": c} for a, b, c in self.worst],
         }
 
@@ -111,13 +108,14 @@ def _result(
     case = DeskCase(Desk(model, seed=seed), [e for e, _ in pairs])
     clean = finite(_rows(case), model.name)
     columns: dict[str, dict[str, Floats]] = {}
-    unknown: list[str] = []
+    unknown: list[Text] = []
     for which in ("swap", "placebo"):
         swapped: list[Perturbed] = [getattr(pair, which) for _, pair in pairs]
         words = [pair.words if which == "swap" else pair.placebo_words for _, pair in pairs]
         variant = DeskCase(Desk(model, seed=seed), [one.example for one in swapped])
         answers = _rows(variant)
-        unknown += [f"{which}: {sentence}" for sentence in unknown_words(model, variant.examples)]
+        key = f"swap.unknown_{which}"
+        unknown += [Message.of(key, sentence=sentence) for sentence in unknown_words(model, variant.examples)]
         columns[which] = {
             "flips": (answers.argmax(-1) != clean.argmax(-1)).astype(np.float64),
             "score": 0.5 * np.abs(answers - clean).sum(-1),

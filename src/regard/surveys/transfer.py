@@ -12,9 +12,9 @@ from regard.errors import InputError
 from regard.measures.intervals import wilson
 from regard.models.open.labels import match_labels
 from regard.protocols import Model
-from regard.records import Attacked, Example, Json, Spec, Threat
+from regard.records import Attacked, Example, Json, Message, Spec, Threat
 
-CAVEAT = "that examples do not transfer proves little: an attack made for the target itself is the test"
+CAVEAT = Message("transfer.caveat")
 
 
 @dataclass(frozen=True, slots=True)

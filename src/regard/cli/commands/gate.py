@@ -55,6 +55,7 @@ def command(
     from regard.gate import outputs
     from regard.gate.gate import gate, refused
     from regard.gate.policy import read_policy
+    from regard.present.messages.messages import render
 
     try:
         rules = read_policy(policy)
@@ -64,7 +65,7 @@ def command(
     try:
         for path, form in ((junit, outputs.junit), (summary, outputs.markdown)):
             if path is not None:
-                outputs.write(outcome, path, form)
+                outputs.write(outcome, path, form, render)
     except RegardError as error:
         # a report that CI waits for and does not get is not a pass; what was found out before is not hidden by it
         outcome = outcome if outcome.exit_code in (1, 2) else refused(error, str(run), str(policy))
@@ -86,7 +87,7 @@ def _show(outcome: Outcome) -> None:
             (
                 _result(c.result, only_warns=c.level == "warn" and c.result != "pass"),
                 c.name,
-                c.number + (f", p {c.p:.2g}" if c.p is not None else ""),
+                render(c.number) + (f", p {c.p:.2g}" if c.p is not None else ""),
                 str(c.n),
                 render(c.required) + (f" ({render(c.reason)})" if c.reason else ""),
             )

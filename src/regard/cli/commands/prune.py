@@ -57,7 +57,7 @@ def command(
             model=pruned.model,
             n=len(pruned.heads),
             of=pruned.of,
-            how=render(pruned.how),
+            how=say(f"prune.{pruned.how}"),
             heads=", ".join(pruned.heads[:12]) + (", ..." if len(pruned.heads) > 12 else ""),
         ),
         markup=False,

@@ -101,7 +101,7 @@ def _body(rng: np.random.Generator, label: int, evidence: int, distractors: int)
 
 
 def _said(rng: np.random.Generator, finding: str, present: int) -> str:
-    frame = WORDS.frames[int(rng.integers(len(WORDS.frames)))]
+    frame: str = WORDS.frames[int(rng.integers(len(WORDS.frames)))]
     what = _filled(rng, finding)
     if not present:
         negation = WORDS.negations[int(rng.integers(len(WORDS.negations)))]

@@ -143,7 +143,7 @@ def clause(
     besides: a subject that spoke before. Returns the subject.
     """
     verb = _one(rng, VERBS)
-    who = _one(rng, tuple(s for s in WORDS.subjects if s != besides and not (question and s in ("I", "we"))))
+    who: str = _one(rng, tuple(s for s in WORDS.subjects if s != besides and not (question and s in ("I", "we"))))
     tenses: tuple[Tense, ...] = ("present", "past", "future") if verb.sort == "action" else ("present",)
     tense = _one(rng, tenses)
     # habits are not denied: "every day ... not" is odd in both languages

@@ -19,7 +19,7 @@ from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
 from regard.models.read.encoded import Item
 from regard.protocols import Encoded, Target
-from regard.records import Edit, Site
+from regard.records import Edit, Message, Site, Text
 from regard.tap.capture_call import capture_call
 from regard.tap.operations import Op, meaning
 
@@ -68,7 +68,7 @@ class _Products(TorchFunctionMode):
 
 
 @capability(needs="model")
-def prune_heads(model: TorchModel, encoded: Encoded, target: Target, sites: Sequence[Site], heads: Heads) -> str:
+def prune_heads(model: TorchModel, encoded: Encoded, target: Target, sites: Sequence[Site], heads: Heads) -> Text:
     """Drop heads from the matrices of the model, or silence them and return the reason; "" for dropped heads.
 
     encoded, target: an example that shows which columns the heads own.
@@ -148,7 +148,7 @@ def silence(model: TorchModel, found: Mapping[str, Projection]) -> int:
 _SEPARATE = ("q_proj", "k_proj", "v_proj", "o_proj")
 
 
-def why_not_dropped(model: TorchModel, sites: Sequence[Site], heads: Heads) -> str:
+def why_not_dropped(model: TorchModel, sites: Sequence[Site], heads: Heads) -> Text:
     """Why these heads can only be silenced; "" where they can be dropped.
 
     They can where the configuration names the size of a head apart from the width of the model (Llama, Qwen, Mistral,
@@ -156,15 +156,15 @@ def why_not_dropped(model: TorchModel, sites: Sequence[Site], heads: Heads) -> s
     """
     config: Any = getattr(model.module, "config", None)
     if getattr(config, "head_dim", None) is None or getattr(config, "num_key_value_heads", None) is None:
-        return "the configuration has no head size apart from the width of the model"
+        return Message("prune.no_head_size")
     groups = set()
     for site in sites:
         owner = dict(model.module.named_modules()).get(site.name)
         if owner is None or any(not isinstance(getattr(owner, name, None), nn.Linear) for name in _SEPARATE):
-            return "queries, keys and values are not projected one by one"
+            return Message("prune.joint_projection")
         groups.add(tuple(sorted(len(kept) for kept in _kept(site, heads, config) if kept)))
     if len(groups) > 1 or len(set(next(iter(groups)))) != 1:
-        return "the configuration has one number of heads for all layers, and the layers would keep different ones"
+        return Message("prune.unequal_layers")
     return ""
 
 

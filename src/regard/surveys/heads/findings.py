@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -93,8 +93,8 @@ class HeadSurvey:
             row = about[score.head]
             place = {"site": row.site, "kind": row.kind, "layer": row.layer, "number": row.number}
             role = {"role": row.role.name, "confidence": row.role.confidence, "other_roles": "; ".join(row.role.others)}
-            rows.append({"model": self.model, "data": self.data, **place, **asdict(score), **role, "seed": self.seed})
+            rows.append({"model": self.model, "data": self.data, **place, **encoded(score), **role, "seed": self.seed})
         return rows
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(replace(self, notes=())), "notes": [encoded(note) for note in self.notes]}
+        return dict(encoded(self))

@@ -15,6 +15,7 @@ from regard.measures.conicity import conicity
 from regard.measures.null_space import effective_attention
 from regard.models.ask.decomposition import decomposition
 from regard.protocols import Encoded, Model, Parts, SiteAttention, Target
+from regard.records import Message, Text
 from regard.surveys.heads.roles import HeadScore
 from regard.tap.site_attention import LazyAttention
 
@@ -50,8 +51,8 @@ class SiteHealth:
 @dataclass(frozen=True, slots=True)
 class Health:
     sites: tuple[SiteHealth, ...]
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    warnings: tuple[Text, ...]
+    notes: tuple[Text, ...] = ()
 
     def mean(self, what: str) -> float:
         values = [getattr(site, what) for site in self.sites]
@@ -100,7 +101,7 @@ class NullSpaces:
 
     model: Model
     found: dict[str, list[Unseen]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Text] = field(default_factory=list)
 
     def add(self, item: Encoded, target: Target, sites: Sequence[SiteAttention]) -> None:
         others = []
@@ -124,45 +125,39 @@ class NullSpaces:
             self.found.setdefault(key, []).append((one.dimension, float(one.unseen.mean()), len(v)))
 
 
-def _parts(model: Model, item: Encoded, target: Target, keys: Sequence[str], notes: list[str]) -> Sequence[Parts]:
+def _parts(model: Model, item: Encoded, target: Target, keys: Sequence[str], notes: list[Text]) -> Sequence[Parts]:
     try:
         return decomposition(model, item, target, keys)
     except RegardError as reason:
         if len(keys) > 1:  # some of them may still be taken apart
             return [part for key in keys for part in _parts(model, item, target, [key], notes)]
-        note = f"null space not measured: {reason}"
+        note = Message.of("heads.note.no_null_space", reason=str(reason))
         if note not in notes:
             notes.append(note)
         return []
 
 
-def warnings_of(sites: Sequence[SiteHealth], scores: Sequence[HeadScore], named: Collection[str]) -> list[str]:
+def warnings_of(sites: Sequence[SiteHealth], scores: Sequence[HeadScore], named: Collection[str]) -> list[Text]:
     """Sentences about attention that has collapsed, with the numbers behind them. A head in `named` has a role: that
     each of its rows looks at a single key is its work, not a collapse."""
     breadth = [s for s in scores if s.score == "breadth"]
-    warnings = []
+    warnings = list[Text]()
     narrow = [s.head for s in breadth if s.estimate < FOCUSED and s.head not in named]
     even = [s.head for s in breadth if s.estimate > EVEN]
     if narrow:
-        warnings.append(
-            _said(narrow, len(breadth), f"look at single keys without a role (entropy < {FOCUSED:.0%} of the most)")
-        )
+        warnings.append(_counted("heads.warning.narrow", narrow, len(breadth), FOCUSED))
     if even:
-        warnings.append(
-            _said(even, len(breadth), f"are uniform (entropy > {EVEN:.0%} of the most): they do not choose")
-        )
+        warnings.append(_counted("heads.warning.even", even, len(breadth), EVEN))
     for site in sites:
         if site.conicity > CONE:
-            warnings.append(
-                f"the states that {site.site} reads point one way (conicity {site.conicity:.2f}; random directions "
-                f"{site.conicity_of_random:.2f}): any weights give nearly the same mixture"
-            )
+            numbers = {"conicity": site.conicity, "random": site.conicity_of_random}
+            warnings.append(Message("heads.warning.cone", {"site": site.site, **numbers}))
     share = [site.sink for site in sites if np.isfinite(site.sink)]
     if share and float(np.mean(share)) > SINK:
-        warnings.append(f"{np.mean(share):.0%} of all attention lies on the first position: read maps without it")
+        warnings.append(Message.of("heads.warning.sink", share=float(np.mean(share))))
     return warnings
 
 
-def _said(heads: Sequence[str], total: int, what: str) -> str:
+def _counted(key: str, heads: Sequence[str], total: int, limit: float) -> Message:
     head_names = ", ".join(heads[:8]) + (", ..." if len(heads) > 8 else "")
-    return f"{len(heads)} of {total} heads {what}: {head_names}"
+    return Message.of(key, n=len(heads), total=total, limit=limit, heads=head_names)

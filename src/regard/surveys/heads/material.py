@@ -11,7 +11,7 @@ from regard.audits.resolve import default_data, matched, open_data, prepared
 from regard.datasets.examples import Examples
 from regard.errors import InputError, RegardError
 from regard.protocols import Dataset, Encoded, Model, Target
-from regard.records import Example, Ints, Text
+from regard.records import Example, Ints, Message, Text
 from regard.surveys.heads.importance import batches
 
 
@@ -49,7 +49,7 @@ def material_of(
             examples, _ = matched(live, dataset, examples, None)
         except RegardError as reason:
             labelled = False
-            notes.append(f"no accuracy: the labels of the data do not fit the model ({reason})")
+            notes.append(Message.of("heads.note.no_accuracy", reason=str(reason)))
     readable: list[Example] = []
     encoded: list[Encoded] = []
     for example in examples:
@@ -57,7 +57,7 @@ def material_of(
             encoded.append(live.encode(example))
             readable.append(example)
         except RegardError as reason:
-            notes.append(f"left out: {reason}")
+            notes.append(Message.of("heads.note.skipped", reason=str(reason)))
     if not readable:
         raise InputError(f"data {dataset.name}", expected="an example that the model can read", got="none")
     targets: list[Target] = []

@@ -13,7 +13,7 @@ from regard.errors import RegardError
 from regard.models.ask.repeated_tokens import repeated_tokens
 from regard.models.ask.torch_module import torch_module
 from regard.protocols import Dataset, Model, SiteAttention, Target
-from regard.records import Example, Spec, Text
+from regard.records import Example, Message, Spec, Text
 from regard.registry import entry, names
 from regard.surveys.heads.axes import Corpus
 from regard.surveys.heads.findings import HeadRow, HeadSurvey, Measured, measured
@@ -160,7 +160,7 @@ def _importance(
     halves = [np.flatnonzero(clusters % 2 == side).tolist() for side in (0, 1)]
     if not halves[1]:
         halves[1] = halves[0]
-        notes.append("one independent example only: heads are ranked and judged on the same")
+        notes.append(Message("heads.note.one_judged"))
     slopes: dict[str, Measured] = {}
     ranked: np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None = None
     ranking = material.some(halves[0])
@@ -175,7 +175,7 @@ def _importance(
         slopes = measured(table, ranking.clusters, found, seed)
         ranked = by_importance(table, found)
     except RegardError as reason:
-        notes.append(f"no importance by gradient: {reason}")
+        notes.append(Message.of("heads.note.no_gradient", reason=str(reason)))
     if ablate < 1:
         return slopes, {}, []
     held_out = material.some(halves[1][:ablate])
@@ -189,12 +189,12 @@ def _importance(
             progress=lambda done: told("switching heads off", done, total),
         )
     except RegardError as reason:
-        notes.append(f"no importance by switching heads off: {reason}")
+        notes.append(Message.of("heads.note.no_drop", reason=str(reason)))
         return slopes, {}, []
     drops = measured(off.drop, held_out.clusters, found, seed)
     if ranked is None:
         ranked = np.where(np.isfinite(off.drop).all(0), off.drop.mean(0), np.inf)  # what is unknown goes last
-        notes.append("heads are pruned in the order of the drop, learnt on the examples that judge it")
+        notes.append(Message("heads.note.order_of_drop"))
     order = sorted(range(len(found)), key=lambda i: (round(float(ranked[i]), 6), i))
     curve = pruning_curve(
         live,

@@ -12,7 +12,7 @@ from regard.present.report.charts import Line, legend, line_chart
 from regard.present.report.markup import Html, join, small, table, tag
 from regard.present.report.robustness.columns import cell, in_words
 from regard.present.run_reader import Material
-from regard.records import Score
+from regard.records import Score, decoded
 
 
 def attacks(material: Material) -> Html | None:
@@ -27,7 +27,7 @@ def attacks(material: Material) -> Html | None:
     if worst is not None:
         count = sum(s.where.get("role") != "baseline" for s in scores)
         accuracy = say("robustness.attack_worst", value=in_words(worst), n=worst.n, attacks=count)
-    constraints = "; ".join(sorted({render(str(s.where.get("constraints"))) for s in scores}))
+    constraints = "; ".join(sorted({render(decoded(s.where.get("constraints"))) for s in scores}))
     allowed = tag("p", {"class": "soft"}, say("robustness.constraints", constraints=constraints))
     return join(
         tag("h3", None, say("robustness.attacks")),

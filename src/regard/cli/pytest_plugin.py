@@ -69,15 +69,17 @@ class GateItem(pytest.Item):
 
     def runtest(self) -> None:
         from regard.errors import GateFailed
+        from regard.present.messages.messages import render
 
         soft = self.check.level == "warn"
         if self.check.result == "inconclusive":
             soft = soft or self.outcome.open_ones == "warn"
         if self.check.result == "pass":
             return
+        sentence = render(self.check.sentence)
         if soft:
-            pytest.xfail(f"{self.check.result}, warning only: {self.check.sentence}")
-        raise GateFailed(f"{self.check.result}: {self.check.sentence}")
+            pytest.xfail(f"{self.check.result}, warning only: {sentence}")
+        raise GateFailed(f"{self.check.result}: {sentence}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         from regard.errors import GateFailed
