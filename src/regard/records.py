@@ -598,7 +598,8 @@ class Attacked:
     example nearest to the goal, also where that was not reached; None where nothing was changed or where there is no
     such input (embeddings). before, after: the classes, with their probabilities in `said_before` and `said_after`.
     perturbed: share of the words changed, or the size of the change as a share of the range of the inputs. similarity:
-    see `similarity_is`. curve: (queries so far, probability of the class that was predicted): the best by each query.
+    see `similarity_is`, an id ("ngram_overlap", "norm_ratio") or words of the attack's own. curve: (queries so far,
+    probability of the class that was predicted): the best by each query.
     origin: word of the original from which each word comes, None where places correspond. extras: what else was
     watched (how far attention moved, how far the explanation did). notes: what a reader must know.
     """
@@ -614,7 +615,7 @@ class Attacked:
     said_after: tuple[float, ...] = ()
     perturbed: float = 0.0
     similarity: float = 1.0
-    similarity_is: str = "character n-gram overlap"
+    similarity_is: str = "ngram_overlap"
     curve: tuple[tuple[int, float], ...] = ()
     origin: tuple[int, ...] | None = None
     extras: Mapping[str, float] = field(default_factory=dict)

@@ -30,7 +30,7 @@ from regard.measures.intervals import clopper_pearson
 from regard.measures.keyed_random import keyed_rng
 from regard.models.open.wrap import wrap
 from regard.perturbations.apply import noises
-from regard.records import Example, Relevance, Score, Units
+from regard.records import Example, Relevance, Score, Threat, Units
 from regard.testing.toy import TEXTS, ToyCase
 
 WORDS = ("wonderful film with a dull end", "a dull plot and awful songs", "gorgeous and moving", *TEXTS)
@@ -264,7 +264,7 @@ def test_drift_has_its_null_and_its_share() -> None:
 def test_attacks_turn_what_they_say_they_turn() -> None:
     scores = list(attack_success(CASE, attacks=("greedy_word", "random_words"), budget=60, share=1.0))
     (success,) = [s for s in scores if s.metric == "attack_success" and s.where["attack"] == "greedy_word"]
-    assert "at most 60 queries, 25 % of the words" in success.where["constraints"]
+    assert success.where["constraints"] == Threat(budget=60).words().to_json()
     curve = success.curves["success"]
     tried = np.isfinite(success.values)
     assert tried.sum() >= 3
@@ -276,7 +276,7 @@ def test_attacks_turn_what_they_say_they_turn() -> None:
     (share,) = [s for s in scores if s.metric == "attack_perturbed" and s.where["attack"] == "greedy_word"]
     assert np.isnan(share.values[success.values == 0]).all()
     (beside,) = [s for s in scores if s.metric == "attack_similarity" and s.where["attack"] == "greedy_word"]
-    assert beside.where["similarity"] == "character n-gram overlap", "not called meaning"
+    assert beside.where["similarity"] == "ngram_overlap", "not called meaning"
     shown = [s for s in scores if s.metric == "witness"]
     assert shown
     for one in shown:

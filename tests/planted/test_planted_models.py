@@ -47,7 +47,8 @@ def test_exactly_its_defect(name: str) -> None:
 
 
 def test_the_sentence_of_the_trap() -> None:
-    (sentence,) = preconditions(opened("one_key"), planted(n=5)).sentences()
+    (defect,) = preconditions(opened("one_key"), planted(n=5)).defects
+    sentence = defect.sentence
     assert sentence.params["defect"] == {"message": "defect.one_key"}
     assert sentence.params["n"] == {"message": "count.example.many", "params": {"n": 5}}
 

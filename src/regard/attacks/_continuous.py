@@ -167,7 +167,7 @@ def _proved(case: Case, goal: Goal, points: PointSearch, name: str) -> dict[int,
             said_after=tuple(map(float, rows[r])),
             perturbed=size,
             similarity=1 - away,
-            similarity_is="1 - norm of the change / norm of the input",
+            similarity_is="norm_ratio",
             curve=tuple(points.curves[r]),
             notes=tuple(notes),
         )

@@ -150,7 +150,7 @@ def _records(
             said_after=tuple(map(float, rows[r])),
             perturbed=float(((best[r] - place.x[r]).abs() / place.room[r]).max()),
             similarity=1 - away,
-            similarity_is="1 - norm of the change / norm of the input",
+            similarity_is="norm_ratio",
             curve=tuple(curves[r]),
             extras=distances,
             notes=() if examples is not None else ("in the space of embeddings: there is no such text",),

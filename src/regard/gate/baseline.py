@@ -152,7 +152,7 @@ class BaselineComparison:
 
 def _without_words(where: Mapping[str, Json]) -> dict[str, Json]:
     """Return a setting without its descriptions, which older versions stored as English sentences."""
-    return {name: value for name, value in where.items() if name not in ("attention", "constraints")}
+    return {name: value for name, value in where.items() if name not in ("attention", "constraints", "similarity")}
 
 
 def _same_prediction(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:

@@ -35,7 +35,7 @@ from regard.registry import explainer
 def $name(case: Case, *, operator: str | None = None) -> Relevance:
     """One sentence that ends with a full stop.
 
-    Comes out: one value per unit of every example. Name the scale, the sign, and what is conserved.
+    Returns one value per unit of every example. Name the scale, the sign, and the conservation law.
     Parameters are keyword-only, have JSON values and defaults; a command takes them as $name:parameter=value.
     """
     # A case holds a few examples, one model, one objective:
@@ -73,7 +73,7 @@ from regard.registry import metric
 def $name(case: Case, relevance: Relevance, *, operator: str | None = None) -> Score:
     """One sentence that ends with a full stop.
 
-    Comes out: one value per example, NaN where it is undefined (counted, never averaged in). Name the range.
+    Returns one value per example, NaN where it is undefined (counted, never averaged in). Name the range.
     """
     # relevance[i] is (n_i,) for example i; case is what the explainer saw (see `regard new explainer`).
     # `where` names the setting, `curves` keeps (examples, points) arrays for later.

@@ -60,7 +60,7 @@ def ascent(
     """Ever worse changes, `steps` of them: each a step of radius x 1.5 / steps along the gradient of the loss there,
     drawn back into the ball (Madry et al. 2018). One step is the fast gradient method, at the edge of the ball.
 
-    loss: change (batch, ...) -> scalar, in the graph. Comes out: the changes, out of the graph.
+    loss: change (batch, ...) -> scalar, in the graph. Returns the changes, detached from the graph.
     """
     change = torch.zeros_like(like) if start is None else start
     rate = 1.0 if steps == 1 else 1.5 / steps

@@ -24,7 +24,7 @@ from regard.cli.progress import bar
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError
-from regard.present.messages.messages import columns, render, say
+from regard.present.messages.messages import columns, render, say, similarity_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -185,7 +185,7 @@ def show(console: Console, run: AttackRun) -> None:
     console.print(plain_table(head, [_row(r) for r in run.rows], right=(2, 4, 5, 6, 7)))
     names = {r.similarity_is for r in run.rows if r.similarity_is}
     console.print(
-        say("term.attack.legend", size=size, similarity="; ".join(map(render, sorted(names))) or "-"),
+        say("term.attack.legend", size=size, similarity="; ".join(map(similarity_words, sorted(names))) or "-"),
         markup=False,
         style="dim",
     )

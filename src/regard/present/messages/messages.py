@@ -131,6 +131,15 @@ def known(key: str) -> bool:
     return key in catalogue("en")
 
 
+def similarity_words(name: str) -> str:
+    """Return the words for a similarity of texts or inputs; names that no catalogue holds stay as they are.
+
+    >>> similarity_words("ngram_overlap")
+    'character n-gram overlap'
+    """
+    return say(f"similarity.{name}") if known(f"similarity.{name}") else name
+
+
 def count(n: int, noun: str) -> str:
     """
     >>> count(1, "example"), count(2, "example")

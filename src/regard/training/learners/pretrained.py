@@ -27,7 +27,7 @@ def pretrained(
 
     layers: 0 means all, word vectors too. longest: tokens of a text that are read. The lower layers of a BERT stay as
     they are, so each text goes through them once, not once per epoch. looks: terms of the loss may speak of attention,
-    that of the first token in the last layer, mean over heads. Comes out: a Hugging Face directory.
+    that of the first token in the last layer, mean over heads. Returns a Hugging Face directory.
     """
     folder = Path(directory).expanduser()
     if not (folder / "config.json").is_file():
