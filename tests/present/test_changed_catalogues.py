@@ -101,6 +101,15 @@ def test_every_sentence_on_the_terminal_is_a_message(
         assert not (words := plain_words(line)) or words in IDENTIFIERS, line
 
 
+def test_every_sentence_of_an_audit_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "3000")
+    few = ("--explainers", "attention,random", "--metrics", "comprehensiveness", "--keep", 0, "--limit", 4)
+    with catalogue_changed(bracketed):
+        output = invoke("audit", "bilstm", "--data", "reviews", *few, "--out", tmp_path / "run")
+    assert "⟦" in output
+    assert [line for line in output.splitlines() if plain_words(line)] == []
+
+
 def plain_words(text: str) -> str:
     """Three English words in a row that come from no catalogue, or ""."""
     while "⟦" in text and text != (text := re.sub(r"⟦[^⟦⟧]*⟧", " ", text)):

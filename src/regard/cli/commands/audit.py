@@ -87,6 +87,7 @@ def _announced(said: Console, sentence: str) -> None:
 
 def _resolved(console: Console, subject: Subject, other: Subject | None) -> None:
     """Show which class each label of the data stands for, before anything is computed."""
+    from regard.present.report.sections.settings import label_cells
     from regard.present.terminal.terminal import plain_table
 
     if other is not None:
@@ -95,8 +96,7 @@ def _resolved(console: Console, subject: Subject, other: Subject | None) -> None
     for opened in (subject, other):
         rows = [row for row in (opened.label_table if opened else ()) if isinstance(row, dict)]
         if rows:
-            cells = [[str(value) for value in row.values()] for row in rows]
-            console.print(plain_table([*rows[0]], cells, title=say("term.audit.labels")))
+            console.print(plain_table(*label_cells(rows), title=say("term.audit.labels")))
 
 
 def _show(run: Run, folder: Path, *, as_json: bool) -> Path:

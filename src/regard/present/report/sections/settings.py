@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from regard.present.messages.messages import known, render, say
@@ -34,12 +35,22 @@ def _labels(m: Any) -> Html | None:
         both = [say("settings.in_data"), say("settings.in_model")]
         return join(head, table(both, [[str(k), str(v)] for k, v in label_table.items()]))
     if isinstance(label_table, list) and label_table and all(isinstance(row, dict) for row in label_table):
-        names = list(label_table[0])
-        return join(head, table(map(_head, names), [[str(row.get(n, "")) for n in names] for row in label_table]))
+        return join(head, table(*label_cells(label_table)))
     if isinstance(label_table, list) and label_table:
         return join(head, tag("ul", None, [tag("li", None, str(row)) for row in label_table]))
     labels = m["model"].get("labels") or []
     return join(head, tag("p", None, ", ".join(map(str, labels)))) if labels else None
+
+
+def label_cells(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return the head and the cells of a stored label table, in the language that is spoken."""
+    names = list(rows[0])
+    return [_head(name) for name in names], [[_label_cell(name, row.get(name, "")) for name in names] for row in rows]
+
+
+def _label_cell(name: str, value: object) -> str:
+    key = f"settings.match.{str(value).replace(' ', '_')}"
+    return say(key) if name == "matched by" and known(key) else str(value)
 
 
 def _head(name: str) -> str:
