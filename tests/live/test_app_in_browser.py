@@ -134,7 +134,7 @@ def test_edits_are_shared_and_opened_by_somebody_else(page: Any, server: Server,
         other.wait_for_selector("canvas")
         other.get_by_role("tab", name="What if").click()
         other.get_by_text("Open a Spec").click()
-        other.get_by_label("Spec that somebody shared").fill(spec)
+        other.get_by_label("Spec that someone shared").fill(spec)
         other.get_by_role("button", name="Apply it here").click()
         assert change(other) == first
 
