@@ -119,7 +119,7 @@ def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session) -> No
     run = Run(path)
     export(run)
     for method, reason in run.skipped.items():
-        say(f"skipped {method}: {reason}")
+        say(Message.of("estimate.skipped", name=method, reason=reason))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from regard.audits.plan import Plan
 from regard.audits.plan import shards as shards_of
 from regard.audits.worker import SETUP, WORK
 from regard.protocols import Executor, Model, Outcome
-from regard.records import Json, Spec
+from regard.records import Json, Message, Spec, Text
 from regard.registry import build, entry
 from regard.store.ledger import Problem
 from regard.store.run import RunWriter
@@ -38,13 +38,13 @@ def worker_count(options: AuditOptions) -> int:
 
 
 def engine_of(
-    model: Model, options: AuditOptions, threads: int, say: Callable[[str], None]
+    model: Model, options: AuditOptions, threads: int, say: Callable[[Text], None]
 ) -> tuple[Executor, dict[str, Json]]:
     """The engine by name, and how it opens the model; one of other processes needs a Spec that rebuilds the model."""
     spec = options.engine_spec
     local = bool(entry("engine", spec.name).facts.get("in_process"))
     if not local and model.spec is None:
-        say(f"model {model.name} is a live module that no other process can rebuild: it runs in this process alone")
+        say(Message.of("estimate.live_module", name=model.name))
         spec, local = Spec("engine", "serial"), True
     if local or model.spec is None:
         return build(spec)(model), {}

@@ -75,7 +75,8 @@ def _run_all(writer: RunWriter, study: AuditStudy, settings: Settings, say: Call
         shard = [f"study {canonical(spec.to_json())}"]
         if writer.key(shard) in settled:
             continue
-        say(f"experiment {spec.name}: {entry(spec.kind, spec.name).facts.get('cost') or 'trains networks'}")
+        cost = entry(spec.kind, spec.name).facts.get("cost")
+        say(Message.of("estimate.study" if cost else "estimate.study_trains", name=spec.name, cost=cost or ""))
         page = _page(study, spec)
         writer.commit(shard, page)
         for sentence in filter(None, map(in_words, page.findings)):
