@@ -19,7 +19,7 @@ from regard.gate.gate import gate
 from regard.gate.policy import Gate, Policy
 from regard.judge.verdicts import verdicts
 from regard.models.open.training_mode import training_modules
-from regard.present.messages.messages import render, speaking
+from regard.present.messages.messages import render, say, speaking
 from regard.present.report.as_json import run_json
 from regard.present.report.as_markdown import run_markdown
 from regard.present.report.report import report
@@ -176,7 +176,7 @@ def noisy_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     torch.manual_seed(0)
     said: list[str] = []
     run = audit(broken.model(broken.Net(broken.noise)), broken.texts(24), out=out, announce=said.append, **FEW)
-    assert any("repeatability.random" in str(sentence) for sentence in said)
+    assert any(say("repeatability.random") in sentence for sentence in said)
     verdicts(run, keep=True)
     return Run(out)
 

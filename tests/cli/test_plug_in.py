@@ -15,6 +15,7 @@ from regard import registry
 from regard.judge import evidence
 from regard.judge.verdicts import verdicts
 from regard.networks.scores import make_score
+from regard.present.messages import messages
 from regard.records import Spec
 from regard.registry import arguments
 from regard.store.judgements import judgement_to_json
@@ -34,7 +35,8 @@ ADDED = {
 @pytest.fixture
 def acme(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The package on sys.path, as if it were installed."""
-    caches = (registry._outsiders, evidence.single_quantities)
+    words = (messages.catalogue, messages._table, messages._text)
+    caches = (registry._outsiders, evidence.single_quantities, *words)
     monkeypatch.syspath_prepend(str(PLUG_IN))
     for cached in caches:
         cached.cache_clear()

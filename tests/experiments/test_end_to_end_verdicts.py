@@ -132,7 +132,7 @@ def test_a_stored_run_is_judged_again_without_its_model(tmp_path: Path) -> None:
     assert report.exit_code == 0, report.output
     page_text = (tmp_path / "run" / "report.html").read_text("utf-8")
     assert page_text.index("read it as evidence") < page_text.index('<section id="verdicts"')
-    assert "Margins, fixed before looking" in page_text
+    assert "Thresholds (fixed in advance)" in page_text
 
 
 def test_a_run_without_experiments_says_so(tmp_path: Path) -> None:

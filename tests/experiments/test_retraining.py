@@ -249,7 +249,7 @@ def test_an_audit_keeps_findings_and_reasons(tried: Tried, words_csv: Path, tmp_
             place, str(words_csv), out=tmp_path / "run", profile="quick", limit=6, device="cpu", metrics=["entropy"],
             explainers=["attention"], experiments=asked,
         )  # fmt: skip
-        assert "data it was trained on" in run.skipped["experiment seed_variance"]
+        assert "training data of the network" in run.skipped["experiment seed_variance"]
         return [s for s in run.findings() if s.where["experiment"] == "uniform_control"]
 
     first = once()
