@@ -65,25 +65,7 @@ class SdpaCall:
 
         nothing = self.query.new_empty(())
         query, key, value = (nothing.expand(t.shape) for t in (self.query, self.key, self.value))
-        return SdpaCall(
-            function=self.function,
-            args=(),
-            keywords={},
-            query=query,
-            key=key,
-            value=value,
-            mask=self.mask,
-            causal=self.causal,
-            scale=self.scale,
-            dropout=self.dropout,
-            softcap=self.softcap,
-            sinks=self.sinks,
-            score_mod=self.score_mod,
-            mask_mod=self.mask_mod,
-            finish=self.finish,
-            kernel=self.kernel,
-            flexible=self.flexible,
-        )
+        return replace(self, args=(), keywords={}, query=query, key=key, value=value)
 
     def folded(self, heads: int) -> SdpaCall:
         """The same call with everything in four axes; `heads` are folded into the batch axis of a three-axis call."""
@@ -112,25 +94,20 @@ _SDPA = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale"
 
 def bind_sdpa(function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> SdpaCall:
     """F.scaled_dot_product_attention, or its OpOverload."""
-    arguments = _named(_SDPA, args, keywords)
-    return SdpaCall(
-        function=function,
-        args=args,
-        keywords=keywords,
-        query=arguments["query"],
-        key=arguments["key"],
-        value=arguments["value"],
-        mask=arguments.get("attn_mask"),
-        causal=bool(arguments.get("is_causal", False)),
-        scale=arguments.get("scale"),
-        dropout=float(arguments.get("dropout_p", 0.0)),
-        kernel=True,
-    )
+    return replace(_bound(function, args, keywords, _SDPA), kernel=True)
 
 
 def bind_flash(function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> SdpaCall:
     """The fused kernel for CPU, as exported graphs call it: it returns (output, row log-sum-exp)."""
-    arguments = _named(("query", "key", "value", "dropout_p", "is_causal"), args, keywords)
+    call = _bound(function, args, keywords, ("query", "key", "value", "dropout_p", "is_causal"))
+    return replace(call, finish=lambda out, lse: (out, lse))
+
+
+def _bound(
+    function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any], names: tuple[str, ...]
+) -> SdpaCall:
+    """Bind a call whose positional arguments have these names."""
+    arguments = _named(names, args, keywords)
     return SdpaCall(
         function=function,
         args=args,
@@ -142,7 +119,6 @@ def bind_flash(function: Callable[..., Any], args: tuple[Any, ...], keywords: Ma
         causal=bool(arguments.get("is_causal", False)),
         scale=arguments.get("scale"),
         dropout=float(arguments.get("dropout_p", 0.0)),
-        finish=lambda out, lse: (out, lse),
     )
 
 
