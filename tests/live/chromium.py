@@ -72,12 +72,23 @@ INK = """() => {
 }"""
 
 
-def inked(frame: Any, least: int = 200, tries: int = 1200) -> int:
-    """Pixels of the fullest canvas that differ from its corner; waits until there are some."""
+def tries(frame: Any, pause: int = 50) -> Iterator[None]:
+    """One turn of a loop every `pause` milliseconds, for as long as a page may take."""
+    for _ in range(PATIENCE // pause):
+        yield
+        frame.wait_for_timeout(pause)
+
+
+def inked(frame: Any, least: int = 200) -> int:
+    """Pixels of the fullest canvas that differ from its corner; waits until there are some.
+
+    Chromium draws nothing in a sandboxed frame that is out of sight, so the frame is scrolled into view first.
+    """
+    if frame.parent_frame:
+        frame.frame_element().scroll_into_view_if_needed()
     count = 0
-    for _ in range(tries):
+    for _ in tries(frame):
         count = int(frame.evaluate(INK))
         if count > least:
             break
-        frame.wait_for_timeout(100)
     return count

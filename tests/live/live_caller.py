@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from chromium import tries
 from torch import nn
 
 import regard
@@ -103,15 +104,18 @@ TABLES = """() => { const all = []; const walk = (n) => { for (const c of n.quer
 
 
 def table(page: Any) -> str:
-    """The text form of the view that is open."""
+    """The text form of the view that is open; a view drawn anew comes with its table folded, so it is unfolded again."""
+    from playwright.sync_api import Error
+
     summary = page.get_by_text("As a table").last
-    if not summary.evaluate("e => e.closest('details').open"):
-        summary.click()
-    for _ in range(100):
-        said = str(page.evaluate(TABLES))
-        if said:
-            return said
-        page.wait_for_timeout(50)
+    for _ in tries(page):
+        try:
+            if not summary.evaluate("e => e.closest('details').open"):
+                summary.click()
+        except Error:  # the view was replaced between the two steps
+            continue
+        if text := str(page.evaluate(TABLES)):
+            return text
     raise AssertionError("no table")
 
 
@@ -120,8 +124,7 @@ def asked(page: Any, text: str) -> None:
     page.get_by_role("textbox", name=re.compile("^Text for")).fill(text)
     page.get_by_role("button", name="Look", exact=True).click()
     words = set(text.split())
-    for _ in range(300):
-        page.wait_for_timeout(100)
+    for _ in tries(page):
         if page.locator("progress").count() == 0 and words <= set(re.split(r"\s+", table(page))):
             return
     raise AssertionError(f"the view is not about {text!r}: {table(page)[:300]}")

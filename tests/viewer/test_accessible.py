@@ -56,6 +56,7 @@ def test_the_views_of_the_app(chromium: Any, tmp_path: Path) -> None:
     context = chromium.new_context(bypass_csp=True)  # the policy of the app would refuse axe-core, as it should
     try:
         page = context.new_page()
+        page.set_default_timeout(240_000)  # a safety net for busy machines
         page.goto(server.url)
         for view in LIVE:
             page.locator(f"#tab-{view}").click()
@@ -88,6 +89,7 @@ def test_the_report(chromium: Any, tmp_path: Path, scheme: str) -> None:
     context = chromium.new_context(color_scheme=scheme, bypass_csp=True)
     try:
         page = context.new_page()
+        page.set_default_timeout(240_000)  # a safety net for busy machines
         page.goto(path.as_uri())
         page.evaluate("() => { for (const d of document.querySelectorAll('details')) d.open = true; }")
         assert not serious(page)
@@ -111,6 +113,7 @@ def test_on_paper_nothing_is_cut_and_nothing_is_dark(chromium: Any, tmp_path: Pa
 
     path = write_report(fake_run(n=12), tmp_path / "report.html")
     page = chromium.new_page(viewport={"width": 720, "height": 1000}, color_scheme="dark")
+    page.set_default_timeout(240_000)  # a safety net for busy machines
     page.emulate_media(media="print")
     page.goto(path.as_uri())
     cut = page.evaluate(

@@ -24,6 +24,7 @@ def page(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[An
     server = serve(Session(regard.load("bilstm"), marks=tmp_path_factory.mktemp("marks") / "rationales.jsonl"))
     context = chromium.new_context(viewport={"width": 1200, "height": 900})
     page = context.new_page()
+    page.set_default_timeout(240_000)  # a safety net for busy machines
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(server.url)
@@ -98,7 +99,7 @@ def test_an_edge_is_knocked_out_by_keyboard(page: Any) -> None:
     outcome(page, 1)
     page.locator("summary", has_text="As a table").click()
     row = ["", "0", "1"]
-    for _ in range(50):  # the table is drawn a moment after the answer
+    for _ in range(2400):  # the table is drawn a moment after the answer
         row = page.locator("tbody tr", has_text="quiet").first.inner_text().split("\t")
         if float(row[2]) == 0:
             break

@@ -101,6 +101,7 @@ def test_the_app_speaks_its_language(chromium: Any, tmp_path: Any, monkeypatch: 
     server = serve(session)
     context = chromium.new_context(viewport={"width": 1200, "height": 900})
     page = context.new_page()
+    page.set_default_timeout(240_000)  # a safety net for busy machines
     page.add_init_script(RECORD_DRAWN_TEXT)
     page.goto(server.url)
     page.locator("canvas[data-drawn]").wait_for()
