@@ -29,14 +29,13 @@ def copier(names: Sequence[str], texts: Sequence[str], *, strength: float = 3.0)
     >>> tokenizer.decode(int(logits.argmax())), round(float(logits.max()), 3)
     ('Rome', 3.0)
     """
-    import transformers
     from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
     words = sorted({word for text in (*texts, *names) for word in re.findall(r"\w+|[^\w\s]+", text)})
     vocabulary = {word: i for i, word in enumerate(dict.fromkeys((*SPECIAL, *words)))}
     inner = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     inner.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer = transformers.PreTrainedTokenizerFast(
+    tokenizer = _class("PreTrainedTokenizerFast")(
         tokenizer_object=inner,
         pad_token="<pad>",
         unk_token="<unk>",
@@ -50,10 +49,8 @@ def copier(names: Sequence[str], texts: Sequence[str], *, strength: float = 3.0)
 
 def _network(names: Sequence[int], size: int, strength: float) -> nn.Module:
     """Build the network: one-hot embeddings, uniform attention that writes the names it sees into the upper half."""
-    import transformers
-
     width = 2 * size
-    config = transformers.LlamaConfig(
+    config = _class("LlamaConfig")(
         vocab_size=size,
         hidden_size=width,
         intermediate_size=2,
@@ -68,7 +65,7 @@ def _network(names: Sequence[int], size: int, strength: float) -> nn.Module:
         bos_token_id=None,
         eos_token_id=2,
     )
-    model: Any = transformers.LlamaForCausalLM(config)
+    model = _class("LlamaForCausalLM")(config)
     for name, parameter in model.named_parameters():
         parameter.data.fill_(1.0 if "norm" in name else 0.0)
     layer = model.model.layers[0]
@@ -81,3 +78,9 @@ def _network(names: Sequence[int], size: int, strength: float) -> nn.Module:
         model.lm_head.weight.data[name, size + name] = strength / width**0.5
     module: nn.Module = model.eval()
     return module
+
+
+def _class(name: str) -> Any:
+    import transformers  # here: the import takes seconds
+
+    return getattr(transformers, name)

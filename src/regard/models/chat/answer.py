@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,8 @@ def written_answer(chat: ChatModel, text: str, before: str, prompt: Sequence[int
     if not text.strip():
         raise InputError("answer", expected="some text", got="an empty text")
     ids, offsets = chat.tokenize(before + text, special=special)
-    count, notes = len(prompt), ()
+    count = len(prompt)
+    notes: tuple[Message, ...] = ()
     if ids[:count] == list(prompt) and len(ids) > count:
         ids, offsets = ids[count:], [(a - len(before), b - len(before)) for a, b in offsets[count:]]
     else:
@@ -47,7 +49,8 @@ def written_answer(chat: ChatModel, text: str, before: str, prompt: Sequence[int
 
 def token_answer(chat: ChatModel, ids: Sequence[int]) -> Answer:
     """Return an answer given as token ids, as a model wrote it."""
-    size = int(chat.module.get_input_embeddings().num_embeddings)  # type: ignore[operator,union-attr]
+    native: Any = chat.module
+    size = int(native.get_input_embeddings().num_embeddings)
     if not ids or not all(0 <= int(token) < size for token in ids):
         raise InputError("answer", expected=f"token ids from 0 to {size - 1}", got=f"{list(ids)[:5]}")
     tokens = [int(token) for token in ids]

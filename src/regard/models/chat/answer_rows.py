@@ -66,15 +66,15 @@ class AnswerRows:
         if "position_ids" not in inspect.signature(self.chat.module.forward).parameters:
             raise self._unsupported("no position ids")
         count = len(self.answer)
-        groups = max(1, min(CELLS // (count * self._width), int((CELLS / 2) ** 0.5) // count))
+        groups = max(1, min(CELLS // (count * self._config.vocab_size), int((CELLS / 2) ** 0.5) // count))
         groups = max(1, min(groups, CELLS // (count * (len(self.prompt) + groups * count))) - 1)
         parts = [self._rows(hidden[start : start + groups]) for start in range(0, len(hidden), groups)]
         return np.concatenate(parts)
 
     @property
-    def _width(self) -> int:
+    def _config(self) -> Any:
         config: Any = self.chat.module.config
-        return int(config.get_text_config().vocab_size)
+        return config.get_text_config()
 
     def _read(self, prompt: list[int], shared: int) -> tuple[Floats, list[tuple[Tensor, Tensor]]]:
         """Read a prompt (its first `shared` tokens from the cache) and the answer."""
@@ -134,10 +134,9 @@ class AnswerRows:
         own = (group[:, None] == group[None]) & (step[None] <= step[:, None])
         visible = np.concatenate([~columns[group], own], 1)
         at = np.concatenate([np.arange(past), past + step])
-        config: Any = self.chat.module.config.get_text_config()
-        window = getattr(config, "sliding_window", None)
+        window = getattr(self._config, "sliding_window", None)
         near = visible & ((past + step[:, None]) - at[None] < window) if window else visible
-        kinds = set(getattr(config, "layer_types", None) or ())
+        kinds = set(getattr(self._config, "layer_types", None) or ())
         full, sliding = self._additive(visible), self._additive(near)
         if kinds <= {"full_attention", "sliding_attention"} and len(kinds) == 2:
             return {"full_attention": full, "sliding_attention": sliding}
@@ -145,8 +144,8 @@ class AnswerRows:
         return sliding if kinds == {"sliding_attention"} or (not kinds and self._windowed()) else full
 
     def _windowed(self) -> bool:
-        config: Any = self.chat.module.config.get_text_config()
-        return bool(getattr(config, "sliding_window", None)) and getattr(config, "use_sliding_window", True)
+        declared = bool(getattr(self._config, "sliding_window", None))
+        return declared and bool(getattr(self._config, "use_sliding_window", True))
 
     def _additive(self, visible: Bools) -> Tensor:
         dtype = next(self.chat.module.parameters()).dtype
