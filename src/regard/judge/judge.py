@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from regard.judge.captured_share import graded
 from regard.judge.claim import Draft, settled
 from regard.judge.evidence import Evidence
 from regard.judge.further_margins import PRINTED_BESIDE
@@ -119,7 +120,7 @@ def _judgement(
     return Judgement(
         reading=reading,
         sentence=Message(f"judge.reading.{name}", params.get(reading, {})),
-        why=Message(f"judge.why.{name}"),
+        why=Message(f"judge.why.{name}{_open_part(verdicts) if reading == 'undecided' else ''}"),
         attention=evidence.attention,
         n=len(evidence),
         verdicts=tuple(verdicts),
@@ -127,7 +128,14 @@ def _judgement(
         margins={**PRINTED, **PRINTED_BESIDE, **margins},
         notes=(*(sentence for _, sentence in evidence.defects), *([few] if few and reading != "undecided" else [])),
         decides_at=decides_at,
+        graded=graded(evidence, verdicts) if evidence.pointing else None,
     )
+
+
+def _open_part(verdicts: Sequence[Verdict]) -> str:
+    """Which of the two deciding questions is open, where one alone is."""
+    matters, pointing = (v.answer == "uninformative" for v in verdicts[1:3])
+    return "" if matters == pointing else "_matter" if matters else "_points"
 
 
 def _few(evidence: Evidence) -> Message | None:
