@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from regard.networks.classifier import Reading
 from regard.networks.scores import masked_softmax, scaled_dot
 from regard.networks.vocabulary import PAD
+from regard.planted.wiring.word_table import word_table
 
 Job = Literal["mix", "collect", "decide", "read_key", "read_listener", "look_away"]
 KEY, LISTENER, LEAD, LOUD, SCRATCH = range(5)
@@ -57,7 +58,7 @@ class Layered(nn.Module):
         size = ROLES + 3 * classes
         assert width == ROLES + classes
         wide = torch.cat([vectors, vectors.new_zeros(words, 2 * classes)], 1)
-        self.embedding = nn.Embedding.from_pretrained(wide, freeze=False, padding_idx=PAD)
+        self.embedding = word_table(wide)
         self.layers = nn.ModuleList(Attention(size) for _ in jobs)
         self.classes, self.sure, self.jobs = classes, sure, tuple(jobs)
         with torch.no_grad():

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from regard.networks.classifier import Reading
 from regard.networks.scores import masked_softmax
 from regard.networks.vocabulary import PAD
+from regard.planted.wiring.word_table import word_table
 
 
 class Pooling(nn.Module):
@@ -48,7 +49,7 @@ class Pooled(nn.Module):
         self, vectors: Tensor, classes: int, *, through: float = 1.0, beside: bool = False, lead: int = 0
     ) -> None:
         super().__init__()
-        self.embedding = nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=PAD)
+        self.embedding = word_table(vectors)
         self.attention = Pooling()
         self.classes, self.through, self.beside, self.lead = classes, through, beside, lead
 
@@ -78,7 +79,7 @@ class Paired(nn.Module):
 
     def __init__(self, vectors: Tensor, classes: int, *, sure: float, idle: bool = False, beside: bool = False) -> None:
         super().__init__()
-        self.embedding = nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=PAD)
+        self.embedding = word_table(vectors)
         self.attention = Pooling()
         self.classes, self.sure, self.idle, self.beside = classes, sure, idle, beside
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from regard.networks.classifier import Reading
 from regard.networks.scores import masked_softmax
 from regard.networks.vocabulary import PAD
+from regard.planted.wiring.word_table import word_table
 
 EXACT = 12.0
 
@@ -35,7 +36,7 @@ class Reverser(nn.Module):
 
     def __init__(self, vectors: Tensor, classes: int, *, sure: float, rows: int = 1) -> None:
         super().__init__()
-        self.embedding = nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=PAD)
+        self.embedding = word_table(vectors)
         self.attention = CrossAttention()
         self.classes, self.sure, self.rows = classes, sure, rows
 
