@@ -1,8 +1,8 @@
 """`python -m benchmarks.mixtures [--runs N]`: how often one population of inputs is called two, and two are found.
 
-One population: eleven distributions of shares with a single peak, with effects, noise and clusters of several kinds. Two
-populations: 20, 30 and 40 % wrong inputs. Counted are drafts before the correction for other questions ("called") and
-the rule for "right on most" at a tenth of the level ("found", a correction for ten questions). Writes
+One population: eleven distributions of shares with a single peak, with effects, noise and clusters of several kinds.
+Two populations: 20, 30 and 40 % wrong inputs. Counted are drafts before the correction for other questions ("called")
+and the rule for "right on most" at a tenth of the level ("found", a correction for ten questions). Writes
 results/mixtures.json (command, commit). An error rate above 5 % makes the exit code 1.
 """
 

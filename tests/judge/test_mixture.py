@@ -8,12 +8,12 @@ from functools import cache
 
 import numpy as np
 import pytest
+from benchmarks.simulated_shares import ONE_POPULATION, simulated, two_populations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_evidence import made
 from planted_mixture import mixture as planted
 from planted_mixture import mixture_texts
-from benchmarks.simulated_shares import ONE_POPULATION, simulated, two_populations
 
 from regard.audits.shard import Settings, compute
 from regard.judge.evidence import Curves, Evidence, evidence_of

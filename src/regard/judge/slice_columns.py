@@ -1,4 +1,4 @@
-"""The slices that every example of a run belongs to: length, confidence, predicted class, label, columns of the data."""
+"""The slices of every example of a run: length, confidence, predicted class, correctness, columns of the data."""
 
 from __future__ import annotations
 
