@@ -51,7 +51,7 @@ OTHER_TEXTS = 1000
 """Added to a model's seed: its evidence is gathered on texts that neither training nor certificate saw."""
 ANSWERS = ("holds", "fails", "mixed", "uninformative")
 WRONG_BAR, POWER_BAR, CELLS_BAR = 0.03, 0.70, 150
-CONFIDENT = ("read as evidence", "do not read", "nothing to read")
+CONFIDENT = ("read as evidence", "for most inputs", "do not read", "nothing to read")
 
 
 @dataclass(frozen=True)
