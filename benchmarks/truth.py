@@ -56,7 +56,7 @@ OTHER_TEXTS = 1000
 ANSWERS = ("holds", "fails", "mixed", "uninformative")
 WRONG_BAR, POWER_BAR, CELLS_BAR = 0.03, 0.70, 150
 COMMANDS = {"dev": "make truth", "sealed": "make truth-sealed"}
-CONFIDENT = ("read as evidence", "do not read", "nothing to read")
+CONFIDENT = ("read as evidence", "for most inputs", "do not read", "nothing to read")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from regard.networks.vocabulary import PAD
 
 def word_table(vectors: Tensor) -> nn.Embedding:
     """Return an embedding with these rows, (words, features)."""
-    table = nn.Embedding(*vectors.shape, padding_idx=PAD)
+    words, features = vectors.shape
+    table = nn.Embedding(words, features, padding_idx=PAD)
     with torch.no_grad():
         table.weight.copy_(vectors)
     return table
