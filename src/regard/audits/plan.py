@@ -111,7 +111,7 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
         experiments = [_with(spec, {"explainers": [*usual]}) for spec in experiments]
     which: dict[str, Json] = {"layers": options.layers, "heads": options.heads}
     long = max(subject.lengths.values(), default=0) > (base_profile.most or 0)
-    references = None if options.references is None else [*options.references]
+    references: list[Json] | None = None if options.references is None else [*options.references]
     screening: dict[str, Json] = {"most": base_profile.most if long else None, "references": references}
     experiments = [_with(spec, {**which, **screening}) for spec in experiments]
     explainer_names = (
