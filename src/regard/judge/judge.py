@@ -12,6 +12,8 @@ from regard.judge.evidence import Evidence
 from regard.judge.further_margins import PRINTED_BESIDE
 from regard.judge.map_exists import there
 from regard.judge.margins import FEWEST, PRINTED
+from regard.judge.mixture import MOST as RIGHT_ON_MOST
+from regard.judge.mixture import QUESTION as MIXTURE
 from regard.judge.points_at_evidence import OfClass, by_class, counts
 from regard.records import Json, Judgement, Message, Reading, Spec, Text, Verdict
 from regard.registry import Entry, build, entry, find, names, owner
@@ -20,10 +22,11 @@ from regard.registry import Entry, build, entry, find, names, owner
 def judge(evidence: Evidence) -> Judgement:
     """The verdicts about one attention, and the reading that follows from them.
 
-    Nothing to read if there is no map or it does not matter; else do not read if it does not point; else undecided if
-    either is open; else read as evidence if both hold; else debugging only. Nothing else decides: neither agreement
-    and exclusivity, nor the further questions, which are about other networks, methods and heads. The first six are
-    corrected among themselves, the further ones for all that were asked.
+    Nothing to read if there is no map or it does not matter; else do not read if it does not point; else for most
+    inputs if it matters and is established to be right on most and wrong on others; else undecided if either is open;
+    else read as evidence if both hold; else debugging only. Nothing else decides: neither agreement and exclusivity,
+    nor the further questions, which are about other networks, methods and heads. The first six are corrected among
+    themselves, the further ones for all that were asked.
     """
     classes, why = by_class(evidence), there(evidence)[1]
     drafts, about_map, further = (_claims(evidence, family) for family in ("first", "map", "further"))
@@ -39,11 +42,23 @@ def judge(evidence: Evidence) -> Judgement:
     verdicts += beyond
     if pointing.answer == "fails":
         return _judgement(evidence, "do not read", verdicts)
+    if _right_on_most(verdicts):
+        return _judgement(evidence, "for most inputs", verdicts)
     if "uninformative" in (matters.answer, pointing.answer):
         return _judgement(evidence, "undecided", verdicts)
     if matters.answer == "holds" and pointing.answer == "holds":
         return _judgement(evidence, "read as evidence", verdicts, classes=[c for c in classes if c.cell == "holds"])
     return _judgement(evidence, "debugging only", verdicts)
+
+
+def _right_on_most(verdicts: Sequence[Verdict]) -> bool:
+    """Whether the map matters, and is right on most inputs and wrong on others.
+
+    Classes that differ, or that are too few, are said first: a mixture of classes is no mixture of inputs.
+    """
+    matters, pointing = verdicts[1:3]
+    two = any(v.question == MIXTURE and v.answer == "fails" and v.rule == RIGHT_ON_MOST for v in verdicts)
+    return two and matters.answer in ("holds", "mixed") and pointing.rule not in ("Q2.classes differ", "Q2.few")
 
 
 def _claims(evidence: Evidence, family: str) -> list[Draft]:

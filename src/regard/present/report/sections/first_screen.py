@@ -21,6 +21,7 @@ from regard.visible import shell_word, visible
 
 MARKS = {
     "read as evidence": "good",
+    "for most inputs": "part",
     "debugging only": "part",
     "do not read": "bad",
     "nothing to read": "bad",
