@@ -57,7 +57,7 @@ def _sentence(sentence: CitedSentence, gold: Sequence[int]) -> Row:
         "cited": list(sentence.cited),
         "supported": sentence.supported,
         "log_odds": round(sentence.log_odds, 2),
-        "effect": round(max(sentence.effects), 2),
+        "effects": [round(sentence.effects[c], 2) for c in order[:3]],
         "whole": round(sentence.whole, 2),
     }
 
@@ -120,6 +120,7 @@ def main() -> int:
     parser.add_argument("--n", type=int, default=14, help="prompts of each kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--languages", default="en")
+    parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     model = load(options.model)
@@ -133,7 +134,7 @@ def main() -> int:
     }
     for language in options.languages.split(","):
         rows: list[Row] = []
-        for kind in KINDS:
+        for kind in options.kinds.split(","):
             for prompt in planted_answers(kind, n=options.n, seed=options.seed, language=language):
                 rows += measured(model, prompt)
             print(language, kind, len(rows), flush=True)

@@ -95,6 +95,14 @@ def test_an_answer_in_the_question_is_not_cited() -> None:
     assert result.sentences[0].status == "none"
 
 
+def test_a_second_source_needs_half_of_the_firsts_effect() -> None:
+    facts = ["Rome Rome Rome Rome.", "Anna sings in Rome.", "Oslo Oslo Oslo Oslo."]
+    (sentence,) = cite(model(), chat(facts), "Rome", sources=facts, delta=0.02).sentences
+    assert 0.02 < sentence.effects[1] < 0.5 * sentence.effects[0]
+    assert all(value is not None and value > 0.02 for value in sentence.exact[:2])
+    assert sentence.cited == (0,)
+
+
 def test_every_sentence_has_its_own_sources() -> None:
     result = cite(model(), chat(FACTS), "Lima. Oslo.", sources=FACTS)
     assert [sentence.cited for sentence in result.sentences] == [(2,), (1,)]
@@ -212,6 +220,19 @@ def test_redaction_leaves_no_word() -> None:
     written = hidden._repr_html_() + json.dumps(hidden.to_json())
     assert not [word for word in canaries if word in written]
     assert np.array_equal(hidden.matrix, result.matrix)
+
+
+def test_a_hundred_sources_are_ranked_in_one_call() -> None:
+    facts = [f"Bert swims {'in' if i % 2 else 'to'} {CITIES[1 + i % 5]}." for i in range(100)]
+    facts[63] = "Anna lives in Rome."
+    prompt = "\n".join(facts) + "\nWhere does Anna live?"
+    starts = np.cumsum([0, *(len(fact) + 1 for fact in facts[:-1])]).tolist()
+    spans = [(0, start, start + len(fact)) for start, fact in zip(starts, facts, strict=True)]
+    module, tokenizer = copier(CITIES, [*FACTS, QUESTION, "swims to"], strength=60.0)
+    module.config.max_position_embeddings = tokenizer.model_max_length = 2000
+    result = cite(module, prompt, "Rome", sources=spans, tokenizer=tokenizer)
+    assert int(result.matrix.argmax()) == 63
+    assert result.ranking_passes == pytest.approx(1 + 101 / result.prompt_tokens, abs=1e-3)
 
 
 def test_json_is_complete_and_finite(tmp_path: Path) -> None:

@@ -28,6 +28,9 @@ from regard.surveys.cited_answer import CitedAnswer, CitedSentence, CitedSource,
 
 DELTA = 1.0
 """Threshold of every effect, in nats: odds that fall to less than 0.37 of themselves."""
+SECOND = 0.5
+"""A second source is cited if its effect is at least this share of the first one's: a long sentence has a few words in
+common with many sources."""
 
 
 def cite(
@@ -192,6 +195,7 @@ class Evidence:
         exact = [float(self.deletion(c)[u]) if frozenset((c,)) in self._deletions else None for c in range(count)]
         checked = [c for c in best if exact[c] is not None]
         cited = tuple(c for c in checked if (exact[c] or 0.0) >= delta and effects[c] >= delta and whole >= delta)
+        cited = tuple(c for c in cited if effects[c] >= SECOND * max(effects[list(cited)]))
         status: Status = "cite" if cited else "unclear"
         pair: float | None = None
         if not cited and whole >= delta and len(checked) > 1 and all((exact[c] or 0.0) < delta for c in checked[:2]):
