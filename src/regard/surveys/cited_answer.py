@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -129,11 +130,15 @@ class CitedAnswer:
         if place.suffix == ".json":
             content = json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n"
         elif place.suffix in (".html", ".htm"):
-            content = self._repr_html_()
+            content = self._page()
         else:
             raise InputError(f"file {place.name}", expected="a name that ends with .json or .html", got=place.suffix)
         write_output(place, content.encode())
         return place
 
-    def _repr_html_(self) -> str:
+    def _page(self) -> str:
         return str(upstairs("citations_page")(self.to_json()))
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame of its own, so that its style does not reach the notebook."""
+        return f'<iframe sandbox srcdoc="{escape(self._page())}" width="100%" height="480" frameborder="0"></iframe>'
