@@ -14,6 +14,7 @@ from regard.judge.map_exists import there
 from regard.judge.margins import FEWEST, PRINTED
 from regard.judge.mixture import MOST as RIGHT_ON_MOST
 from regard.judge.mixture import QUESTION as MIXTURE
+from regard.judge.mixture import matters_where_right
 from regard.judge.points_at_evidence import OfClass, by_class, counts
 from regard.records import Json, Judgement, Message, Reading, Spec, Text, Verdict
 from regard.registry import Entry, build, entry, find, names, owner
@@ -42,7 +43,7 @@ def judge(evidence: Evidence) -> Judgement:
     verdicts += beyond
     if pointing.answer == "fails":
         return _judgement(evidence, "do not read", verdicts)
-    if _right_on_most(verdicts):
+    if _right_on_most(evidence, verdicts):
         return _judgement(evidence, "for most inputs", verdicts)
     if "uninformative" in (matters.answer, pointing.answer):
         return _judgement(evidence, "undecided", verdicts)
@@ -51,14 +52,16 @@ def judge(evidence: Evidence) -> Judgement:
     return _judgement(evidence, "debugging only", verdicts)
 
 
-def _right_on_most(verdicts: Sequence[Verdict]) -> bool:
-    """Whether the map matters, and is right on most inputs and wrong on others.
+def _right_on_most(evidence: Evidence, verdicts: Sequence[Verdict]) -> bool:
+    """Whether the map is right on most inputs, where it matters, and wrong on others.
 
     Classes that differ, or that are too few, are said first: a mixture of classes is no mixture of inputs.
     """
     matters, pointing = verdicts[1:3]
     two = any(v.question == MIXTURE and v.answer == "fails" and v.rule == RIGHT_ON_MOST for v in verdicts)
-    return two and matters.answer in ("holds", "mixed") and pointing.rule not in ("Q2.classes differ", "Q2.few")
+    if not two or pointing.rule in ("Q2.classes differ", "Q2.few"):
+        return False
+    return matters.answer == "holds" or matters_where_right(evidence)
 
 
 def _claims(evidence: Evidence, family: str) -> list[Draft]:
