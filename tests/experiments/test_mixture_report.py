@@ -24,7 +24,7 @@ EXPERIMENTS = ["map_shape", "permutation", "route", "pointing"]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     path = tmp_path_factory.mktemp("mixture") / "run"
-    texts = mixture_texts(90, 0.3, 5)
+    texts = mixture_texts(90, 0.3, 6)
     return audit(
         mixture(), texts, out=path, explainers=["attention"], metrics=[], experiments=EXPERIMENTS, keep=0, limit=90
     )
