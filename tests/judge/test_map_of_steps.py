@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_evidence import made
 
-from judge.made_evidence import made
 from regard.judge.map_exists import there
 from regard.records import Message
 
