@@ -8,7 +8,7 @@ from regard.experiments._map import maps, setting
 from regard.experiments._rankings import first, leave_one_outs, operators, references
 from regard.protocols import Case, Findings
 from regard.records import Bools, Floats, Ints, Json, Score, Units
-from regard.registry import THOROUGH, InProfile, experiment
+from regard.registry import HEADLINE, THOROUGH, InProfile, experiment
 
 
 @experiment(
@@ -20,6 +20,7 @@ from regard.registry import THOROUGH, InProfile, experiment
     cost="2 forwards per unit (leave-one-out), 9 gradients, 5 forwards per ranking and size",
     misleads="erasure tests whether the evidence ranks first, not whether every highlighted unit is evidence",
     profile=(
+        InProfile(HEADLINE, 5),
         InProfile(("quick",), 5, "sizes=[1]"),
         InProfile(THOROUGH, 5),
     ),

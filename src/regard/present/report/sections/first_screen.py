@@ -11,6 +11,7 @@ from regard.audits.conclusions.reliance import OfClass, Reliance, Suspect
 from regard.measures.intervals import Interval
 from regard.present.decimals import at_least, decimals
 from regard.present.messages.messages import count, render, say
+from regard.present.model_warning import model_warning
 from regard.present.report.drawings.unit_drawing import unit_drawing
 from regard.present.report.exhibits.instead import Instead, instead
 from regard.present.report.markup import Attributes, Child, Html, join, tag
@@ -35,7 +36,9 @@ def first_screen(material: Material) -> Html:
     if material.broken:
         return _reading(material)
     exhibits = (_other(material), _reliance(material), _instead(material))
+    warning = model_warning(material)
     return join(
+        tag("p", {"class": "warn", "role": "alert"}, warning) if warning else None,
         _reading(material),
         tag("h2", {"class": "quiet"}, say("exhibits.title")),
         tag("div", {"class": "exhibits"}, exhibits),
