@@ -116,6 +116,21 @@ class Slopes:
     lows: Floats | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PropagatedRelevance:
+    """Relevance of one example, propagated backwards through the operations of the model.
+
+    units: (n,) relevance of each unit, 0 for special ones. special: relevance of special units and of entries that no
+    unit owns. absorbed: relevance that does not reach the input, by account: bias, position (and other constants),
+    softmax, objective (its own nonlinearity); empty where the rule does not conserve. value: the objective.
+    """
+
+    units: Floats
+    special: float
+    absorbed: Mapping[str, float]
+    value: float
+
+
 class InputFunction(Protocol):
     """The objective of one example as a differentiable function of its continuous inputs, in torch tensors.
 

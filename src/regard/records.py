@@ -7,6 +7,7 @@ Columns (one array for many examples, with offsets) rather than one object per r
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
@@ -508,7 +509,31 @@ class Verdict:
     overruled: Text = ""
 
 
-Reading = Literal["read as evidence", "debugging only", "do not read", "nothing to read", "undecided"]
+Reading = Literal[
+    "read as evidence", "for most inputs", "debugging only", "do not read", "nothing to read", "undecided"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """How far attention is an explanation, whether or not the reading is settled, and what to do until it is.
+
+    share: of the best method's effect that attention finds, chance subtracted, with its interval over n examples; NaN
+    where no method has an effect. best: the ranking it is compared with. ruled_out: readings that are already excluded.
+    show: the method to show instead, "" for none; ahead: its lead over attention with the interval; ties: methods that
+    are not told apart from it.
+    """
+
+    share: float
+    low: float
+    high: float
+    level: float
+    n: int
+    best: str = ""
+    ruled_out: tuple[Reading, ...] = ()
+    show: str = ""
+    ties: tuple[str, ...] = ()
+    ahead: tuple[float, float, float] = (math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -517,6 +542,7 @@ class Judgement:
 
     attention: which rows, layer and heads "the attention" is here, in words. classes: for which predictions the
     reading holds; () where it does not depend on them. margins: every number that a rule compares with, by its id.
+    graded: None where no rankings were compared.
     """
 
     reading: Reading
@@ -529,6 +555,7 @@ class Judgement:
     margins: Mapping[str, Json] = field(default_factory=dict)
     notes: tuple[Text, ...] = ()
     decides_at: int | None = None
+    graded: Graded | None = None
 
 
 Goal = Literal["untargeted", "targeted"]

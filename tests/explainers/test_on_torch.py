@@ -17,6 +17,7 @@ from regard.explainers.attention import attention
 from regard.explainers.input_x_gradient import input_x_gradient
 from regard.explainers.integrated_gradients import integrated_gradients
 from regard.explainers.leave_one_out import leave_one_out
+from regard.explainers.lrp import lrp
 from regard.explainers.random import random
 from regard.explainers.rollout import rollout
 from regard.metrics.agreement import agreement
@@ -33,6 +34,7 @@ EXPLAINERS: dict[str, Callable[..., Relevance]] = {
     "input_x_gradient": input_x_gradient,
     "integrated_gradients": integrated_gradients,
     "leave_one_out": leave_one_out,
+    "lrp": lrp,
     "random": random,
 }
 

@@ -104,7 +104,7 @@ TABLES = """() => { const all = []; const walk = (n) => { for (const c of n.quer
 
 
 def table(page: Any) -> str:
-    """The text form of the view that is open; a view drawn anew comes with its table folded, so it is unfolded again."""
+    """The text form of the view that is open. A view drawn anew comes with its table folded: unfold it again."""
     from playwright.sync_api import Error
 
     summary = page.get_by_text("As a table").last

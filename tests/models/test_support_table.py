@@ -131,6 +131,17 @@ def test_weights_do_not_depend_on_batch_or_order(name: str) -> None:
             np.testing.assert_allclose(part.dense().weights, whole[order], atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("rule", "refusals"),
+    [("cp", {"Reformer", "BLOOM", "RWKV"}), ("attnlrp", {"Reformer", "BLOOM", "RWKV", "LongT5 (local)"})],
+)
+def test_relevance_rules_are_proved_on_all_but_a_few(rule: str, refusals: set[str]) -> None:
+    reasons = {row.name: found(row.name).relevance[rule] for row in ARCHITECTURES}
+    assert {name for name, reason in reasons.items() if reason is not None} == refusals
+    assert reasons["BLOOM"] is not None
+    assert reasons["BLOOM"].key == "lrp.unseen_function"
+
+
 def test_the_page_is_what_the_table_found() -> None:
     """`python -m regard.testing.support_table docs/support.md` writes it anew."""
     assert PAGE.read_text("utf-8") == page([(row, found(row.name)) for row in ARCHITECTURES])

@@ -21,6 +21,7 @@ from regard.audits.conclusions.bands import (
 )
 from regard.audits.conclusions.certificates import Certificates, certificates
 from regard.audits.conclusions.differences import Difference, differences
+from regard.audits.conclusions.example_trust import TrustOfExample, trust_of_examples
 from regard.audits.conclusions.explanation_drift import ExplanationDrift, explanation_drift
 from regard.audits.conclusions.faithfulness import Faithfulness, faithfulness
 from regard.audits.conclusions.head_gains import HeadGain, head_gains
@@ -36,7 +37,7 @@ from regard.store.ledger import FILE
 from regard.store.run import Run, RunWriter
 from regard.store.shapes import Mismatch
 
-VERSION = 2
+VERSION = 3
 """Of the stored form; conclusions of another version are computed anew."""
 
 
@@ -60,6 +61,7 @@ class Conclusions:
     explanation_drift: ExplanationDrift | None
     attacks: AttackResults | None
     certificates: Certificates | None
+    trust_of_examples: tuple[TrustOfExample, ...]
 
 
 def conclude(facts: RunFacts) -> Conclusions:
@@ -82,6 +84,7 @@ def conclude(facts: RunFacts) -> Conclusions:
         explanation_drift=explanation_drift(facts),
         attacks=attack_results(facts),
         certificates=certificates(facts),
+        trust_of_examples=trust_of_examples(facts),
     )
 
 

@@ -41,7 +41,7 @@ def default_methods(kind: str, profile: str, *, without_family: str = "") -> lis
 class Profile:
     """How thorough an audit is: its budget, examples without a budget, points on a path of gradients, removal
     operators; the share of the examples on which metrics run explainers again, and on which the explainers beside the
-    default ones run (0: none)."""
+    default ones run (0: none). most: the passes of a leave-one-out; longer inputs are screened (None: never)."""
 
     name: str
     budget: str
@@ -50,6 +50,7 @@ class Profile:
     operators: int
     share: float = 1.0
     shelf: float = 0.0
+    most: int | None = None
 
     @property
     def explainers(self) -> list[str]:
@@ -67,8 +68,8 @@ class Profile:
 PROFILES: Mapping[str, Profile] = {
     row.name: row
     for row in (
-        Profile("quick", "2m", examples=80, steps=8, operators=2),
-        Profile("standard", "15m", examples=200, steps=16, operators=2, share=0.1, shelf=0.2),
+        Profile("quick", "2m", examples=80, steps=8, operators=2, most=40),
+        Profile("standard", "15m", examples=200, steps=16, operators=2, share=0.1, shelf=0.2, most=64),
         Profile("full", "none", examples=800, steps=64, operators=3, share=0.25, shelf=0.25),
     )
 }

@@ -96,10 +96,10 @@ def check(options: AuditOptions) -> None:
 def settings_of(subject: Subject, options: AuditOptions) -> Settings:
     """The methods of an audit with their parameters; unknown names and parameters are refused now, not later.
 
-    The profile sets `steps` and `operator` of methods that have such parameters and do not set them. The experiments
-    of the profile are part of an audit that names neither explainers nor metrics. Siblings take part where there are
-    experiments; by default those that lie beside a member of a family. `layers` and `heads` choose the audited
-    attention for methods that do not choose it themselves.
+    The profile sets `steps`, `operator` and, where an input is longer than that, `most` of methods that have such
+    parameters and do not set them. The experiments of the profile are part of an audit that names neither explainers
+    nor metrics. Siblings take part where there are experiments; by default those that lie beside a member of a family.
+    `layers` and `heads` choose the audited attention for methods that do not choose it themselves.
     """
     base_profile, model = profile(options.profile_name), subject.model
     usual = [] if options.narrowed else base_profile.explainers
@@ -116,14 +116,17 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
     if further:  # experiments that ask explainers again ask the usual ones
         experiments = [_with(spec, {"explainers": [*usual]}) for spec in experiments]
     which: dict[str, Json] = {"layers": options.layers, "heads": options.heads}
-    experiments = [_with(spec, which) for spec in experiments]
+    long = max(subject.lengths.values(), default=0) > (base_profile.most or 0)
+    screening: dict[str, Json] = {"most": base_profile.most if long else None}
+    experiments = [_with(spec, {**which, **screening}) for spec in experiments]
     explainer_names = (
         [*base_profile.explainers, *further] if options.explainers is None else expanded(options.explainers)
     )
     explainers = [_spec("explainer", name) for name in explainer_names]
     explainers = [_with(spec, which) if spec.name == "attention" else spec for spec in explainers]
     # the operator is written down, so that the report can say where a method is judged by its own operator
-    explainers = [_with(spec, {"steps": base_profile.steps, "operator": model.operators[0]}) for spec in explainers]
+    common: dict[str, Json] = {"steps": base_profile.steps, "operator": model.operators[0], **screening}
+    explainers = [_with(spec, common) for spec in explainers]
     if not explainers:
         raise InputError("explainers", expected="at least one", got="none")
     metrics = base_profile.metrics(rationales=subject.rationales) if options.metrics is None else options.metrics

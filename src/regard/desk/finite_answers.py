@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from regard.errors import InputError
-from regard.protocols import Parts, Slopes, WeightSlopes, Zeroed
+from regard.protocols import Parts, PropagatedRelevance, Slopes, WeightSlopes, Zeroed
 from regard.records import Answers
 
 REMEDY = "look at its weights, and at what it computes where units are removed or attention is changed"
@@ -39,6 +39,11 @@ def known_slopes(slopes: Sequence[Slopes], name: str) -> Sequence[Slopes]:
 def known_weight_slopes(slopes: Sequence[WeightSlopes], name: str) -> Sequence[WeightSlopes]:
     _refuse(f"attention gradient of {name}", ((s.weights, s.gradient) for s in slopes))
     return slopes
+
+
+def known_relevance(rows: Sequence[PropagatedRelevance], name: str) -> Sequence[PropagatedRelevance]:
+    _refuse(f"relevance of {name}", ((row.units, row.special, row.value) for row in rows))
+    return rows
 
 
 def known_parts(parts: Sequence[Parts], name: str) -> Sequence[Parts]:

@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 
 from regard.desk.answers import Answer, concatenated, section, stacked
 from regard.desk.costs import Metered
-from regard.desk.finite_answers import known, known_arrays, known_logits, known_slopes, known_tensor
+from regard.desk.finite_answers import (
+    known,
+    known_arrays,
+    known_logits,
+    known_relevance,
+    known_slopes,
+    known_tensor,
+)
 from regard.errors import InputError
 from regard.measures.keyed_random import keyed_rng
 from regard.models.ask import batch_function as batch_functions
@@ -29,6 +36,8 @@ from regard.models.ask import gradients, patching, sparse_recompute, weight_batc
 from regard.models.ask import input_function as input_functions
 from regard.models.ask import token_ids as ids_of_tokens
 from regard.models.ask.lexicon import lexicon
+from regard.models.ask.propagated_relevance import propagated_relevance
+from regard.models.propagation.rules import Rule
 from regard.models.read_rows import read_rows
 from regard.protocols import BatchFunction as AnyBatchFunction
 from regard.protocols import (
@@ -36,6 +45,7 @@ from regard.protocols import (
     Encoded,
     Lexicon,
     Point,
+    PropagatedRelevance,
     Question,
     Read,
     Slopes,
@@ -447,6 +457,29 @@ class InputGradient(DeskQuestion[NDArray[np.float32]]):
 def input_gradients(case: Case) -> list[NDArray[np.float32]]:
     """The whole gradient for each example: (positions, features) for text, else of the array's shape."""
     return case.ask([InputGradient(name) for name in case.ids])
+
+
+@dataclass(frozen=True)
+class RelevanceBy(DeskQuestion[PropagatedRelevance]):
+    """The relevance propagated backwards by the rules of that name."""
+
+    rule: Rule
+    backward: ClassVar[bool] = True
+
+    @classmethod
+    def group(cls, bundle: Sequence[Self]) -> Hashable:
+        return bundle[0].rule
+
+    @classmethod
+    def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[PropagatedRelevance]]:
+        encoded, rule = [one for _, one in batch], batch[0][0][0].rule
+        rows = propagated_relevance(desk.model, encoded, _targets(desk, batch), rule)
+        return [[row] for row in known_relevance(rows, desk.model.name)]
+
+
+def relevance_by_rules(case: Case, rule: Rule) -> list[PropagatedRelevance]:
+    """Relevance propagated backwards by rules; one record per example, for one forward and one backward pass."""
+    return case.ask([RelevanceBy(name, rule) for name in case.ids])
 
 
 # ---------------------------------------------------------------------- differentiable functions

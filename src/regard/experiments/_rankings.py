@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from regard.desk.screening import screened
 from regard.errors import Unsupported
 from regard.measures.ranking import order
 from regard.protocols import Case
@@ -29,15 +32,21 @@ def leave_one_outs(case: Case) -> dict[str, str]:
     return {f"{BY_REMOVAL}:{way}": way for way in ways}
 
 
-def references(case: Case) -> dict[str, list[Floats]]:
-    """Map ranking name -> (free unit,) scores per example, higher first, for all that the model supports."""
+def references(
+    case: Case, *, most: int | None = None, hints: Sequence[Sequence[Floats]] = ()
+) -> dict[str, list[Floats]]:
+    """Map ranking name -> (free unit,) scores per example, higher first, for all that the model supports.
+
+    most: passes of each leave-one-out per example. A longer input is screened (see `desk.screening`), and the units
+    that the other rankings or `hints` put first are asked in any case.
+    """
     zero = "zero" if "zero" in case.baselines else case.baselines[0]
     specs = {
         "integrated_gradients": Spec("explainer", "integrated_gradients", {"steps": STEPS, "baseline": zero}),
         "gradient": Spec("explainer", "input_x_gradient"),
     }
-    specs |= {n: Spec("explainer", BY_REMOVAL, {"operator": way}) for n, way in leave_one_outs(case).items()}
-    rankings, reasons = {}, []
+    rankings: dict[str, list[Floats]] = {}
+    reasons = []
     for name, spec in specs.items():
         try:
             relevance = case.relevance(spec)
@@ -46,6 +55,13 @@ def references(case: Case) -> dict[str, list[Floats]]:
             continue
         rows = [np.asarray(row)[units.free] for row, units in zip(relevance, case.units, strict=True)]
         rankings[name] = [np.abs(row) for row in rows] if name == "gradient" else rows
+    for name, way in leave_one_outs(case).items():
+        try:
+            effects = screened(case, way, most, [*hints, *rankings.values()]).values
+        except Unsupported as refusal:
+            reasons.append(str(refusal))
+            continue
+        rankings[name] = [row[units.free] for row, units in zip(effects, case.units, strict=True)]
     if not rankings:
         raise Unsupported("other rankings", expected="gradients or removals", got="; ".join(reasons))
     return rankings

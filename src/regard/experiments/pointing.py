@@ -17,7 +17,7 @@ from regard.registry import HEADLINE, THOROUGH, InProfile, experiment
     cite="the share of the achievable gain; operators and bins after DeYoung et al. 2020",
     formula="p(predicted class | the first k units alone) and p(predicted class | without them), for attention, four "
     "other rankings and random ones, by three operators",
-    cost="2 forwards per unit (leave-one-out), 9 gradients, 5 forwards per ranking and size",
+    cost="2 forwards per unit (leave-one-out; at most 2 `most`), 9 gradients, 5 forwards per ranking and size",
     misleads="erasure tests whether the evidence ranks first, not whether every highlighted unit is evidence",
     profile=(
         InProfile(HEADLINE, 5),
@@ -30,6 +30,7 @@ def pointing(
     *,
     sizes: tuple[int, ...] = (1, 2, 3),
     randoms: int = 2,
+    most: int | None = None,
     layers: str | int = "last",
     heads: str | int = "mean",
 ) -> Findings:
@@ -38,10 +39,11 @@ def pointing(
     Returns, for each ranking and operator: p without the first unit; curves `removed` and `kept`: (examples, sizes),
     NaN where an example has no more units than that. Rankings: attention, integrated gradients, |gradient x input|,
     leave-one-out by two operators, and `randoms` random ones. Units that are resampled are only taken away: keeping
-    some would bring in the evidence of others. `own` in `where` marks a ranking made with the operator that judges it.
+    some would bring in the evidence of others. most: passes of each leave-one-out per example; longer inputs are
+    screened. `own` in `where` marks a ranking made with the operator that judges it.
     """
     rankings: dict[str, list[Floats]] = {"attention": [m.alpha for m in maps(case, layers, heads, "pointing")]}
-    rankings |= references(case)
+    rankings |= references(case, most=most, hints=[rankings["attention"]])
     free = [int(units.free.sum()) for units in case.units]
     for draw in range(randoms):
         rankings[f"random:{draw}"] = [case.rng(i, "pointing", draw).random(n) for i, n in enumerate(free)]

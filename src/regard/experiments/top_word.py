@@ -27,16 +27,18 @@ ROLES = {"ceiling": "ceiling", "chance": "null"}
     ),
     profile=(InProfile(EVERY, 6),),
 )
-def top_word(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
+def top_word(case: Case, *, most: int | None = None, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """Share of other methods with the same top unit as attention, minus chance.
 
     Returns, per example: `agreement` (share of the other methods that put the same unit first, minus chance) and
     `ceiling` (the same between {integrated gradients, gradient} and {leave-one-out by each operator}); `chance` is 1/n.
-    Without gradients the ceiling is that of the leave-one-outs among themselves. Undefined below two units.
+    Without gradients the ceiling is that of the leave-one-outs among themselves. Undefined below two units. most:
+    passes of each leave-one-out per example.
     """
     alphas = [m.alpha for m in maps(case, layers, heads, "top_word")]
     others = {
-        name: [int(first(row, 1)[0]) if len(row) else -1 for row in rows] for name, rows in references(case).items()
+        name: [int(first(row, 1)[0]) if len(row) else -1 for row in rows]
+        for name, rows in references(case, most=most, hints=[alphas]).items()
     }
     removals = [name for name in others if name.startswith(BY_REMOVAL)]
     slopes = [name for name in others if name not in removals]

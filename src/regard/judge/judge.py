@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from regard.judge.captured_share import graded
 from regard.judge.claim import Draft, settled
 from regard.judge.evidence import Evidence
 from regard.judge.further_margins import PRINTED_BESIDE
 from regard.judge.map_exists import there
 from regard.judge.margins import FEWEST, PRINTED
+from regard.judge.mixture import MOST as RIGHT_ON_MOST
+from regard.judge.mixture import QUESTION as MIXTURE
 from regard.judge.points_at_evidence import OfClass, by_class, counts
 from regard.records import Json, Judgement, Message, Reading, Spec, Text, Verdict
 from regard.registry import Entry, build, entry, find, names, owner
@@ -19,10 +22,11 @@ from regard.registry import Entry, build, entry, find, names, owner
 def judge(evidence: Evidence) -> Judgement:
     """The verdicts about one attention, and the reading that follows from them.
 
-    Nothing to read if there is no map or it does not matter; else do not read if it does not point; else undecided if
-    either is open; else read as evidence if both hold; else debugging only. Nothing else decides: neither agreement
-    and exclusivity, nor the further questions, which are about other networks, methods and heads. The first six are
-    corrected among themselves, the further ones for all that were asked.
+    Nothing to read if there is no map or it does not matter; else do not read if it does not point; else for most
+    inputs if it matters and is established to be right on most and wrong on others; else undecided if either is open;
+    else read as evidence if both hold; else debugging only. Nothing else decides: neither agreement and exclusivity,
+    nor the further questions, which are about other networks, methods and heads. The first six are corrected among
+    themselves, the further ones for all that were asked.
     """
     classes, why = by_class(evidence), there(evidence)[1]
     drafts, about_map, further = (_claims(evidence, family) for family in ("first", "map", "further"))
@@ -38,11 +42,23 @@ def judge(evidence: Evidence) -> Judgement:
     verdicts += beyond
     if pointing.answer == "fails":
         return _judgement(evidence, "do not read", verdicts)
+    if _right_on_most(verdicts):
+        return _judgement(evidence, "for most inputs", verdicts)
     if "uninformative" in (matters.answer, pointing.answer):
         return _judgement(evidence, "undecided", verdicts)
     if matters.answer == "holds" and pointing.answer == "holds":
         return _judgement(evidence, "read as evidence", verdicts, classes=[c for c in classes if c.cell == "holds"])
     return _judgement(evidence, "debugging only", verdicts)
+
+
+def _right_on_most(verdicts: Sequence[Verdict]) -> bool:
+    """Whether the map matters, and is right on most inputs and wrong on others.
+
+    Classes that differ, or that are too few, are said first: a mixture of classes is no mixture of inputs.
+    """
+    matters, pointing = verdicts[1:3]
+    two = any(v.question == MIXTURE and v.answer == "fails" and v.rule == RIGHT_ON_MOST for v in verdicts)
+    return two and matters.answer in ("holds", "mixed") and pointing.rule not in ("Q2.classes differ", "Q2.few")
 
 
 def _claims(evidence: Evidence, family: str) -> list[Draft]:
@@ -119,7 +135,7 @@ def _judgement(
     return Judgement(
         reading=reading,
         sentence=Message(f"judge.reading.{name}", params.get(reading, {})),
-        why=Message(f"judge.why.{name}"),
+        why=Message(f"judge.why.{name}{_open_part(verdicts) if reading == 'undecided' else ''}"),
         attention=evidence.attention,
         n=len(evidence),
         verdicts=tuple(verdicts),
@@ -127,7 +143,14 @@ def _judgement(
         margins={**PRINTED, **PRINTED_BESIDE, **margins},
         notes=(*(sentence for _, sentence in evidence.defects), *([few] if few and reading != "undecided" else [])),
         decides_at=decides_at,
+        graded=graded(evidence, verdicts) if evidence.pointing else None,
     )
+
+
+def _open_part(verdicts: Sequence[Verdict]) -> str:
+    """Which of the two deciding questions is open, where one alone is."""
+    matters, pointing = (v.answer == "uninformative" for v in verdicts[1:3])
+    return "" if matters == pointing else "_matter" if matters else "_points"
 
 
 def _few(evidence: Evidence) -> Message | None:

@@ -22,6 +22,7 @@ def refused(judgement: Judgement, measured: Text) -> Judgement:
         classes=(),
         notes=(measured, *judgement.notes),
         decides_at=None,
+        graded=None,
     )
 
 

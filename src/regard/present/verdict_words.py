@@ -19,9 +19,68 @@ _STYLES = {"holds": "green", "fails": "red", "mixed": "yellow", "uninformative":
 
 def headline(judgement: Mapping[str, Any]) -> str:
     """The reading as it is said: "read it as evidence, for positive"."""
+    if judgement["reading"] == "undecided" and (share := captured(judgement)):
+        return say("graded.headline", share=share)
     words = say(f"reading.{judgement['reading'].replace(' ', '_')}")
     classes = judgement["classes"]
     return say("reading.for_classes", words=words, classes=", ".join(classes)) if classes else words
+
+
+def captured(judgement: Mapping[str, Any]) -> str:
+    """The share of the best method's effect that attention finds, with its interval; "" where there is none."""
+    graded = judgement.get("graded")
+    if not graded or graded["share"] is None:
+        return ""
+    low, high = (_percent(graded[end], open_end) for end, open_end in (("low", "-∞"), ("high", "∞")))
+    return say("graded.share", share=_percent(graded["share"], ""), low=low, high=high)
+
+
+def graded_lines(judgement: Mapping[str, Any]) -> list[str]:
+    """The estimate, the readings that are ruled out, and the method to show."""
+    graded = judgement.get("graded")
+    if not graded:
+        return []
+    share, lines = captured(judgement), []
+    if judgement["reading"] == "nothing to read":
+        pass  # a share of an effect that has another cause says nothing
+    elif share:
+        good = _percent(judgement["margins"]["good"], "")
+        lines.append(
+            _about_units("graded.estimate", judgement, share=share, best=graded["best"], n=graded["n"], good=good)
+        )
+    else:
+        lines.append(_about_units("graded.no_effect", judgement, n=graded["n"]))
+    if judgement["reading"] == "undecided" and graded["ruled_out"]:
+        readings = [say(f"reading.{name.replace(' ', '_')}") for name in graded["ruled_out"]]
+        lines.append(say("graded.ruled_out", readings=say("graded.or").join(readings)))
+    if graded["show"] and graded["show"] != "attention":
+        key = "graded.show_until" if judgement["reading"] == "undecided" else "graded.show"
+        lines.append(say(key, method=graded["show"], lead=_lead(judgement, graded), ties=_ties(graded)))
+    return lines
+
+
+def _about_units(key: str, judgement: Mapping[str, Any], **values: object) -> str:
+    """A sentence with the nouns of the judgement: words of a text, patches of an image."""
+    sentence = judgement["sentence"]
+    own = sentence.get("params", {}) if isinstance(sentence, Mapping) else {}
+    nouns = {name: own[name] for name in ("unit", "input") if name in own}
+    return render({"message": key, "params": {**nouns, **values}})
+
+
+def _lead(judgement: Mapping[str, Any], graded: Mapping[str, Any]) -> str:
+    estimate, low, high = graded["ahead"]
+    if estimate is None or low is None or high is None:
+        return ""
+    numbers = {"points": _percent(estimate, ""), "low": _percent(low, ""), "high": _percent(high, "")}
+    return _about_units("graded.lead", judgement, **numbers)
+
+
+def _ties(graded: Mapping[str, Any]) -> str:
+    return say("graded.ties", methods=", ".join(graded["ties"])) if graded["ties"] else ""
+
+
+def _percent(value: float | None, missing: str) -> str:
+    return missing if value is None else f"{100 * value:.0f}"
 
 
 def about(judgement: Mapping[str, Any]) -> str:
@@ -92,6 +151,7 @@ def verdict_table(judgements: Sequence[Mapping[str, Any]]) -> RenderableType:
     for judgement in judgements:
         parts.append(Text(f"{say('reading.verdict')}: {headline(judgement)}", style="bold"))
         parts.append(Text(render(judgement["sentence"])))
+        parts += [Text(line) for line in graded_lines(judgement)]
         parts.append(Text(about(judgement), style="dim"))
         parts += [Text(render(note), style="yellow") for note in judgement["notes"]]
         parts.append(Text(""))

@@ -8,16 +8,35 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from regard.records import Contrast, Json, Judgement, Verdict, decoded, encoded
+from regard.records import Contrast, Graded, Json, Judgement, Verdict, decoded, encoded
 from regard.store.ledger import Ledger
 
+_SHARE = ("share", "low", "high")
 _NUMBERS = ("estimate", "low", "high", "p", "corrected")
 """Fields of a contrast that may be NaN, which JSON stores as null."""
 
 
 def judgement_to_json(judgement: Judgement) -> dict[str, Json]:
     """Convert a judgement with its verdicts and contrasts; numbers that are not finite become None."""
-    return dict(encoded({**_plain(judgement), "verdicts": [_verdict(v) for v in judgement.verdicts]}))
+    parts = {"verdicts": [_verdict(v) for v in judgement.verdicts], "graded": _graded(judgement.graded)}
+    return dict(encoded({**_plain(judgement), **parts}))
+
+
+def _graded(graded: Graded | None) -> dict[str, Any] | None:
+    if graded is None:
+        return None
+    numbers = {name: _number(getattr(graded, name)) for name in _SHARE}
+    lists = {"ties": [*graded.ties], "ruled_out": [*graded.ruled_out], "ahead": [_number(x) for x in graded.ahead]}
+    return {**_plain(graded), **numbers, **lists}
+
+
+def _graded_from(value: Mapping[str, Any] | None) -> Graded | None:
+    if value is None:
+        return None
+    numbers = {name: _number_from(value[name]) for name in _SHARE}
+    ahead = tuple(_number_from(x) for x in value["ahead"])
+    lists = {"ties": tuple(value["ties"]), "ruled_out": tuple(value["ruled_out"]), "ahead": ahead}
+    return Graded(**{**_known(value, Graded), **numbers, **lists})
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
@@ -25,12 +44,16 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
     return {**_plain(verdict), "contrasts": contrasts}
 
 
-def _plain(record: Judgement | Verdict | Contrast) -> dict[str, Any]:
+def _plain(record: Judgement | Verdict | Contrast | Graded) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def _number(value: float) -> float | None:
     return round(value, 6) if math.isfinite(value) else None
+
+
+def _number_from(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def judgement_from_json(value: Mapping[str, Any]) -> Judgement:
@@ -42,15 +65,16 @@ def judgement_from_json(value: Mapping[str, Any]) -> Judgement:
         verdicts.append(Verdict(**{**_known(v, Verdict), **texts, "contrasts": contrasts, "rows": tuple(v["rows"])}))
     texts = {name: decoded(value[name]) for name in ("sentence", "why", "attention")}
     lists = {"classes": tuple(value["classes"]), "notes": tuple(map(decoded, value["notes"]))}
-    return Judgement(**{**_known(value, Judgement), **texts, **lists, "verdicts": tuple(verdicts)})
+    graded = _graded_from(value.get("graded"))
+    return Judgement(**{**_known(value, Judgement), **texts, **lists, "graded": graded, "verdicts": tuple(verdicts)})
 
 
 def _contrast(value: Mapping[str, Any]) -> Contrast:
-    numbers = {name: float("nan") if value[name] is None else value[name] for name in _NUMBERS}
+    numbers = {name: _number_from(value[name]) for name in _NUMBERS}
     return Contrast(**{**_known(value, Contrast), **numbers, "name": decoded(value["name"])})
 
 
-def _known(value: Mapping[str, Any], kind: type[Judgement | Verdict | Contrast]) -> dict[str, Any]:
+def _known(value: Mapping[str, Any], kind: type[Judgement | Verdict | Contrast | Graded]) -> dict[str, Any]:
     return {field.name: value[field.name] for field in fields(kind) if field.name in value}
 
 

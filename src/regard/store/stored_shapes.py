@@ -120,13 +120,20 @@ VERDICT = record(
     },
     {"rests_on": COUNT, "overruled": WORDS},
 )
+GRADED = record(
+    {
+        **_all(_MAYBE_NUMBER, "share low high"),
+        **{"level": NUMBER, "n": COUNT, "best": TEXT, "show": TEXT, "ahead": listed(_MAYBE_NUMBER, length=3)},
+        **{"ties": listed(TEXT), "ruled_out": listed(choice(*get_args(Reading)))},
+    }
+)
 JUDGEMENT = record(
     {
         **_all(WORDS, "sentence why attention"),
         **{"reading": choice(*get_args(Reading)), "n": COUNT, "verdicts": listed(VERDICT)},
         **{"classes": listed(SCALAR), "margins": _FREE, "notes": listed(WORDS)},
     },
-    {"decides_at": optional(COUNT)},
+    {"decides_at": optional(COUNT), "graded": optional(GRADED)},
 )
 _SHIFTED = record(
     {

@@ -80,14 +80,14 @@ def enliven(model: nn.Module) -> None:
             parameter.data.copy_(torch.randn_like(parameter) * (1.5 / max(1.0, parameter[0].numel() ** 0.5)))
 
 
-def tensors(output: Any) -> dict[str, Tensor]:
+def tensors(output: Any, *, detached: bool = True) -> dict[str, Tensor]:
     """Every floating-point tensor of a model's output by its path; caches and attention weights left out."""
     by_path: dict[str, Tensor] = {}
 
     def walk(path: str, value: Any) -> None:
         if isinstance(value, Tensor):
             if value.is_floating_point():
-                by_path[path] = value.detach()
+                by_path[path] = value.detach() if detached else value
         elif isinstance(value, Mapping):
             for key, item in value.items():
                 if "attentions" not in key and "past_key_values" not in key:

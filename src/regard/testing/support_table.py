@@ -18,10 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import CaptureError
-from regard.records import Edit
+from regard.records import Edit, Message
+from regard.registry import upstairs
 from regard.tap.capture_call import Taps, capture_call
 from regard.testing.architecture import Architecture, Inputs, tensors
 from regard.testing.architectures import ARCHITECTURES
+from regard.testing.relevance_support import RULES, relevance_refusals
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,8 @@ class Finding:
     output_error: the model's output under capture against without, relative to its largest entry; explicit_error: the
     same where weights are made in the forward. identity_error: the output when every site is scaled by 1, and (where
     nothing was padded) given its own weights back. smallest_change: over all sites with more than one key, what making
-    that site uniform does to the output.
+    that site uniform does to the output. relevance: for each rule of `lrp` the reason why it is refused, None where it
+    is proved.
     """
 
     sites: Mapping[str, int] = field(default_factory=dict)
@@ -53,6 +56,7 @@ class Finding:
     smallest_change: float = 0.0
     restored: bool = True
     refusal: str = ""
+    relevance: Mapping[str, Message | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -99,7 +103,8 @@ def examine(row: Architecture) -> Finding:
     try:
         out, taps = subject.capture(mode="qk", check="always")
     except CaptureError as error:
-        return Finding(refusal=str(error), restored=subject.state() == before)
+        relevance = relevance_refusals(subject.model, subject.inputs)
+        return Finding(refusal=str(error), restored=subject.state() == before, relevance=relevance)
     light = subject.capture(mode="qk")[1]
     explicit_out, explicit = subject.capture(mode="weights", check="always")
     dense = {s.site.key: s.dense() for s in taps.sites}
@@ -115,6 +120,7 @@ def examine(row: Architecture) -> Finding:
     same = [[Edit("scale", "*", factor=1.0)]]
     if not empty:
         same.append([Edit("replace", key, values=a.weights) for key, a in dense.items()])
+    relevance = relevance_refusals(subject.model, subject.inputs)
     matter = [key for key, a in dense.items() if a.shape[3] > 1 and key not in row.inert]
     return Finding(
         sites=Counter(s.site.kind for s in taps.sites),
@@ -132,6 +138,7 @@ def examine(row: Architecture) -> Finding:
         identity_error=max(change(plain, subject.edited(edits)) for edits in same),
         smallest_change=min(change(plain, subject.edited([Edit("uniform", k)])) for k in matter),
         restored=subject.state() == before and change(plain, tensors(subject.run())) == 0.0,
+        relevance=relevance,
     )
 
 
@@ -188,7 +195,8 @@ itself (`check="always"`), left the model's output unchanged (2e-6 of its larges
 unexplained; rows of weights sum to 1 within 1e-5, or to 1 minus the recorded sink. Giving every site its own weights
 back changes nothing, making any one site uniform does. *Own weights* says how many sites were compared with what the
 model reports when it is built eager and asked for attentions (equal within 1e-5), and why the others could not be:
-those reports are a cross-check here, never the source.
+those reports are a cross-check here, never the source. *lrp* names the rules of the explainer `lrp` that are proved:
+the output unchanged, no relevance lost (0.1 %).
 """
 
 
@@ -199,7 +207,7 @@ def page(findings: Sequence[tuple[Architecture, Finding]]) -> str:
     lines = [_HEAD, f"{len(captured)} architectures captured, {len(refusals)} rightly refused.", ""]
     for family in dict.fromkeys(row.family for row, _ in captured):
         lines += [f"## {family[0].upper()}{family[1:]}", ""]
-        lines += ["| architecture | class | sites | why that many | own weights |", "|---|---|---|---|---|"]
+        lines += ["| architecture | class | sites | why that many | own weights | lrp |", "|---|---|---|---|---|---|"]
         lines += [_line(row, found) for row, found in captured if row.family == family]
         lines.append("")
     lines += ["## Worth knowing", ""]
@@ -208,13 +216,34 @@ def page(findings: Sequence[tuple[Architecture, Finding]]) -> str:
     lines += [f"- {reason}: {', '.join(names)}." for reason, names in _reasons(captured).items()]
     lines += ["", "## Refused, and why", "", "These get an error, never an empty result:", ""]
     lines += [f"- **{row.name}** (`{row.model}`): {row.because}." for row, _ in refusals]
+    lines += ["", "## Relevance propagation (`lrp`)", "", *_relevance_lines(findings)]
     return "\n".join(lines) + "\n"
 
 
 def _line(row: Architecture, found: Finding) -> str:
     sites = ", ".join(f"{n} {kind}" for kind, n in sorted(found.sites.items()))
     own = f"{found.compared} of {row.count}" + (f": {row.silent}" if row.silent else "")
-    return f"| {row.name} | `{row.model}` | {sites} | {row.because} | {own} |"
+    return f"| {row.name} | `{row.model}` | {sites} | {row.because} | {own} | {_proved(found)} |"
+
+
+def _proved(finding: Finding) -> str:
+    return ", ".join(rule for rule, reason in finding.relevance.items() if reason is None) or "–"
+
+
+def _relevance_lines(findings: Sequence[tuple[Architecture, Finding]]) -> list[str]:
+    """How many architectures each rule is proved on, and the reasons why it is not on the others."""
+    counts = [f"{rule} on {sum(found.relevance[rule] is None for _, found in findings)}" for rule in RULES]
+    lines = [
+        f"Proved: {', '.join(counts)} of {len(findings)} architectures. The others are refused with the reason:",
+        "",
+    ]
+    for row, finding in findings:
+        reasons: dict[str, list[str]] = {}
+        for rule, reason in finding.relevance.items():
+            if reason is not None:
+                reasons.setdefault(upstairs("render")(reason), []).append(rule)
+        lines += [f"- **{row.name}** ({', '.join(rules)}): {reason}." for reason, rules in reasons.items()]
+    return lines
 
 
 def _reasons(findings: Sequence[tuple[Architecture, Finding]]) -> dict[str, list[str]]:

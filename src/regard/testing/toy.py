@@ -30,6 +30,7 @@ from regard.models.ask.gradients import input_gradients, slopes
 from regard.models.ask.input_function import input_function
 from regard.models.ask.lexicon import lexicon
 from regard.models.ask.patching import patched_output
+from regard.models.ask.propagated_relevance import propagated_relevance
 from regard.models.ask.randomised import randomised_copy
 from regard.models.ask.reorder import reorder
 from regard.models.ask.sparse_recompute import approximately
@@ -38,7 +39,7 @@ from regard.models.ask.value_zeroing import value_zeroing
 from regard.models.ask.weight_batches import weight_function, with_weights
 from regard.models.ask.weight_slopes import weight_slopes
 from regard.models.read_rows import read_rows
-from regard.protocols import Encoded, Lexicon, Parts, Point, Slopes, Target, WeightSlopes, Zeroed
+from regard.protocols import Encoded, Lexicon, Parts, Point, PropagatedRelevance, Slopes, Target, WeightSlopes, Zeroed
 from regard.records import (
     Answers,
     Attention,
@@ -263,6 +264,20 @@ class ToyModel:
             gradients.append(Slopes(frozen(sign * steep[:, None] * w), norm, frozen(sign * self._bend(at)), ends))
         return gradients
 
+    def propagated(self, batch: Sequence[Encoded], targets: Sequence[Target], rule: str) -> list[PropagatedRelevance]:
+        """The sum shares what its link makes of it among its terms; rule "ln" takes the slope."""
+        self.calls["slopes"] += len(batch)
+        rows = []
+        for item, target in zip(map(_own, batch), targets, strict=True):
+            w, sign = item.weights, _sign(target)
+            value = sign * float(self._bend(w.sum()))
+            slope = sign / np.cosh(w.sum()) ** 2 if rule == "ln" and self.link == "tanh" else value / w.sum()
+            units = np.where(item.units.free, w * slope, 0.0)
+            special = float((w * slope)[item.units.special].sum())
+            accounts = () if rule == "ln" else ("bias", "position", "softmax", "objective")
+            rows.append(PropagatedRelevance(frozen(units), special, dict.fromkeys(accounts, 0.0), value))
+        return rows
+
     def input_gradients(self, batch: Sequence[Encoded], targets: Sequence[Target]) -> list[NDArray[np.float32]]:
         slopes = self.slopes(batch, targets, [Point()])
         signs = map(_sign, targets)
@@ -371,6 +386,7 @@ for _capability, _method in (
     (input_gradients, "input_gradients"),
     (lexicon, "lexicon"),
     (patched_output, "routed"),
+    (propagated_relevance, "propagated"),
     (randomised_copy, "randomised"),
     (read_rows, "reading"),
     (reorder, "reordered"),

@@ -47,10 +47,10 @@ def slopes(
     bottoms = [Point(0.0, point.baseline, draw=_drawn(point)) for point in points]
     on_path = any(point.alpha != 1.0 for point in points)
     results: dict[Row, Slope] = {}
-    for chunk in _chunks(model, items, [(i, point) for i in range(len(items)) for point in points]):
+    for chunk in row_chunks(model, items, [(i, point) for i in range(len(items)) for point in points]):
         results.update(zip(chunk, _differentiate(model, items, targets, chunk), strict=True))
     end_points = [point for point in dict.fromkeys([top, *bottoms]) if point not in points] if on_path else []
-    for chunk in _chunks(model, items, [(i, point) for i in range(len(items)) for point in end_points]):
+    for chunk in row_chunks(model, items, [(i, point) for i in range(len(items)) for point in end_points]):
         results.update(zip(chunk, _evaluate(model, items, targets, chunk), strict=True))
     out = []
     for i in range(len(items)):
@@ -72,7 +72,7 @@ def _empty(item: Item) -> Slopes:
     return Slopes(np.zeros((0, n)), np.zeros((0, n)), np.zeros(0), (float("nan"), float("nan")))
 
 
-def _chunks(model: TorchModel, items: Sequence[Item], rows: Sequence[Row]) -> Iterator[list[Row]]:
+def row_chunks(model: TorchModel, items: Sequence[Item], rows: Sequence[Row]) -> Iterator[list[Row]]:
     """Rows of like length, as many as the processor's cache holds."""
     for group in model.groups(items):
         inside = set(group)
@@ -81,7 +81,7 @@ def _chunks(model: TorchModel, items: Sequence[Item], rows: Sequence[Row]) -> It
             yield [group_rows[k] for k in piece]
 
 
-def _placed(
+def placed_inputs(
     model: TorchModel, items: Sequence[Item], chunk: Sequence[Row]
 ) -> tuple[Tensor, dict[tuple[int, str, int], Ends]]:
     """(rows, positions, ...) the continuous inputs of a chunk, filled up with zeros, and the ends of their paths."""
@@ -105,7 +105,7 @@ def _backward(
     """(rows, ...) gradients of a chunk, (rows,) the values there, and the ends of the paths."""
     about = [targets[i] for i, _ in chunk]
     tensors, request = model.tensors([items[i] for i, _ in chunk], about)
-    placed, path_ends = _placed(model, items, chunk)
+    placed, path_ends = placed_inputs(model, items, chunk)
     x = placed.detach().requires_grad_()
 
     def call() -> Outputs:
@@ -132,8 +132,8 @@ def _differentiate(
     for row, (i, point) in enumerate(chunk):
         end = path_ends[i, point.baseline, _drawn(point)]
         slope = gradient[row, : len(end.x)].float()
-        dot = _per_unit(items[i], slope * (end.x - end.baseline).float())
-        norm = np.sqrt(_per_unit(items[i], slope.square()))
+        dot = per_unit(items[i], slope * (end.x - end.baseline).float())
+        norm = np.sqrt(per_unit(items[i], slope.square()))
         out.append((dot, norm, float(values[row])))
     return out
 
@@ -146,7 +146,7 @@ def input_gradients(
     items = [own(encoded) for encoded in batch]
     here = Point(baseline=model.reader.baselines[0])
     gradients: dict[int, NDArray[np.float32]] = {}
-    for chunk in _chunks(model, items, [(i, here) for i in range(len(items))]):
+    for chunk in row_chunks(model, items, [(i, here) for i in range(len(items))]):
         slopes, _, _ = _backward(model, items, targets, chunk)
         for row, (i, _) in enumerate(chunk):
             n = len(items[i].arrays[model.reader.main])
@@ -174,7 +174,7 @@ def _evaluate(model: TorchModel, items: Sequence[Item], targets: Sequence[Target
     """The value alone."""
     about = [targets[i] for i, _ in chunk]
     tensors, request = model.tensors([items[i] for i, _ in chunk], about)
-    x, _ = _placed(model, items, chunk)
+    x, _ = placed_inputs(model, items, chunk)
     with torch.no_grad(), inserted(model, tensors, x) as inputs:
         values = model.row.read(model.run(inputs, request), request, about).value.double().cpu().numpy()
     nothing = np.zeros(0)
@@ -202,7 +202,7 @@ def _filled_up(x: Tensor, width: int) -> Tensor:
     return x if len(x) == width else torch.cat([x, x.new_zeros(width - len(x), *x.shape[1:])])
 
 
-def _per_unit(item: Item, values: Tensor) -> Floats:
+def per_unit(item: Item, values: Tensor) -> Floats:
     """(n,) the sum of the entries that each unit owns; 0 for special units."""
     own = item.owner.ndim
     if values.dim() > own:

@@ -23,7 +23,7 @@ from regard.present.report.sections.limits import ALWAYS, untested
 from regard.present.results_table import evidence, main_settings, shown
 from regard.present.run_reader import Material
 from regard.present.summary import reading
-from regard.present.verdict_words import about, answer, headline, question, said, weakest
+from regard.present.verdict_words import about, answer, graded_lines, headline, question, said, weakest
 from regard.records import Summary
 from regard.visible import visible
 
@@ -105,6 +105,7 @@ def _reading(material: Material) -> list[str]:
     return [
         f"## {say('reading.verdict')}: {_plain(headline(first))}",
         _plain(render(first["sentence"])),
+        *map(_plain, graded_lines(first)),
         _plain(about(first)),
         *(_plain(render(note)) for note in first["notes"]),
     ]

@@ -17,11 +17,12 @@ from regard.present.report.exhibits.instead import Instead, instead
 from regard.present.report.markup import Attributes, Child, Html, join, tag
 from regard.present.results_table import unit_kind
 from regard.present.run_reader import Material
-from regard.present.verdict_words import about, headline, said
+from regard.present.verdict_words import about, graded_lines, headline, said
 from regard.visible import shell_word, visible
 
 MARKS = {
     "read as evidence": "good",
+    "for most inputs": "part",
     "debugging only": "part",
     "do not read": "bad",
     "nothing to read": "bad",
@@ -66,6 +67,7 @@ def _reading(material: Material) -> Html:
         tag("p", {"class": "question"}, say("reading.title")),
         tag("p", {"class": "headline"}, headline(first)),
         tag("p", None, render(first["sentence"])),
+        [tag("p", None, line) for line in graded_lines(first)],
         tag("p", {"class": "soft"}, about(first), " ", say("reading.why", why=render(first["why"]))),
         [tag("p", {"class": "soft"}, render(note)) for note in first["notes"]],
         more,

@@ -1,0 +1,104 @@
+"""Relevance propagated backwards by rules (LRP): one forward and one backward pass, summed up per unit.
+
+The first use on a model proves the rules: the same output with and without them, no autograd function that they cannot
+see into, no relevance lost. Later passes check again that none is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from regard.errors import Unsupported
+from regard.models.adapter import TorchModel, own
+from regard.models.ask.capability import capability
+from regard.models.ask.gradients import Row, per_unit, placed_inputs, row_chunks
+from regard.models.ask.input_function import inserted, never_read
+from regard.models.propagation.proof import TOLERANCE, Flow, Outputs, propagated, refusal
+from regard.models.propagation.rules import Rule, frozen
+from regard.models.read.encoded import Item
+from regard.protocols import Encoded, Point, PropagatedRelevance, Target
+from regard.records import Message
+from regard.registry import upstairs
+from regard.tap.attention_gradients import no_graph
+
+
+@capability(needs="gradient")
+def propagated_relevance(
+    model: TorchModel, batch: Sequence[Encoded], targets: Sequence[Target], rule: Rule
+) -> list[PropagatedRelevance]:
+    """Propagate the relevance of the objective to the units of each example; refuse a model that loses some."""
+    items = [own(encoded) for encoded in batch]
+    here = Point(baseline=model.reader.baselines[0])
+    answers: dict[int, PropagatedRelevance] = {}
+    for chunk in row_chunks(model, items, [(i, here) for i in range(len(items))]):
+        for part in _parts(model, items, targets, chunk, rule):
+            answers.update(part)
+    return [answers[i] for i in range(len(items))]
+
+
+def _parts(
+    model: TorchModel, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row], rule: Rule
+) -> list[dict[int, PropagatedRelevance]]:
+    """The answers of a chunk; row by row where the accounts of its rows cannot be told apart."""
+    flow = _flow(model, items, targets, chunk, rule)
+    apart = rule == "ln" or (flow.by_row and float(flow.error.max()) <= TOLERANCE)
+    if len(chunk) > 1 and not apart:
+        return [part for row in chunk for part in _parts(model, items, targets, [row], rule)]
+    gradient = flow.gradients[0]
+    if gradient is None:
+        raise never_read(model)
+    inputs, _ = placed_inputs(model, items, chunk)
+    products = (inputs * gradient).detach()
+    answers = {}
+    for row, (i, _) in enumerate(chunk):
+        units = per_unit(items[i], products[row, : len(items[i].arrays[model.reader.main])])
+        value = float(flow.value[row])
+        absorbed: dict[str, float] = {}
+        if rule != "ln":
+            absorbed = {name: float(amounts[row]) for name, amounts in flow.absorbed.items()}
+            absorbed["objective"] = value - float(flow.started[row])
+        answers[i] = PropagatedRelevance(units, float(flow.reached[row]) - float(units.sum()), absorbed, value)
+    return [answers]
+
+
+def _flow(
+    model: TorchModel, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row], rule: Rule
+) -> Flow:
+    proof: dict[str, Message | None] = model.once(("relevance rules", rule), dict)
+    if (reason := proof.get("refusal")) is not None:
+        raise _refused(model, rule, reason)
+    about = [targets[i] for i, _ in chunk]
+    tensors, request = model.tensors([items[i] for i, _ in chunk], about)
+    x = placed_inputs(model, items, chunk)[0].detach().requires_grad_()
+
+    def call() -> Outputs:
+        # a copy: the model may change its input in place
+        with inserted(model, tensors, x.clone()) as inputs:
+            return model.run(inputs, request)
+
+    def objective(outputs: Outputs) -> Tensor:
+        return model.row.read(outputs, request, about).value
+
+    with model.backward_allowed():
+        flow = propagated(model.module, call, [x], objective, rule=rule, rows=len(chunk))
+    if flow is None:
+        raise no_graph(model.name)
+    if "refusal" not in proof:
+        with frozen(model.module), torch.enable_grad():
+            plain = objective(call()).detach()
+        proof["refusal"] = refusal(flow, rule, plain)
+    if (reason := proof["refusal"] or refusal(flow, rule)) is not None:
+        raise _refused(model, rule, reason)
+    return flow
+
+
+def _refused(model: TorchModel, rule: str, reason: Message) -> Unsupported:
+    return Unsupported(
+        f"relevance propagation of {model.name}",
+        expected=f"a model on which the rules {rule} are proved",
+        got=upstairs("render")(reason),
+        remedy="integrated_gradients",
+    )

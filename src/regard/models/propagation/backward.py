@@ -1,0 +1,98 @@
+"""Backward rules as autograd functions and tensor hooks; each leaves the value of the forward pass as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import BackwardCFunction
+
+_SMALL = 1e-9
+"""Inputs below it pass the slope at 0 instead of a quotient."""
+
+
+def active(value: object) -> bool:
+    """Whether a tensor depends on the explained input: parameters are frozen, so only then does it need a gradient."""
+    return isinstance(value, Tensor) and value.requires_grad
+
+
+def scaled(out: Tensor, factor: float) -> Tensor:
+    """Scale the gradient of a fresh result: by a hook, so that the model may change the tensor in place afterwards."""
+    out.register_hook(lambda gradient: gradient * factor)  # type: ignore[no-untyped-call]
+    return out
+
+
+def scaled_input(x: Tensor, factor: float) -> Tensor:
+    """Scale the gradient of an operand that others may read too: on a view of its own."""
+    return scaled(x.view_as(x), factor)
+
+
+class Quotient(Function):
+    """f(x) with the gradient of a line through (0, offset): g (f(x) - offset) / x."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, compute: Callable[[], Tensor], slope: float, offset: float) -> Tensor:
+        value = compute()
+        small = x.abs() < _SMALL
+        ratio = (value - offset) / torch.where(small, torch.ones_like(x), x)
+        ctx.save_for_backward(torch.where(small, torch.full_like(ratio, slope), ratio))
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
+        return gradients[0] * ctx.saved_tensors[0], None, None, None
+
+
+class FixedSpread(Function):
+    """A normalized tensor whose divisor is a constant: g scale, centred over the axes that were centred.
+
+    groups: shape in which the last axis is centred; None: nothing is.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, compute: Callable[[], Tensor], scale: Tensor, groups: tuple[int, ...] | None
+    ) -> Tensor:
+        ctx.groups = groups
+        ctx.save_for_backward(scale)
+        return compute()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
+        passed = gradients[0] * ctx.saved_tensors[0]
+        if ctx.groups is not None:
+            grouped = passed.reshape(ctx.groups)
+            passed = (grouped - grouped.mean(-1, keepdim=True)).reshape(passed.shape)
+        return passed, None, None, None
+
+
+class SameValue(Function):
+    """The value that the model computed, with the gradient of a tensor that was recomputed for it."""
+
+    @staticmethod
+    def forward(ctx: Any, recomputed: Tensor, value: Tensor) -> Tensor:
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0], None
+
+
+_OWN = {"QuotientBackward", "FixedSpreadBackward", "SameValueBackward"}
+
+
+def unseen_function(value: object) -> str:
+    """Name an autograd function of the model's own that made this tensor: no mode sees inside; "" where there is none.
+
+    >>> unseen_function(torch.ones(1, requires_grad=True).exp())
+    ''
+    """
+    if not active(value):
+        return ""
+    assert isinstance(value, Tensor)
+    node: Any = value.grad_fn
+    name = type(node).__name__
+    return name if isinstance(node, BackwardCFunction) and name not in _OWN else ""

@@ -1,0 +1,102 @@
+"""Screened leave-one-out: exact where it is short, honest about what it did not ask where it is long."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from regard.desk.screening import screened
+from regard.errors import InputError
+from regard.experiments._rankings import references
+from regard.experiments.pointing import pointing
+from regard.explainers.leave_one_out import leave_one_out
+from regard.testing.toy import ToyCase
+
+WORDS = [f"w{i}" for i in range(120)]
+
+
+def long_case(strong: str = "w77", seed: int = 0) -> ToyCase:
+    rng = np.random.default_rng(3)
+    weights = {word: float(rng.normal(0, 0.05)) for word in WORDS} | {strong: 2.0}
+    sentences = [" ".join(WORDS[i : i + 15]) + " ." for i in range(0, 120, 15)]
+    return ToyCase((" ".join(sentences), "w3 w77 w9"), seed=seed, weights=weights)
+
+
+def passes(case: ToyCase) -> int:
+    return sum(cost.forwards for cost in case.desk.costs())
+
+
+def test_a_short_input_is_asked_in_full() -> None:
+    case = ToyCase()
+    exact, same = screened(case, "mask", None), screened(case, "mask", 64)
+    for one, other, units in zip(exact.values, same.values, case.units, strict=True):
+        assert np.array_equal(one, other)
+        assert not one[~units.free].any()
+    assert all((mask == units.free).all() for mask, units in zip(exact.asked, case.units, strict=True))
+    assert np.isnan(same.largest).all()
+    assert not same.missed.any()
+
+
+@pytest.mark.parametrize("most", [16, 40])
+def test_a_long_input_costs_at_most_so_many_passes_and_finds_the_word(most: int) -> None:
+    case = long_case()
+    case.base()
+    before = passes(case)
+    effects = screened(case, "mask", most)
+    assert passes(case) - before <= most + 3  # and the three words of the second example
+    full = screened(long_case(), "mask", None)
+    asked = effects.asked[0]
+    assert 0 < asked.sum() < case.units[0].free.sum()
+    assert np.allclose(effects.values[0][asked], full.values[0][asked])
+    if most == 40:  # enough for the whole sentence that matters
+        assert case.units[0].names[int(np.argmax(effects.values[0]))] == "w77"
+    assert effects.missed[1] == 0
+    assert 0 < effects.missed[0] < 1
+
+
+def test_a_hint_is_always_asked() -> None:
+    case = long_case()
+    free = np.flatnonzero(case.units[0].free)
+    hint = [np.zeros(int(u.free.sum())) for u in case.units]
+    place = case.units[0].names.index("w110")
+    hint[0][np.flatnonzero(free == place)] = 1.0
+    assert screened(case, "mask", 16, [hint]).asked[0][place]
+
+
+def test_the_bound_holds_in_nineteen_of_twenty() -> None:
+    """The share of unasked units with a larger effect than the sample's largest is within the bound."""
+    rng = np.random.default_rng(0)
+    within = []
+    for trial in range(60):
+        weights = {word: float(rng.standard_t(3) / 10) for word in WORDS}
+        case = ToyCase((" ".join(WORDS),), seed=trial, weights=weights)
+        effects, truth = screened(case, "mask", 24), screened(case, "mask", None).values[0]
+        rest = case.units[0].free & ~effects.asked[0]
+        within.append(float((truth[rest] > effects.largest[0]).mean()) <= effects.missed[0])
+    assert np.mean(within) >= 0.88  # .95 by construction; 60 trials
+
+
+def test_the_same_units_are_asked_whatever_stands_beside() -> None:
+    alone = screened(long_case().subset([0]), "delete", 24)
+    together = screened(long_case(), "delete", 24)
+    assert np.array_equal(alone.asked[0], together.asked[0])
+    assert np.array_equal(alone.values[0], together.values[0])
+
+
+def test_the_explainer_reports_the_bound() -> None:
+    relevance = leave_one_out(long_case(), most=24)
+    assert set(relevance.extras) == {"asked", "largest_sampled", "missed"}
+    assert relevance.extras["asked"].tolist()[1] == 3
+    assert not leave_one_out(ToyCase(), most=24).extras
+    with pytest.raises(InputError):
+        leave_one_out(ToyCase(), most=0)
+
+
+def test_references_and_pointing_of_long_inputs_need_few_passes() -> None:
+    case = long_case()
+    rankings = references(case, most=24)
+    assert {"leave_one_out:mask", "leave_one_out:delete"} <= set(rankings)
+    cheap, dear = long_case(), long_case()
+    pointing(cheap, sizes=(1,), most=24)
+    pointing(dear, sizes=(1,))
+    assert passes(cheap) < 0.6 * passes(dear)
