@@ -56,7 +56,11 @@ GATHERED = ("score", "question", "planted")
 SHELVES: Mapping[str, tuple[str, ...]] = {"perturbation": ("text", "image", "audio", "series", "table")}
 """Kinds with so many methods that they stand on shelves: packages inside the room, one for each modality."""
 
-UPSTAIRS: Mapping[str, str] = {"show": "regard.live.show", "render": "regard.present.messages.messages"}
+UPSTAIRS: Mapping[str, str] = {
+    "show": "regard.live.show",
+    "render": "regard.present.messages.messages",
+    "citations_page": "regard.present.report.citations_page",
+}
 """Function -> the module above that holds it, for methods that objects of lower rooms offer (`capture.show()`)."""
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -72,6 +72,11 @@ class AuditOptions:
     experiments: Methods | None = _flag(
         None, "The same; default: those of the profile, none if the audit names explainers or metrics.", form="methods"
     )
+    references: tuple[str, ...] | None = _flag(
+        None,
+        "Rankings that attention is compared with: lrp, integrated_gradients, gradient, leave_one_out.",
+        form="methods",
+    )
     siblings: tuple[str, ...] = _flag(
         (), "Other models trained for the same task, or their family; repeatable.", form="repeated", metavar="DIR"
     )
@@ -101,7 +106,7 @@ class AuditOptions:
     batch: int = BATCH
 
     def __post_init__(self) -> None:
-        for name in ("explainers", "metrics", "experiments", "siblings", "slices"):
+        for name in ("explainers", "metrics", "experiments", "references", "siblings", "slices"):
             value = getattr(self, name)
             if isinstance(value, str):
                 raise InputError(name, expected="a list of names", got=repr(value), remedy=f"[{value!r}]")

@@ -12,7 +12,8 @@ from regard.audits.kept_attention import WALKED
 from regard.audits.options import AuditOptions
 from regard.audits.resolve import Subject, beside, digest
 from regard.audits.shard import Settings
-from regard.errors import InputError
+from regard.errors import InputError, UnknownName
+from regard.explainers._references import REFERENCES
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Model, Task
 from regard.records import Example, Json, Spec
@@ -86,6 +87,9 @@ def check(options: AuditOptions) -> None:
     profile(options.profile_name)
     Budget.parse(options.limits.text)
     arguments(options.engine_spec)
+    for name in options.references or ():
+        if name not in REFERENCES:
+            raise UnknownName("reference", name, REFERENCES)
     explainers = () if options.explainers is None else expanded(options.explainers)
     groups = {"explainer": explainers, "metric": options.metrics, "experiment": options.experiments}
     for kind, methods in groups.items():
@@ -117,7 +121,8 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
         experiments = [_with(spec, {"explainers": [*usual]}) for spec in experiments]
     which: dict[str, Json] = {"layers": options.layers, "heads": options.heads}
     long = max(subject.lengths.values(), default=0) > (base_profile.most or 0)
-    screening: dict[str, Json] = {"most": base_profile.most if long else None}
+    references: list[Json] | None = None if options.references is None else [*options.references]
+    screening: dict[str, Json] = {"most": base_profile.most if long else None, "references": references}
     experiments = [_with(spec, {**which, **screening}) for spec in experiments]
     explainer_names = (
         [*base_profile.explainers, *further] if options.explainers is None else expanded(options.explainers)
