@@ -22,6 +22,7 @@ from regard.explainers.lrp import lrp
 from regard.measures.agreement import kendall
 from regard.models.open.load import load
 from regard.models.open.wrap import wrap
+from regard.present.summary import absorbed_shares
 from regard.records import Example, Relevance
 from regard.testing.toy import ToyCase
 
@@ -97,7 +98,8 @@ def test_baseline_keeps_its_share(modality: str) -> None:
                 relevance.values, integrated_gradients(case, baseline=baseline).values, atol=1e-5
             )
         parts = np.abs(relevance.extras["absorbed_baseline"])
-        assert parts.max() < 1e-6 if baseline == "zero" or modality == "tabular" else parts.max() > 1e-3
+        zeros = baseline == "zero" or (modality, baseline) == ("tabular", "mean")
+        assert parts.max() < 1e-6 if zeros else parts.max() > 1e-3
 
 
 def test_llama_conserves_onto_its_tokens(tmp_path: Path) -> None:
@@ -200,3 +202,12 @@ def test_costs_one_forward_and_one_backward_per_example() -> None:
     assert (once[0] - before[0], once[1] - before[1]) == (5, 5)
     lrp(case)
     assert passes(case) == once
+
+
+def test_shares_of_the_objective_sum_to_one() -> None:
+    extras = {f"absorbed_{name}": np.array([amount]) for name, amount in (("bias", -1.0), ("position", 0.0))}
+    extras |= {"absorbed_softmax": np.array([2.0]), "special": np.array([1.0]), "value": np.array([3.0])}
+    relevance = Relevance.of("lrp", ["x"], [np.array([5.0, -1.0])], signed=True, extras=extras)
+    shares = absorbed_shares(relevance)
+    assert shares == {"units": 0.5, "bias": 0.125, "position": 0.0, "softmax": 0.25, "rest": 0.125}
+    assert absorbed_shares(Relevance.of("other", ["x"], [np.ones(2)], signed=True)) == {}
