@@ -8,7 +8,7 @@ from regard.desk.questions import relevance_by_rules
 from regard.models.propagation.rules import Rule
 from regard.protocols import Case
 from regard.records import Relevance
-from regard.registry import explainer
+from regard.registry import EVERY, InProfile, explainer
 
 
 @explainer(
@@ -20,6 +20,7 @@ from regard.registry import explainer
     cost="1 forward, 1 backward",
     misleads="where biases and positions carry most of the objective (see the extras); about the choice of the "
     "attention weights, which cp takes as given; if the baseline itself carries meaning",
+    profile=(InProfile(EVERY, 3),),
 )
 def lrp(case: Case, *, rule: Rule = "cp", baseline: str | None = None) -> Relevance:
     """Layer-wise relevance propagation: the objective, shared out backwards operation by operation.
