@@ -1,5 +1,5 @@
 # Everything goes through these verbs; CI calls exactly them.
-.PHONY: help setup setup-dev demo test test-viewer check bench release docs catalogue quality golden truth replicate fuzz viewer gallery clean
+.PHONY: help setup setup-dev demo test test-viewer check bench release docs catalogue quality golden truth truth-sealed replicate fuzz viewer gallery clean
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 VENV ?= .venv
@@ -13,7 +13,7 @@ export TOKENIZERS_PARALLELISM := false
 export HF_HUB_OFFLINE := 1
 
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 setup:  ## virtual environment with pinned packages for the demo
 	@EXTRAS=demo scripts/setup.sh
@@ -47,11 +47,14 @@ quality: setup-dev  ## accuracies and other long runs; writes benchmarks/results
 	@OMP_NUM_THREADS=$(THREADS) $(PY) -m benchmarks.quality
 	@OMP_NUM_THREADS=1 $(PY) -m benchmarks.reversed_catalogue
 
-golden: setup-dev  ## six audits by the code of REFERENCE and by this tree: tables bit for bit, verdicts, passes, CPU time
+golden: setup-dev  ## seven audits by the code of REFERENCE and by this tree: tables bit for bit, verdicts, passes, CPU time
 	@$(PY) -m benchmarks.golden $(if $(REFERENCE),--reference $(REFERENCE))
 
-truth: setup-dev  ## the judge on planted models, both halves (about 2 hours; goes on where it was stopped)
-	@OMP_NUM_THREADS=1 nice -n 10 $(PY) -m benchmarks.truth --half both
+truth: setup-dev  ## the judge on the development half of the planted models (goes on where it was stopped)
+	@OMP_NUM_THREADS=1 nice -n 10 $(PY) -m benchmarks.truth --half dev
+
+truth-sealed: setup-dev  ## open the sealed half; every opening is logged in benchmarks/results/truth_openings.log
+	@OMP_NUM_THREADS=1 nice -n 10 $(PY) -m benchmarks.truth --half sealed
 
 replicate: setup-dev  ## the published tables on SST beside ours (DATA=sst_dataset.csv; hours; goes on where it was stopped)
 	@OMP_NUM_THREADS=1 $(PY) -m benchmarks.replicate $(if $(DATA),--data $(DATA))

@@ -1,13 +1,14 @@
-"""`python -m benchmarks.truth [--half dev|sealed|both] [--limit N] [--only NAME ...] [--grow]`: the judge is judged.
+"""`python -m benchmarks.truth [--half dev|sealed|both] [--kind KIND ...] [--only NAME ...] [--grow]`: test the judge.
 
-Every planted model of a half is grown (or found in the cache), audited as `regard audit` does it, and judged from the
-stored evidence; what the judge says is held against `truth.toml`. A run that was stopped goes on: models and evidence
-are kept in the cache, and only what changed is made again. Prints, for each half, the confusion table (truth x said)
-and two figures with Wilson intervals; writes results/truth.json, and for the sealed half the table that every report
-shows.
+Builds every planted model of a half (or finds it in the cache), audits it as `regard audit` does, and compares the
+verdicts with `truth.toml`. A run that was stopped goes on: models and evidence are kept in the cache, and only what
+changed is made again. Prints, for each half, the confusion table (truth x said), two figures with Wilson intervals,
+and for each kind of construction (those of the first zoo are "earlier") the share settled, the number wrong and the
+mean number of examples used. Writes results/truth.json, and for the sealed half the table that every report shows.
 
 The sealed half is not for tuning: every opening (every time that verdicts about it are made) is appended to
-results/truth_openings.log. `--grow` trains and gathers evidence without asking the judge; that is no opening.
+results/truth_openings.log. `--grow` builds models and evidence without asking the judge; that is no opening.
+`make truth` runs the development half, `make truth-sealed` opens the sealed one.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import regard
 from benchmarks.__main__ import commit
 from regard.audits.audit import audit
@@ -36,7 +39,8 @@ from regard.measures.intervals import wilson
 from regard.models.adapter import TorchModel
 from regard.models.open.load import load
 from regard.planted.growing.grow import certificate_of
-from regard.planted.growing.truth import QUESTIONS, Stand, Truth, truth_of, zoo
+from regard.planted.growing.truth import EARLIER, QUESTIONS, Stand, Truth, truth_of, zoo
+from regard.planted.wiring.build import plan_of
 from regard.present.judge_error_rate import EXPERIMENTS, sources
 from regard.records import Judgement
 from regard.store.run import Run
@@ -51,18 +55,20 @@ OTHER_TEXTS = 1000
 """Added to a model's seed: its evidence is gathered on texts that neither training nor certificate saw."""
 ANSWERS = ("holds", "fails", "mixed", "uninformative")
 WRONG_BAR, POWER_BAR, CELLS_BAR = 0.03, 0.70, 150
-CONFIDENT = ("read as evidence", "do not read", "nothing to read")
+COMMANDS = {"dev": "make truth", "sealed": "make truth-sealed"}
+CONFIDENT = ("read as evidence", "for most inputs", "do not read", "nothing to read")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One planted model: what is true of it, and what was said."""
+    """One planted model: its truth, the verdicts about it, and the number of examples they took."""
 
     stand: Stand
     truth: Truth
     said: Mapping[str, str]
     reading: str
     rules: Mapping[str, str]
+    examples: int = EXAMPLES
 
     def cells(self) -> Iterable[tuple[str, str, str]]:
         """(question, truth, said) of everything that is scored: not what is open, nor what was not to be asked."""
@@ -72,10 +78,16 @@ class Row:
 
     def to_json(self) -> dict[str, object]:
         return {
-            "model": self.stand.key, "truth": dict(self.truth.cells), "said": dict(self.said),
-            "rules": dict(self.rules), "readings": list(self.truth.readings), "reading": self.reading,
+            "model": self.stand.key,
+            "kind": self.stand.kind,
+            "truth": dict(self.truth.cells),
+            "said": dict(self.said),
+            "rules": dict(self.rules),
+            "readings": list(self.truth.readings),
+            "reading": self.reading,
+            "examples": self.examples,
             "left_out": self.truth.left_out,
-        }  # fmt: skip
+        }
 
 
 # ---------------------------------------------------------------------- evidence
@@ -84,6 +96,9 @@ class Row:
 def texts(stand: Stand, model: TorchModel, n: int) -> Examples:
     about = model.traits.config
     seed = int(str(about.get("seed", 0))) + OTHER_TEXTS
+    plan = plan_of(model)
+    if plan is not None:
+        return plan.draw(n, seed)
     if "task" not in about:  # set by hand, on the texts of the data set `planted`
         return planted(n=n, seed=seed, length=12)
     drawn = planted_texts(n=2 * n, seed=seed, size=about["size"], task=about["task"])  # type: ignore[arg-type]
@@ -131,7 +146,14 @@ def row(stand: Stand, truth: Truth, judgement: Judgement) -> Row:
     said = {v.question: v for v in judgement.verdicts if v.question in QUESTIONS}
     answers = {q: str(said[q].answer) if q in said else "uninformative" for q in QUESTIONS}
     rules = {q: said[q].rule for q in said}
-    return Row(stand, truth, answers, judgement.reading, rules)
+    return Row(
+        stand=stand,
+        truth=truth,
+        said=answers,
+        reading=judgement.reading,
+        rules=rules,
+        examples=judgement.n,
+    )
 
 
 # ---------------------------------------------------------------------- scores
@@ -153,7 +175,33 @@ def scored(rows: Sequence[Row]) -> dict[str, Any]:
         "wrong": _figure(len(wrong), len(cells)), "power": _figure(right, len(decidable)),
         "wrong_readings": _figure(len(bad), len(told)),
         "right_readings": _figure(sum(r.reading in r.truth.readings for r in told), len(told)),
+        "kinds": {kind: of_kind([r for r in kept if r.stand.kind == kind]) for kind in kinds(kept)},
     }  # fmt: skip
+
+
+def kinds(rows: Sequence[Row]) -> list[str]:
+    """Kinds of constructions, in table order."""
+    return list(dict.fromkeys(row.stand.kind for row in rows))
+
+
+def of_kind(rows: Sequence[Row]) -> dict[str, Any]:
+    """Count the cells and readings of one kind. settled: answered, of those with a known answer."""
+    cells = [cell for row in rows for cell in row.cells()]
+    known = [(truth, answer) for _, truth, answer in cells if truth in ("holds", "fails", "mixed")]
+    confident = [(truth, answer) for _, truth, answer in cells if answer in ("holds", "fails")]
+    readings = [row for row in rows if row.truth.readings]
+    wrong_readings = [r for r in readings if r.reading in CONFIDENT and r.reading not in r.truth.readings]
+    return {
+        "models": len(rows),
+        "cells": len(cells),
+        "settled": _figure(sum(answer != "uninformative" for _, answer in known), len(known)),
+        "right": _figure(sum(truth == answer for truth, answer in known), len(known)),
+        "wrong": sum(truth != answer for truth, answer in confident),
+        "right_readings": sum(r.reading in r.truth.readings for r in readings),
+        "wrong_readings": len(wrong_readings),
+        "readings": len(readings),
+        "examples": float(np.mean([row.examples for row in rows])),
+    }
 
 
 def _table(pairs: Sequence[tuple[str, str]]) -> dict[str, dict[str, int]]:
@@ -194,6 +242,13 @@ def shown(half: str, found: Mapping[str, Any], rows: Sequence[Row]) -> str:
     ):  # fmt: skip
         f = found[name]
         lines.append(f"  {what}: {f['count']} of {f['n']} = {f['share']:.3f} (95 %: {f['low']:.3f} to {f['high']:.3f})")
+    lines.append(
+        f"  {'kind':14}{'models':>8}{'cells':>7}{'settled':>9}{'right':>7}{'wrong':>7}{'examples':>10}  readings"
+    )
+    for kind, of in found["kinds"].items():
+        shares = f"{of['settled']['share']:9.2f}{of['right']['share']:7.2f}{of['wrong']:7}{of['examples']:10.0f}"
+        readings = f"{of['right_readings']} of {of['readings']} right, {of['wrong_readings']} wrong"
+        lines.append(f"  {kind:14}{of['models']:8}{of['cells']:7}{shares}  {readings}")
     return "\n".join(lines)
 
 
@@ -205,17 +260,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--half", choices=("dev", "sealed", "both"), default="dev")
     parser.add_argument("--limit", type=int, help="only the first N models of a half")
     parser.add_argument("--only", nargs="*", default=[], help="only these constructions")
+    parser.add_argument(
+        "--kind", nargs="*", default=[], help='only these kinds; "earlier": the first zoo; "new": the rest'
+    )
     parser.add_argument("--size", choices=("s", "m", "l"), help="only models of this size")
     parser.add_argument("--n", type=int, default=EXAMPLES, help="texts per audit")
     parser.add_argument("--grow", action="store_true", help="models and evidence only; the judge is not asked")
     asked = parser.parse_args(arguments)
-    whole = not (asked.only or asked.limit or asked.size or asked.grow) and asked.n == EXAMPLES
+    whole = not (asked.only or asked.kind or asked.limit or asked.size or asked.grow) and asked.n == EXAMPLES
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {}
     good = True
     for half in ("dev", "sealed") if asked.half == "both" else (asked.half,):
         stands = [
             s for s in zoo(half)
             if (not asked.only or s.name in asked.only) and asked.size in (None, s.params.get("size"))
+            and (not asked.kind or s.kind in asked.kind or ("new" in asked.kind and s.kind != EARLIER))
         ][: asked.limit]  # fmt: skip
         if half == "sealed" and not asked.grow:
             _opened(len(stands), arguments)
@@ -236,7 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(shown(half, found, rows), flush=True)
         good &= met(found) if half == "sealed" else True
         if whole:
-            about = {"date": _now(), "commit": commit(), "command": "make truth", "examples": asked.n}
+            about = {"date": _now(), "commit": commit(), "command": COMMANDS[half], "examples": asked.n}
             results[half] = {**about, **found, "rows": [r.to_json() for r in rows]}
             _write(RESULTS, results)
         if whole and half == "sealed":

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from regard.records import Spec as Spec
     from regard.registry import names as names
     from regard.store.run import Run as Run
+    from regard.surveys.cite import cite as cite
     from regard.surveys.heads.survey import heads as heads
     from regard.surveys.prune import prune as prune
     from regard.tap.declared_sites import register_site as register_site
@@ -47,6 +48,7 @@ _HOMES = {
     "audit": "regard.audits.audit",
     "capture": "regard.models.capture",
     "capture_generation": "regard.models.capture_generation",
+    "cite": "regard.surveys.cite",
     "explain": "regard.audits.explain",
     "from_arrays": "regard.models.open.from_arrays",
     "heads": "regard.surveys.heads.survey",
@@ -77,6 +79,7 @@ __all__ = [
     "audit",
     "capture",
     "capture_generation",
+    "cite",
     "errors",
     "explain",
     "from_arrays",

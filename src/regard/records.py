@@ -509,7 +509,9 @@ class Verdict:
     overruled: Text = ""
 
 
-Reading = Literal["read as evidence", "debugging only", "do not read", "nothing to read", "undecided"]
+Reading = Literal[
+    "read as evidence", "for most inputs", "debugging only", "do not read", "nothing to read", "undecided"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from regard.audits.audit import audit
 from regard.desk.screening import screened
-from regard.errors import InputError
+from regard.errors import InputError, UnknownName
 from regard.experiments._rankings import references
 from regard.experiments.pointing import pointing
 from regard.explainers.leave_one_out import leave_one_out
@@ -100,3 +101,12 @@ def test_references_and_pointing_of_long_inputs_need_few_passes() -> None:
     pointing(cheap, sizes=(1,), most=24)
     pointing(dear, sizes=(1,))
     assert passes(cheap) < 0.6 * passes(dear)
+
+
+def test_references_are_chosen_by_name_and_lrp_spares_the_gradients_of_long_inputs() -> None:
+    short = references(ToyCase())
+    assert list(short) == ["lrp", "integrated_gradients", "gradient", "leave_one_out:delete", "leave_one_out:mask"]
+    assert list(references(long_case(), most=24)) == ["lrp", "leave_one_out:delete", "leave_one_out:mask"]
+    assert list(references(ToyCase(), names=("integrated_gradients",))) == ["integrated_gradients"]
+    with pytest.raises(UnknownName):
+        audit("bilstm", references=["shap"])

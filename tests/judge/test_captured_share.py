@@ -97,7 +97,11 @@ def verdict(question: str, answer: str) -> Verdict:
         ({"matter": "holds"}, (0.4, 0.9), ("nothing to read",)),
         ({"matter": "holds"}, (0.4, 0.6), ("read as evidence", "nothing to read")),
         ({"points": "holds"}, (0.8, 1.0), ("do not read",)),
-        ({"matter": "fails"}, (math.nan, math.nan), ("read as evidence", "debugging only", "do not read")),
+        (
+            {"matter": "fails"},
+            (math.nan, math.nan),
+            ("read as evidence", "for most inputs", "debugging only", "do not read"),
+        ),
         ({"matter": "uninformative", "points": "uninformative"}, (0.2, 0.9), ()),
     ],
 )

@@ -66,7 +66,7 @@ def test_nothing_known_beside_the_map_is_said_so_and_changes_no_other_answer() -
     assert [v.answer for v in plain.verdicts[:6]] == [v.answer for v in more.verdicts[:6]]
     assert [v.contrasts for v in plain.verdicts[:4]] == [v.contrasts for v in more.verdicts[:4]]
     assert plain.reading == more.reading
-    for verdict in plain.verdicts[6:]:
+    for verdict in (v for v in plain.verdicts[6:] if v.question != "mixture"):
         assert verdict.answer == "uninformative"
         assert key(verdict).endswith("not_tested")
 

@@ -28,6 +28,7 @@ COMMANDS = (
     "train",
     "improve",
     "explain",
+    "cite",
     "capture",
     "view",
     "walkthrough",

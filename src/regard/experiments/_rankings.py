@@ -8,13 +8,13 @@ import numpy as np
 
 from regard.desk.screening import screened
 from regard.errors import Unsupported
+from regard.explainers._references import BY_REMOVAL, REFERENCES
 from regard.measures.ranking import order
 from regard.protocols import Case
 from regard.records import Floats, Ints, Spec
 
 OPERATORS = ("delete", "mask", "resample")
 """The preferred ways to take a unit away; what a modality does not know is made up for by its own ways."""
-BY_REMOVAL = "leave_one_out"
 STEPS = 8
 
 
@@ -33,21 +33,29 @@ def leave_one_outs(case: Case) -> dict[str, str]:
 
 
 def references(
-    case: Case, *, most: int | None = None, hints: Sequence[Sequence[Floats]] = ()
+    case: Case,
+    *,
+    names: Sequence[str] | None = None,
+    most: int | None = None,
+    hints: Sequence[Sequence[Floats]] = (),
 ) -> dict[str, list[Floats]]:
     """Map ranking name -> (free unit,) scores per example, higher first, for all that the model supports.
 
-    most: passes of each leave-one-out per example. A longer input is screened (see `desk.screening`), and the units
-    that the other rankings or `hints` put first are asked in any case.
+    names: those of `REFERENCES` that are wanted; by default all, but of long inputs that `lrp` can explain no path of
+    gradients, which costs more and finds less. most: passes of each leave-one-out per example. A longer input is
+    screened (see `desk.screening`), and the units that the other rankings or `hints` put first are asked in any case.
     """
     zero = "zero" if "zero" in case.baselines else case.baselines[0]
     specs = {
+        "lrp": Spec("explainer", "lrp"),
         "integrated_gradients": Spec("explainer", "integrated_gradients", {"steps": STEPS, "baseline": zero}),
         "gradient": Spec("explainer", "input_x_gradient"),
     }
     rankings: dict[str, list[Floats]] = {}
     reasons = []
     for name, spec in specs.items():
+        if name not in (names or REFERENCES) or (names is None and most is not None and "lrp" in rankings):
+            continue
         try:
             relevance = case.relevance(spec)
         except Unsupported as refusal:
@@ -55,7 +63,7 @@ def references(
             continue
         rows = [np.asarray(row)[units.free] for row, units in zip(relevance, case.units, strict=True)]
         rankings[name] = [np.abs(row) for row in rows] if name == "gradient" else rows
-    for name, way in leave_one_outs(case).items():
+    for name, way in leave_one_outs(case).items() if BY_REMOVAL in (names or REFERENCES) else ():
         try:
             effects = screened(case, way, most, [*hints, *rankings.values()]).values
         except Unsupported as refusal:

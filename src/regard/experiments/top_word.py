@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from regard.experiments._map import maps, setting
-from regard.experiments._rankings import BY_REMOVAL, first, references
+from regard.experiments._rankings import first
+from regard.experiments._rankings import references as reference_rankings
+from regard.explainers._references import BY_REMOVAL
 from regard.protocols import Case, Findings
 from regard.records import Floats, Score
 from regard.registry import EVERY, InProfile, experiment
@@ -27,7 +29,14 @@ ROLES = {"ceiling": "ceiling", "chance": "null"}
     ),
     profile=(InProfile(EVERY, 6),),
 )
-def top_word(case: Case, *, most: int | None = None, layers: str | int = "last", heads: str | int = "mean") -> Findings:
+def top_word(
+    case: Case,
+    *,
+    most: int | None = None,
+    references: tuple[str, ...] | None = None,
+    layers: str | int = "last",
+    heads: str | int = "mean",
+) -> Findings:
     """Share of other methods with the same top unit as attention, minus chance.
 
     Returns, per example: `agreement` (share of the other methods that put the same unit first, minus chance) and
@@ -38,7 +47,7 @@ def top_word(case: Case, *, most: int | None = None, layers: str | int = "last",
     alphas = [m.alpha for m in maps(case, layers, heads, "top_word")]
     others = {
         name: [int(first(row, 1)[0]) if len(row) else -1 for row in rows]
-        for name, rows in references(case, most=most, hints=[alphas]).items()
+        for name, rows in reference_rankings(case, names=references, most=most, hints=[alphas]).items()
     }
     removals = [name for name in others if name.startswith(BY_REMOVAL)]
     slopes = [name for name in others if name not in removals]

@@ -29,17 +29,18 @@ TIE = 0.01
 NONE, WIDEST = -2.0, 3.0
 """Shares beyond these are no bound: the interval is open on that side."""
 RULED_OUT: dict[str, dict[str, tuple[Reading, ...]]] = {
-    "map": {"holds": (), "fails": ("read as evidence", "debugging only", "do not read")},
+    "map": {"holds": (), "fails": ("read as evidence", "for most inputs", "debugging only", "do not read")},
     "matter": {
         "holds": ("nothing to read",),
         "mixed": ("nothing to read", "read as evidence"),
-        "fails": ("read as evidence", "debugging only", "do not read"),
+        "fails": ("read as evidence", "for most inputs", "debugging only", "do not read"),
     },
     "points": {
         "holds": ("do not read",),
         "mixed": ("do not read", "read as evidence"),
-        "fails": ("read as evidence", "debugging only"),
+        "fails": ("read as evidence", "for most inputs", "debugging only"),
     },
+    "mixture": {"holds": ("for most inputs",), "fails": ("read as evidence",)},
 }
 """Question -> answer -> the readings that can no longer be true."""
 
@@ -136,7 +137,13 @@ def ruled_out(verdicts: Sequence[Verdict], low: float, high: float, *, whole: bo
         excluded.add("read as evidence")
     if whole and low > POOR:
         excluded.add("do not read")
-    order: tuple[Reading, ...] = ("read as evidence", "debugging only", "do not read", "nothing to read")
+    order: tuple[Reading, ...] = (
+        "read as evidence",
+        "for most inputs",
+        "debugging only",
+        "do not read",
+        "nothing to read",
+    )
     return tuple(reading for reading in order if reading in excluded)
 
 

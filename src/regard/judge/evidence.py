@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from regard.judge.other_evidence import Beside, beside_of
+from regard.judge.slice_columns import slice_columns
 from regard.records import Floats, Score, Text, decoded
 from regard.registry import entry, names
 
@@ -48,7 +49,7 @@ class Evidence:
     classes: the predicted class; clusters: what counts as one independent draw; probability: of the predicted class;
     neutral: its probability when nothing speaks for it. single: quantity -> values. pointing: (ranking, operator) ->
     curves over `sizes`. attention: in words. defects: what is wrong with the weights themselves, in words. beside: what
-    is known about other networks, methods and heads.
+    is known about other networks, methods and heads. columns: (kind, column) -> the slice of each example.
     """
 
     ids: tuple[str, ...]
@@ -65,6 +66,7 @@ class Evidence:
     defects: tuple[tuple[str, Text], ...] = ()
     labels: tuple[str, ...] = ()
     beside: Beside = field(default_factory=Beside)
+    columns: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -210,6 +212,7 @@ def _evidence(
             if str(d["site"]) in sites and (d["heads"] is None or first["heads"] in d["heads"])
         ),
         labels=tuple(labels),
+        columns=slice_columns(known, labels),
     )
 
 

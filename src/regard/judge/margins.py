@@ -33,6 +33,9 @@ SOME_OTHER: Final = 0.2
 MOST_OTHER: Final = 0.5
 SET_ASIDE: Final = 0.2
 """With more than two classes: rare classes up to this share of the predictions are named and set aside."""
+MIXED: Final = 0.1
+"""Share of the inputs that must be right, and wrong, for a map to be right on some and wrong on others."""
+MOSTLY: Final = 0.5
 POWER: Final = 0.8
 
 PRINTED: Final[dict[str, Json]] = {
@@ -51,4 +54,6 @@ PRINTED: Final[dict[str, Json]] = {
     "agree": AGREE,
     "some_other": SOME_OTHER,
     "most_other": MOST_OTHER,
+    "mixed": MIXED,
+    "mostly": MOSTLY,
 }

@@ -71,6 +71,7 @@ class Traits:
     pads: a batch of different lengths may be filled up (the module gets a mask). kept_logits: it takes
     `logits_to_keep`. shares: its keys and values can be shared between variants with a common prefix.
     write: (module, tensors, most tokens) -> the greedy continuations; None: as transformers models do it.
+    tokenizer: the Hugging Face tokenizer of a text model, for its chat template and its character offsets.
     """
 
     pads: bool = True
@@ -85,6 +86,7 @@ class Traits:
     config: Mapping[str, Json] = field(default_factory=dict)
     new_tokens: int = 32
     write: Write | None = None
+    tokenizer: Any = field(default=None, compare=False)
 
 
 class TorchModel:

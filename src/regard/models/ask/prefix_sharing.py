@@ -46,7 +46,7 @@ class PrefixCache:
             return None
         logits = self._with_prefix(module, ids, mask, lengths, shared)
         if logits is not None and not self._proved:
-            plain = _last(_call(module, {"input_ids": ids, "attention_mask": mask}).logits, lengths)
+            plain = _last(call_accepted(module, {"input_ids": ids, "attention_mask": mask}).logits, lengths)
             tolerance = 2e-2 if plain.dtype in (torch.float16, torch.bfloat16) else 1e-4
             self._proved = bool(
                 torch.allclose(logits, plain, rtol=tolerance, atol=tolerance * float(plain.abs().max()))
@@ -64,11 +64,11 @@ class PrefixCache:
         if not self.works:
             return None
         rows, width = ids.shape
-        past = _cache([(k[:, :, :shared], v[:, :, :shared]) for k, v in self._layers], rows)
+        past = cache_of([(k[:, :, :shared], v[:, :, :shared]) for k, v in self._layers], rows)
         positions = torch.arange(shared, width, device=ids.device).expand(rows, -1)
         ends = [n - 1 - shared for n in lengths]
         columns = sorted(set(ends))
-        out = _call(
+        out = call_accepted(
             module,
             {
                 "input_ids": ids[:, shared:],
@@ -93,9 +93,9 @@ class PrefixCache:
             cached = next((i for i in range(limit) if prefix_ids[i] != self._ids[i]), limit)
         if cached == len(prefix_ids):
             return
-        past = _cache([(k[:, :, :cached], v[:, :, :cached]) for k, v in self._layers], 1) if cached else None
+        past = cache_of([(k[:, :, :cached], v[:, :, :cached]) for k, v in self._layers], 1) if cached else None
         positions = torch.arange(cached, len(prefix_ids), device=prefix.device)[None]
-        out = _call(
+        out = call_accepted(
             module,
             {
                 "input_ids": prefix[:, cached:],
@@ -106,7 +106,7 @@ class PrefixCache:
                 "logits_to_keep": 1,
             },
         )
-        layers = _layers(getattr(out, "past_key_values", None))
+        layers = cache_layers(getattr(out, "past_key_values", None))
         self.works = layers is not None and all(k.shape[2] == len(prefix_ids) for k, _ in layers)
         self._ids, self._layers, self._stamp = (prefix_ids, layers, stamp) if layers and self.works else ([], [], ())
 
@@ -122,13 +122,13 @@ def _last(logits: Tensor, lengths: Sequence[int]) -> Tensor:
     return logits[rows, torch.tensor([n - 1 for n in lengths], device=logits.device)]
 
 
-def _call(module: nn.Module, given: Mapping[str, Any]) -> Any:
+def call_accepted(module: nn.Module, given: Mapping[str, Any]) -> Any:
     """Call the module with the arguments that its signature accepts."""
     accepted = inspect.signature(module.forward).parameters
     return module(**{name: value for name, value in given.items() if name in accepted and value is not None})
 
 
-def _layers(cache: Any) -> list[tuple[Tensor, Tensor]] | None:
+def cache_layers(cache: Any) -> list[tuple[Tensor, Tensor]] | None:
     """Keys and values of every layer; None for caches that forget or compress (sliding windows, state spaces)."""
     from transformers.cache_utils import DynamicCache, DynamicLayer
 
@@ -138,7 +138,7 @@ def _layers(cache: Any) -> list[tuple[Tensor, Tensor]] | None:
     return [(layer.keys, layer.values) for layer in layers]
 
 
-def _cache(layers: Sequence[tuple[Tensor, Tensor]], rows: int) -> Any:
+def cache_of(layers: Sequence[tuple[Tensor, Tensor]], rows: int) -> Any:
     from transformers.cache_utils import DynamicCache
 
     return DynamicCache([(k.expand(rows, -1, -1, -1), v.expand(rows, -1, -1, -1)) for k, v in layers])

@@ -225,6 +225,7 @@ def _text(
         pad_id=alphabet.pad,
         quiet=frozenset(i for i, label in _id2label(config).items() if label in _TAG_NOTHING),
         config=settings(config),
+        tokenizer=tokenizer,
     )
     return reader, traits, embedding
 

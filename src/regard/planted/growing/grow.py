@@ -26,6 +26,7 @@ from regard.planted.growing.lessons import lessons
 from regard.planted.growing.networks import Planted
 from regard.planted.growing.recipe import WIDTH, Recipe
 from regard.planted.growing.rows import Marked
+from regard.planted.wiring.build import plan_of, wired_certificate
 from regard.records import Json
 from regard.training.cache import built_once
 from regard.training.loop import Settings, fit, seeded
@@ -56,7 +57,9 @@ def home(name: str, recipe: Recipe, size: Size, seed: int) -> Path:
 
 
 def certificate_of(model: TorchModel) -> dict[str, Any] | None:
-    """Return the certificate of a trained model; None for a model set by hand."""
+    """Return the certificate of a trained or wired model; None for another model set by hand."""
+    if plan_of(model) is not None:
+        return wired_certificate(model)
     about = dict(model.traits.config)
     name, size, seed = about.pop("planted"), about.pop("size", None), about.pop("seed", None)
     if about.pop("version", None) is None:

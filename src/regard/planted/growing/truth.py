@@ -13,6 +13,7 @@ from regard.records import Json, Spec
 
 QUESTIONS = ("map", "matter", "points", "agree", "exclusive", "same")
 LATER = ("points", "agree", "exclusive", "same")
+EARLIER = "earlier"
 ACCURATE = 0.9
 NEEDED = 0.05
 POINTING, AWAY, PARTLY = 0.8, 0.3, (0.4, 0.7)
@@ -31,6 +32,11 @@ class Stand:
     @property
     def spec(self) -> Spec:
         return Spec("planted", self.name, self.params)
+
+    @property
+    def kind(self) -> str:
+        """What is new about the construction; `EARLIER` for those of the first zoo."""
+        return str(table()[self.name].get("kind", EARLIER))
 
     @property
     def key(self) -> str:
@@ -101,6 +107,9 @@ def certified(certificate: Mapping[str, Any]) -> dict[str, str]:
     if decisive and all(k == decisive[0] for k in decisive):
         points = {"pointing": "holds", "away": "fails", "partly": "mixed"}.get(decisive[0], "open")
     elif sorted(set(decisive)) == ["away", "pointing"]:
+        points = "mixed"
+    parts = {_kind(facts) for facts in certificate.get("parts", {}).values()}
+    if parts == {"pointing", "away"}:
         points = "mixed"
     if "default" in kinds:
         same = "uninformative"

@@ -17,6 +17,11 @@ from regard.present.verdict_words import about, answer, contrast, headline, ques
 SIGNS = {"holds": "✓", "fails": "✗", "mixed": "~", "uninformative": "?"}
 """Told apart by shape, not by colour alone."""
 
+NAMED = ("answer", "operator", "by", "when", "here", "slice")
+"""Columns whose values have names in the catalogue."""
+HALVES = ("length", "confidence", "label")
+"""Slices that regard makes itself, so that their values have names."""
+
 
 def verdicts(material: Material) -> Html | None:
     """One list for each attention that was audited."""
@@ -104,7 +109,7 @@ def _rows(verdict: Mapping[str, Any]) -> Html | None:
     if not rows:
         return None
     head = [_head(c) for c in columns]
-    body = [[_cell(c, row.get(c)) for c in columns] for row in rows]
+    body = [[_cell(c, row) for c in columns] for row in rows]
     return tag("details", None, tag("summary", None, say("verdicts.by_class")), table(head, body))
 
 
@@ -113,13 +118,15 @@ def _head(column: str) -> str:
     return say(key) if known(key) else column
 
 
-def _cell(column: str, value: Any) -> str:
+def _cell(column: str, row: Mapping[str, Any]) -> str:
+    value = row.get(column)
     if value is None:
         return ""
     if isinstance(value, list):
         return ", ".join(map(str, value))
     key = f"cell.{_slug(str(value))}"
-    return say(key) if column in ("answer", "operator", "by", "when") and known(key) else str(value)
+    named = column in NAMED or (column == "value" and row.get("slice") in HALVES)
+    return say(key) if named and known(key) else str(value)
 
 
 def _slug(name: str) -> str:

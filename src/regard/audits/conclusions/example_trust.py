@@ -1,0 +1,39 @@
+"""Trust per example: does removing what the map marks matter to this very prediction?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from regard.audits.conclusions.run_facts import RunFacts
+from regard.judge.evidence import evidence_of
+from regard.judge.example_trust import ExampleTrust, Mark, example_trust
+
+
+@dataclass(frozen=True, slots=True)
+class TrustOfExample:
+    """share: of what can be found here that the map finds, 0..1; NaN where nothing has an effect (mark "undefined").
+
+    marked, chance, best: how far the prediction falls (in probability) without the first units of attention, of random
+    rankings, and of the best ranking for this example.
+    """
+
+    example: str
+    mark: Mark
+    share: float
+    marked: float
+    chance: float
+    best: float
+
+
+def trust_of_examples(facts: RunFacts) -> tuple[TrustOfExample, ...]:
+    """One row per example, of the attention that the report shows; empty where no rankings were compared."""
+    labels = facts.manifest["model"].get("labels") or ()
+    evidences = evidence_of(facts.examples, facts.findings, labels=labels)
+    trust: ExampleTrust | None = example_trust(evidences[0]) if evidences else None
+    if trust is None:
+        return ()
+    columns = zip(evidences[0].ids, trust.marks, trust.share, trust.marked, trust.chance, trust.best, strict=True)
+    return tuple(
+        TrustOfExample(example, mark, float(share), float(marked), float(chance), float(best))
+        for example, mark, share, marked, chance, best in columns
+    )

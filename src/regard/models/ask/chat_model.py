@@ -1,0 +1,73 @@
+"""A causal language model as something that reads a prompt and writes an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.errors import InputError, Unsupported
+from regard.models.adapter import TorchModel
+from regard.models.ask.capability import capability
+
+
+@dataclass(frozen=True, slots=True)
+class ChatModel:
+    """The module and the tokenizer of a causal language model; limit: most positions, None for no limit."""
+
+    name: str
+    module: nn.Module
+    tokenizer: Any
+    device: torch.device
+    limit: int | None
+
+    def refuse_too_long(self, prompt: int, answer: int) -> None:
+        """Refuse a prompt and an answer of so many tokens if the model has fewer positions."""
+        if self.limit is not None and prompt + answer > self.limit:
+            raise InputError(
+                f"prompt and answer for {self.name}",
+                expected=f"at most {self.limit} tokens, the model's positions",
+                got=f"{prompt} + {answer}",
+                remedy="fewer or shorter sources",
+            )
+
+    def tokenize(self, text: str, *, special: bool) -> tuple[list[int], list[tuple[int, int]]]:
+        """Return the token ids of a text and the characters (start, stop) of every token."""
+        encoding = self.tokenizer(
+            text, add_special_tokens=special, return_offsets_mapping=True, return_attention_mask=False, verbose=False
+        )
+        return list(encoding["input_ids"]), [(int(a), int(b)) for a, b in encoding["offset_mapping"]]
+
+    def generate(self, prompt: Sequence[int], new_tokens: int) -> list[int]:
+        """Return the greedy continuation of a prompt, without the end token."""
+        native: Any = self.module
+        ids = torch.tensor([list(prompt)], device=self.device)
+        with torch.inference_mode():
+            # with a mask: without one, transformers hides every prompt token that equals the padding token
+            sequence = native.generate(
+                input_ids=ids,
+                attention_mask=torch.ones_like(ids),
+                max_new_tokens=new_tokens,
+                do_sample=False,
+                num_beams=1,
+                pad_token_id=native.generation_config.pad_token_id or native.generation_config.eos_token_id or 0,
+            )
+        tokens: list[int] = sequence[0, len(prompt) :].tolist()
+        special = set(self.tokenizer.all_special_ids)
+        return tokens[: next((i for i, token in enumerate(tokens) if token in special), len(tokens))]
+
+
+@capability(needs="a causal language model with a fast tokenizer")
+def chat_model(model: TorchModel) -> ChatModel:
+    """Return the module and tokenizer of a model that predicts the next token."""
+    tokenizer = model.traits.tokenizer
+    if model.task != "next_token" or tokenizer is None or not getattr(tokenizer, "is_fast", False):
+        got = "a slow tokenizer, without character offsets" if model.task == "next_token" and tokenizer else model.task
+        raise Unsupported(f"answers of {model.name}", expected="a causal language model with a fast tokenizer", got=got)
+    config: Any = model.module.config
+    positions = getattr(config.get_text_config(), "max_position_embeddings", None)
+    limits = [n for n in (positions, tokenizer.model_max_length) if isinstance(n, int) and 0 < n < 1_000_000_000]
+    return ChatModel(model.name, model.module, tokenizer, model.device, min(limits, default=None))

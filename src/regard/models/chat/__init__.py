@@ -1,0 +1,1 @@
+"""Answers of chat models: prompts with sources, the objective of an answer, and interventions on its prompt."""

@@ -1,0 +1,49 @@
+"""Log-odds of an answer: per token from logits, of a span from its tokens, in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.errors import InputError
+from regard.records import Floats
+
+ROWS = 64
+"""Rows of logits that are converted to float64 at once."""
+
+
+def token_log_odds(logits: Tensor, ids: Tensor, *, subject: str) -> Floats:
+    """Return (rows,) log p / (1 - p) of the token `ids[i]` under `logits[i]`.
+
+    The probability of the other tokens is summed by itself, so a token of probability 1 - 1e-12 keeps its digits.
+    """
+    parts = []
+    for start in range(0, len(ids), ROWS):
+        rows, tokens = logits[start : start + ROWS].double(), ids[start : start + ROWS, None]
+        own = rows.gather(1, tokens)
+        others = torch.logsumexp(rows.scatter(1, tokens, -torch.inf), 1)
+        parts.append((own[:, 0] - others).cpu().numpy())
+    log_odds: Floats = np.concatenate(parts) if parts else np.zeros(0)
+    if np.isnan(log_odds).any():
+        raise InputError(f"model {subject}", expected="numbers", got="NaN", remedy="check the weights of the model")
+    return log_odds
+
+
+def log_probabilities(log_odds: Floats) -> Floats:
+    """Return the log p of tokens from their log-odds."""
+    return -np.logaddexp(0.0, -log_odds)
+
+
+def span_log_odds(log_odds: Floats) -> Floats:
+    """Return the log-odds of whole spans, whose tokens are the last axis: log P / (1 - P), log P summed over tokens.
+
+    >>> float(span_log_odds(np.array([0.7])).round(6))
+    0.7
+    >>> p = 1 / (1 + np.exp(-np.array([0.7, -0.2])))
+    >>> bool(np.isclose(span_log_odds(np.array([0.7, -0.2])), np.log(p.prod() / (1 - p.prod()))))
+    True
+    """
+    surprise = np.logaddexp(0.0, -log_odds).sum(-1)
+    odds: Floats = -(surprise + np.log(-np.expm1(-surprise)))
+    return odds

@@ -1,0 +1,217 @@
+"""Sources: the parts of a prompt that an answer may come from, and the tokens that belong to each."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from regard.errors import InputError, UnknownName
+from regard.measures.sentences import block_spans, sentence_spans
+from regard.models.chat.conversation import Conversation, FieldSpan, Rendered
+from regard.records import Ints, Message
+
+SPLITS = ("passages", "lines", "sentences", "messages", "documents")
+"""Names of the automatic splits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One source: its text, and its spans (message, start, stop); documents are numbered after the messages."""
+
+    text: str
+    spans: tuple[FieldSpan, ...]
+
+
+def find_sources(
+    prompt: Conversation, sources: str | Sequence[Any] | None, separator: str | None = None
+) -> tuple[list[Source], list[Message]]:
+    """Return the sources of a prompt, and notes about them.
+
+    sources: the name of a split (`SPLITS`); a list of texts that stand in the prompt; a list of spans, (start, stop)
+    in the only message or (message, start, stop); None: documents if there are any, else passages, lines or sentences,
+    the coarsest split that gives two sources. separator: the text between sources instead.
+    """
+    notes: list[Message] = []
+    if separator is not None:
+        if not separator or sources is not None:
+            raise InputError("separator", expected="some text, and no sources beside it", got=repr(separator))
+        spans = _split(prompt, lambda text: block_spans(text, separator) if separator in text else [])
+        chosen = [_source(prompt, [span]) for span in spans]
+    elif sources is None:
+        chosen = _automatic(prompt)
+    elif isinstance(sources, str):
+        if sources not in SPLITS:
+            raise UnknownName("sources", sources, SPLITS)
+        chosen = _by_name(prompt, sources)
+    elif sources and all(isinstance(source, str) for source in sources):
+        chosen = _by_text(prompt, list(sources), notes)
+    else:
+        chosen = [_source(prompt, [_span(prompt, source)]) for source in sources]
+    if not chosen:
+        raise InputError(
+            "sources",
+            expected="at least one part of the prompt that is not the question",
+            got="none",
+            remedy="sources=[...], a list of texts or spans",
+        )
+    _refuse_overlaps(chosen)
+    return chosen, notes
+
+
+def token_sources(text: str, offsets: Iterable[tuple[int, int]], spans: Sequence[Sequence[tuple[int, int]]]) -> Ints:
+    """Return (tokens,) the source of every token, -1 for none.
+
+    A token belongs to the source that holds its first character; white space that the tokenizer counts to the word
+    after it is passed over. spans: the places of every source in `text`.
+    """
+    owner = np.full(len(text) + 1, -1, np.int64)
+    for number, places in enumerate(spans):
+        for start, stop in places:
+            owner[start:stop] = number
+    owners = []
+    for start, stop in offsets:
+        while start < stop - 1 and text[start].isspace():
+            start += 1
+        owners.append(int(owner[start]) if start < stop else -1)
+    return np.array(owners, np.int64)
+
+
+def rendered_spans(prompt: Rendered, sources: Sequence[Source]) -> list[list[tuple[int, int]]]:
+    """Return where every source stands in the rendered text; a source that the template dropped is an error."""
+    places = [[place for span in source.spans for place in prompt.spans(span)] for source in sources]
+    for number, (source, found) in enumerate(zip(sources, places, strict=True)):
+        if not found:
+            raise InputError(
+                f"source {number + 1} ({_short(source.text)})",
+                expected="a text that the chat template puts into the prompt",
+                got="a prompt without it (the template drops or rewrites this message)",
+                remedy="a message that the template keeps, or a plain prompt",
+            )
+    return places
+
+
+def _automatic(prompt: Conversation) -> list[Source]:
+    if "document" in prompt.roles:
+        return _by_name(prompt, "documents")
+    splits = [_by_name(prompt, name) for name in ("passages", "lines", "sentences")]
+    return next((split for split in splits if len(split) > 1), splits[-1])
+
+
+def _by_name(prompt: Conversation, name: str) -> list[Source]:
+    if name == "documents":
+        fields = [i for i, role in enumerate(prompt.roles) if role == "document"]
+        return [_source(prompt, [(i, 0, len(prompt.fields[i]))]) for i in fields]
+    if name == "messages":
+        asked = _last_user(prompt)
+        fields = [i for i, text in enumerate(prompt.fields) if i != asked and text.strip()]
+        return [_source(prompt, [(i, *_bare(prompt.fields[i]))]) for i in fields]
+    rules = {
+        "passages": lambda text: block_spans(text, "\n\n"),
+        "lines": lambda text: block_spans(text, "\n"),
+        "sentences": sentence_spans,
+    }
+    return [_source(prompt, [span]) for span in _without_question(prompt, _split(prompt, rules[name]))]
+
+
+def _split(prompt: Conversation, rule: Any) -> list[FieldSpan]:
+    """Split every field but the model's own earlier turns."""
+    fields = [(i, text) for i, text in enumerate(prompt.fields) if prompt.roles[i] != "assistant"]
+    return [(i, start, stop) for i, text in fields for start, stop in rule(text)]
+
+
+def _without_question(prompt: Conversation, spans: list[FieldSpan]) -> list[FieldSpan]:
+    """Leave the question out: parts of the last user message that end with a question mark, else its last part."""
+    field = _last_user(prompt)
+    own = [span for span in spans if span[0] == field]
+    questions = [span for span in own if prompt.fields[field][: span[2]].endswith(("?", "？"))] or own[-1:]
+    return [span for span in spans if span not in questions]
+
+
+def _last_user(prompt: Conversation) -> int:
+    users = [i for i, role in enumerate(prompt.roles) if role == "user"]
+    return users[-1] if users else -1
+
+
+def _by_text(prompt: Conversation, texts: list[str], notes: list[Message]) -> list[Source]:
+    chosen: list[Source] = []
+    for number, text in enumerate(texts):
+        if not text.strip():
+            raise InputError(f"source {number + 1}", expected="some text", got="an empty text")
+        places = [place for i, field in enumerate(prompt.fields) for place in _occurrences(i, field, text)]
+        if not places:
+            raise InputError(f"source {number + 1} ({_short(text)})", **_missing(prompt, text))
+        copies = texts.count(text)
+        if copies == 1:
+            if len(places) > 1:
+                notes.append(Message.of("cite.note.twice", source=number + 1, n=len(places)))
+            chosen.append(_source(prompt, places))
+        elif copies == len(places):
+            chosen.append(_source(prompt, [places[texts[:number].count(text)]]))
+        else:
+            raise InputError(
+                f"source {number + 1} ({_short(text)})",
+                expected=f"{copies} places, as often as it is listed",
+                got=f"{len(places)} in the prompt",
+                remedy="spans (message, start, stop) instead of texts",
+            )
+    return chosen
+
+
+def _occurrences(field: int, text: str, part: str) -> list[FieldSpan]:
+    places, start = [], 0
+    while (at := text.find(part, start)) >= 0:
+        places.append((field, at, at + len(part)))
+        start = at + len(part)
+    return places
+
+
+def _missing(prompt: Conversation, text: str) -> dict[str, str]:
+    parts = [field[a:b] for field in prompt.fields for a, b in sentence_spans(field)]
+    near = difflib.get_close_matches(text, parts, n=1, cutoff=0.6)
+    remedy = f"the exact text, such as {_short(near[0])}" if near else "the exact text of a message, or spans"
+    return {"expected": "a text that stands in the messages", "got": "no such text", "remedy": remedy}
+
+
+def _span(prompt: Conversation, span: Any) -> FieldSpan:
+    numbers = tuple(span) if isinstance(span, list | tuple) else ()
+    if not all(isinstance(number, int) for number in numbers) or len(numbers) not in (2, 3):
+        raise InputError("sources", expected="texts, or spans (message, start, stop)", got=repr(span)[:60])
+    if len(numbers) == 2 and len(prompt.fields) > 1:
+        raise InputError("sources", expected="spans (message, start, stop), for there are several", got=repr(span))
+    field, start, stop = numbers if len(numbers) == 3 else (0, *numbers)
+    if not 0 <= field < len(prompt.fields):
+        raise InputError("sources", expected=f"a message from 0 to {len(prompt.fields) - 1}", got=str(field))
+    if not 0 <= start < stop <= len(prompt.fields[field]) or not prompt.fields[field][start:stop].strip():
+        expected = f"a span with text, inside 0 to {len(prompt.fields[field])}"
+        raise InputError(f"source in message {field}", expected=expected, got=f"{start} to {stop}")
+    return field, start, stop
+
+
+def _source(prompt: Conversation, spans: Sequence[FieldSpan]) -> Source:
+    field, start, stop = spans[0]
+    return Source(prompt.fields[field][start:stop], tuple(spans))
+
+
+def _refuse_overlaps(sources: Sequence[Source]) -> None:
+    spans = sorted((span, number) for number, source in enumerate(sources) for span in source.spans)
+    for (first, one), (second, other) in pairwise(spans):
+        if first[0] == second[0] and second[1] < first[2]:
+            raise InputError(
+                f"sources {min(one, other) + 1} and {max(one, other) + 1}",
+                expected="sources that do not overlap",
+                got=f"both hold {_short(sources[other].text)}",
+            )
+
+
+def _bare(text: str) -> tuple[int, int]:
+    return len(text) - len(text.lstrip()), len(text.rstrip())
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return repr(line if len(line) <= 40 else line[:39] + "…")

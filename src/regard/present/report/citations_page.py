@@ -1,0 +1,76 @@
+"""An answer with its citations as one static HTML page; every text is escaped, nothing runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from regard.present.messages.messages import language, render, say
+from regard.present.palette import MINUS, PLUS
+from regard.present.report.markup import Html, join, table, tag
+
+STYLE = """
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
+h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}table{border-collapse:collapse}
+th,td{padding:.25rem .6rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
+td{font-variant-numeric:tabular-nums}.scroll{overflow-x:auto}figure{margin:0}
+.answer span{padding:.1rem 0}.cite,.either{border-bottom:2px solid #d55e00}.none{border-bottom:2px dotted #666}
+.unclear{border-bottom:2px dashed #0072b2}sup{margin:0 .3rem 0 .1rem}small{color:#555}li{white-space:pre-wrap}
+"""
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def citations_page(facts: Mapping[str, Any]) -> str:
+    """Return the page for the JSON of a cited answer, in the language that is spoken."""
+    title = say("cite.page.title")
+    head = tag(
+        "head",
+        None,
+        tag("meta", {"charset": "utf-8"}),
+        tag("meta", {"http-equiv": "Content-Security-Policy", "content": POLICY}),
+        tag("meta", {"name": "viewport", "content": "width=device-width"}),
+        tag("title", None, title),
+        tag("style", None, Html(STYLE)),
+    )
+    cost = say("term.cite.cost", passes=facts["passes"], tokens=facts["prompt_tokens"], ranking=facts["ranking_passes"])
+    body = tag(
+        "body",
+        None,
+        tag("h1", None, title),
+        tag("p", None, tag("strong", None, say("term.cite.caveat"))),
+        tag("h2", None, f"{say('cite.page.answer')} ({facts['model']})"),
+        tag("p", {"class": "answer"}, [_sentence(sentence) for sentence in facts["sentences"]]),
+        tag("h2", None, say("cite.page.matrix")),
+        _matrix(facts),
+        tag("p", None, tag("small", None, f"{say('term.cite.legend')} {cost}")),
+        [tag("p", None, tag("small", None, render(note))) for note in facts["notes"]],
+        tag("h2", None, say("term.cite.sources_title")),
+        tag("ol", None, [tag("li", {"id": f"s{i + 1}"}, source["text"]) for i, source in enumerate(facts["sources"])]),
+    )
+    return f"<!doctype html>{tag('html', {'lang': language()}, head, body)}\n"
+
+
+def _sentence(sentence: Mapping[str, Any]) -> Html:
+    status = sentence["status"]
+    links = [tag("a", {"href": f"#s{c + 1}"}, f"[{c + 1}]") for c in sentence["cited"]]
+    words = say(f"cite.status.{status}")
+    marks = links if status == "cite" else [*links, tag("small", None, words)]
+    text = tag("span", {"class": status, "title": words}, sentence["text"])
+    return join(text, tag("sup", None, marks), " ")
+
+
+def _matrix(facts: Mapping[str, Any]) -> Html:
+    """Sentences by sources; the colour grows up to four times the threshold."""
+    numbers = [f"[{i + 1}]" for i in range(len(facts["sources"]))]
+    rows = []
+    for i, sentence in enumerate(facts["sentences"]):
+        cells = [_cell(effect, facts["delta"]) for effect in sentence["effects"]]
+        whole, status = _cell(sentence["whole"], facts["delta"]), say(f"cite.status.{sentence['status']}")
+        rows.append([f"{i + 1}", *cells, whole, status])
+    return table([say("cite.page.sentence"), *numbers, say("cite.page.all_sources"), ""], rows)
+
+
+def _cell(effect: float, delta: float) -> Html:
+    red, green, blue = PLUS if effect >= 0 else MINUS
+    share = min(1.0, abs(effect) / (4 * delta))
+    return tag("td", {"style": f"background:rgba({red},{green},{blue},{0.6 * share:.2f})"}, f"{effect:.1f}")

@@ -1,0 +1,139 @@
+"""The result of `cite`: an answer, the sources of its prompt, and what each source is worth to each sentence."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.records import Floats, Message, encoded
+from regard.registry import upstairs
+from regard.store.blobs import write_output
+from regard.store.redaction import Redactor
+
+Status = Literal["cite", "either", "none", "unclear"]
+SCHEMA = "regard.cite/1"
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSource:
+    """A source: its text and its spans (message, start, stop); `tokens` of the prompt belong to it."""
+
+    text: str
+    spans: tuple[tuple[int, int, int], ...]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSentence:
+    """A sentence of the answer; all effects are drops of its log-odds in nats.
+
+    effects: for each source, when the answer's rows cannot see it (row knock-out). exact: when it is deleted and the
+    prompt rendered again; None where that was not checked. whole: when all sources are deleted. pair: when `cited`
+    are deleted together, for the status "either". cited: the sources to cite, by number from 0.
+    """
+
+    text: str
+    start: int
+    stop: int
+    tokens: int
+    log_odds: float
+    log_probability: float
+    effects: tuple[float, ...]
+    exact: tuple[float | None, ...]
+    whole: float
+    pair: float | None
+    status: Status
+    cited: tuple[int, ...]
+    supported: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One citation: the characters of the answer, the source (two for "either"), and the measured effects in nats."""
+
+    start: int
+    stop: int
+    sources: tuple[int, ...]
+    status: Status
+    effect: float
+    exact: float
+
+
+@dataclass(frozen=True, slots=True)
+class CitedAnswer:
+    """An answer with citations.
+
+    ranking: "row_knock_out", or "leave_source_out" for models whose rows cannot be recomputed. ranking_passes: cost of
+    the plain pass and the ranking, passes: of everything, both in positions computed / positions of the prompt.
+    """
+
+    model: str
+    answer: str
+    generated: bool
+    sources: tuple[CitedSource, ...]
+    sentences: tuple[CitedSentence, ...]
+    delta: float
+    ranking: str
+    prompt_tokens: int
+    ranking_passes: float
+    passes: float
+    notes: tuple[Message, ...]
+
+    @property
+    def matrix(self) -> Floats:
+        """(sentences, sources) effects in nats."""
+        return np.array([sentence.effects for sentence in self.sentences], np.float64)
+
+    @property
+    def supported(self) -> tuple[bool, ...]:
+        """For every sentence, whether hiding one source and deleting all of them each cost at least `delta`."""
+        return tuple(sentence.supported for sentence in self.sentences)
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """All citations in the order of the answer."""
+        return tuple(
+            Citation(
+                start=sentence.start,
+                stop=sentence.stop,
+                sources=sources,
+                status=sentence.status,
+                effect=max(sentence.effects[source] for source in sources),
+                exact=float((sentence.exact[sources[0]] if len(sources) == 1 else sentence.pair) or 0.0),
+            )
+            for sentence in self.sentences
+            for sources in ([sentence.cited] if sentence.status == "either" else [(c,) for c in sentence.cited])
+        )
+
+    def redacted(self) -> CitedAnswer:
+        """Return the result with placeholders for all words of answer and sources; numbers and spans stay."""
+        redactor = Redactor([*(source.text for source in self.sources), self.answer])
+        return replace(
+            self,
+            answer=redactor.words(self.answer),
+            sources=tuple(replace(source, text=redactor.words(source.text)) for source in self.sources),
+            sentences=tuple(replace(sentence, text=redactor.words(sentence.text)) for sentence in self.sentences),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **encoded(self), "citations": encoded(self.citations)}
+
+    def save(self, path: str | Path) -> Path:
+        """Write the result as .json or .html."""
+        place = Path(path)
+        if place.suffix == ".json":
+            content = json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n"
+        elif place.suffix in (".html", ".htm"):
+            content = self._repr_html_()
+        else:
+            raise InputError(f"file {place.name}", expected="a name that ends with .json or .html", got=place.suffix)
+        write_output(place, content.encode())
+        return place
+
+    def _repr_html_(self) -> str:
+        return str(upstairs("citations_page")(self.to_json()))

@@ -1,0 +1,86 @@
+"""A hand-made chat model whose answers can be computed on paper: it copies the names that it can see."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+TEMPLATE = (
+    "{% for message in messages %}<{{ message['role'] }}> {{ message['content'] | trim }} <end>\n{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+SPECIAL = ("<pad>", "<unk>", "<end>", "<system>", "<user>", "<assistant>")
+
+
+def copier(names: Sequence[str], texts: Sequence[str], *, strength: float = 3.0) -> tuple[nn.Module, Any]:
+    """Return a Llama of one layer and a tokenizer of the words in `texts`.
+
+    The logit of a name is strength x count / |counts|, where `counts` says how often every name stands in the columns
+    that a row sees, and |counts| is their Euclidean length; every other token has the logit 0. One name seen alone
+    therefore gets `strength`, and a second copy of it hardly more: two passages that agree can replace each other.
+
+    >>> module, tokenizer = copier(["Rome", "Lima"], ["Anna went to Rome.", "Bert to Lima."])
+    >>> ids = torch.tensor([tokenizer("Anna went to Rome")["input_ids"]])
+    >>> logits = module(ids).logits[0, -1].detach()
+    >>> tokenizer.decode(int(logits.argmax())), round(float(logits.max()), 3)
+    ('Rome', 3.0)
+    """
+    from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+
+    words = sorted({word for text in (*texts, *names) for word in re.findall(r"\w+|[^\w\s]+", text)})
+    vocabulary = {word: i for i, word in enumerate(dict.fromkeys((*SPECIAL, *words)))}
+    inner = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    inner.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = _class("PreTrainedTokenizerFast")(
+        tokenizer_object=inner,
+        pad_token="<pad>",
+        unk_token="<unk>",
+        eos_token="<end>",
+        additional_special_tokens=[AddedToken(token, special=True) for token in SPECIAL[3:]],
+        model_max_length=512,
+    )
+    tokenizer.chat_template = TEMPLATE
+    return _network([vocabulary[name] for name in names], len(vocabulary), strength), tokenizer
+
+
+def _network(names: Sequence[int], size: int, strength: float) -> nn.Module:
+    """Build the network: one-hot embeddings, uniform attention that writes the names it sees into the upper half."""
+    width = 2 * size
+    config = _class("LlamaConfig")(
+        vocab_size=size,
+        hidden_size=width,
+        intermediate_size=2,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        num_key_value_heads=1,
+        head_dim=width,
+        max_position_embeddings=512,
+        rms_norm_eps=1e-12,
+        tie_word_embeddings=False,
+        pad_token_id=0,
+        bos_token_id=None,
+        eos_token_id=2,
+    )
+    model = _class("LlamaForCausalLM")(config)
+    for name, parameter in model.named_parameters():
+        parameter.data.fill_(1.0 if "norm" in name else 0.0)
+    layer = model.model.layers[0]
+    diagonal = torch.arange(size)
+    model.model.embed_tokens.weight.data[diagonal, diagonal] = 1.0
+    loud = 1e6  # the row's own embedding is nothing against what attention writes
+    for name in names:
+        layer.self_attn.v_proj.weight.data[name, name] = 1.0
+        layer.self_attn.o_proj.weight.data[size + name, name] = loud
+        model.lm_head.weight.data[name, size + name] = strength / width**0.5
+    module: nn.Module = model.eval()
+    return module
+
+
+def _class(name: str) -> Any:
+    import transformers  # here: the import takes seconds
+
+    return getattr(transformers, name)

@@ -1,0 +1,120 @@
+"""`regard cite` from files: messages, sources, answers; tables, JSON, a page; both languages."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from regard.cli.root import root
+
+FACTORY = """
+from regard.testing.copier import copier
+
+
+def make():
+    return copier(["Rome", "Oslo", "Lima"], ["Anna lives in .", "Bert Clara Where does live ? Be brief"], strength=4.0)
+"""
+SENTENCE = re.compile(r"(?:\b[A-Za-z]{2,} ){4,}[A-Za-z]{2,}")
+"""Five words of English in a row."""
+FACTS = ["Anna lives in Rome.", "Bert lives in Oslo.", "Clara lives in Lima."]
+MESSAGES = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "\n".join(FACTS) + "\nWhere does Anna live?"},
+]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    contents: dict[str, Any] = {
+        "chat.json": MESSAGES,
+        "log.json": {"messages": MESSAGES, "answer": "Oslo"},
+        "answered.json": [*MESSAGES, {"role": "assistant", "content": "Lima. Rome."}],
+        "sources.json": FACTS,
+        "odd.json": {"prompt": "x"},
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(json.dumps(content), "utf-8")
+    (tmp_path / "copier.py").write_text(FACTORY, "utf-8")
+    return tmp_path
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(root, list(words), prog_name="regard")
+
+
+def cited(*words: str) -> dict[str, Any]:
+    result = run("cite", "copier.py:make", *words, "--json")
+    assert result.exit_code == 0, result.output
+    facts: dict[str, Any] = json.loads(result.stdout)
+    return facts
+
+
+@pytest.mark.parametrize(
+    ("words", "citations"),
+    [
+        (("--messages", "chat.json", "--answer", "Rome", "--sources", "sources.json"), [[0]]),
+        (("--messages", "log.json", "--sources", "sources.json"), [[1]]),
+        (("--messages", "answered.json", "--sources", "sources.json"), [[2], [0]]),
+        (("--messages", "chat.json", "--answer", "Rome"), [[1]]),
+        (("--messages", "chat.json", "--answer", "Rome", "--sources", "sentences"), [[1]]),
+        (("--prompt", "Rome.#Oslo.#Where?", "--separator", "#", "--answer", "Oslo"), [[1]]),
+    ],
+)
+def test_citations_of_every_kind_of_input(files: Path, words: tuple[str, ...], citations: list[list[int]]) -> None:
+    assert [c["sources"] for c in cited(*words)["citations"]] == citations
+
+
+def test_tables_and_page(files: Path) -> None:
+    words = ("cite", "copier.py:make", "--messages", "answered.json", "--sources", "sources.json")
+    for language in ("en", "zh"):
+        result = run(*words, "--html", "page.html", "--lang", language)
+        assert result.exit_code == 0, result.output
+        assert "Lima" in result.output
+        assert bool(SENTENCE.search(result.output.replace("Anna lives in Rome", ""))) == (language == "en")
+        page = (files / "page.html").read_text("utf-8")
+        assert f'lang="{language}"' in page
+        assert page.count('href="#s') == 2
+        (files / "page.html").unlink()
+
+
+def test_redaction_reaches_every_output(files: Path) -> None:
+    words = ("cite", "copier.py:make", "--messages", "answered.json", "--sources", "sources.json", "--redact")
+    outputs = [run(*words, "--html", "page.html").output, (files / "page.html").read_text("utf-8")]
+    outputs.append(run(*words, "--json").output)
+    assert not [word for word in ("Rome", "Lima", "Anna") for output in outputs if word in output]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--answer", "Rome"),
+        ("--messages", "chat.json", "--prompt", "x"),
+        ("--messages", "odd.json"),
+        ("--messages", "nowhere.json"),
+        ("--messages", "log.json", "--answer", "Rome"),
+        ("--messages", "chat.json", "--answer", " "),
+        ("--messages", "chat.json", "--answer", "Rome", "--sources", "nothing"),
+        ("--messages", "chat.json", "--answer", "Rome", "--html", "page.txt"),
+        ("--messages", "chat.json", "--answer", "Rome", "--delta", "0"),
+    ],
+)
+def test_bad_input_ends_with_one_line(files: Path, words: tuple[str, ...]) -> None:
+    result = run("cite", "copier.py:make", *words)
+    assert result.exit_code == 2
+    assert len(result.output.strip().splitlines()) == 1
+
+
+def test_page_escapes_what_it_shows(files: Path) -> None:
+    turns = [{"role": "user", "content": "<script>Rome</script>\n<b>Oslo</b>\nWhere?"}]
+    (files / "evil.json").write_text(json.dumps(turns), "utf-8")
+    result = run("cite", "copier.py:make", "--messages", "evil.json", "--answer", "<i>Rome", "--html", "page.html")
+    assert result.exit_code == 0, result.output
+    page = (files / "page.html").read_text("utf-8")
+    assert not [tag for tag in ("<script", "<b>", "<i>") if tag in page]
+    assert "&lt;script&gt;" in page

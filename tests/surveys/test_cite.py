@@ -1,0 +1,225 @@
+"""Citations of a hand-made copier, whose numbers can be computed on paper."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.errors import InputError, Unsupported
+from regard.models.open.load import load
+from regard.surveys.cite import cite
+from regard.testing.architectures import find
+from regard.testing.copier import copier
+
+CITIES = ("Rome", "Oslo", "Lima", "Cairo", "Seoul", "Paris")
+FACTS = [
+    "Anna lives in Rome. She sings.",
+    "Bert lives in Oslo. He swims.",
+    "Clara lives in Lima. She reads.",
+    "David lives in Cairo. He runs.",
+]
+AGREES = "Anna has a flat in Rome."
+QUESTION = "Where does Anna live?"
+STRENGTH = 4.0
+
+
+@cache
+def model() -> Any:
+    module, tokenizer = copier(CITIES, [*FACTS, AGREES, QUESTION, "罗马 奥斯陆 。"], strength=STRENGTH)
+    return load(module, processor=tokenizer, name="copier")
+
+
+@cache
+def vocabulary_size() -> int:
+    return int(model().module.config.vocab_size)
+
+
+def chat(facts: Sequence[str], question: str = QUESTION) -> list[dict[str, str]]:
+    return [{"role": "user", "content": "\n".join(f"- {fact}" for fact in facts) + f"\n\n{question}"}]
+
+
+def on_paper(name: str, seen: Sequence[str]) -> float:
+    """Log-odds of a name when the texts `seen` are visible."""
+    counts = Counter(word.strip(".,") for text in seen for word in text.split())
+    amounts = np.array([counts[city] for city in CITIES], float)
+    logits = STRENGTH * amounts / max(float(np.linalg.norm(amounts)), 1e-9)
+    own = CITIES.index(name)
+    others = np.delete(logits, own)
+    return float(logits[own] - np.log(np.exp(others).sum() + vocabulary_size() - len(CITIES)))
+
+
+def test_effects_are_those_computed_on_paper() -> None:
+    result = cite(model(), chat(FACTS), "Rome", sources=FACTS)
+    (sentence,) = result.sentences
+    base = on_paper("Rome", FACTS)
+    effects = [base - on_paper("Rome", FACTS[:i] + FACTS[i + 1 :]) for i in range(4)]
+    assert sentence.log_odds == pytest.approx(base, abs=1e-4)
+    assert sentence.effects == pytest.approx(effects, abs=1e-4)
+    # this model has one layer of attention without positions: hiding a source is deleting it
+    assert sentence.exact[0] == pytest.approx(effects[0], abs=1e-4)
+    assert sentence.whole == pytest.approx(base - on_paper("Rome", []), abs=1e-4)
+    assert (sentence.status, sentence.cited, sentence.supported) == ("cite", (0,), True)
+    assert sum(value is not None for value in sentence.exact) == 2
+    (citation,) = result.citations
+    assert (citation.sources, citation.start, citation.stop) == ((0,), 0, 4)
+    assert result.answer[citation.start : citation.stop] == "Rome"
+    assert result.matrix.shape == (1, 4)
+    assert result.ranking == "row_knock_out"
+
+
+def test_two_sources_that_agree_are_either() -> None:
+    facts = [*FACTS, AGREES]
+    (sentence,) = cite(model(), chat(facts), "Rome", sources=facts, delta=1.5).sentences
+    base = on_paper("Rome", facts)
+    assert sentence.pair == pytest.approx(base - on_paper("Rome", FACTS[1:]), abs=1e-4)
+    assert all(value is not None and value < 1.5 for value in (sentence.exact[0], sentence.exact[4]))
+    assert (sentence.status, sentence.cited) == ("either", (0, 4))
+
+
+def test_an_answer_that_stands_nowhere_is_not_cited() -> None:
+    result = cite(model(), chat(FACTS), "Paris", sources=FACTS)
+    assert result.sentences[0].status == "none"
+    assert (result.citations, result.supported) == ((), (False,))
+
+
+def test_an_answer_in_the_question_is_not_cited() -> None:
+    result = cite(model(), chat(FACTS[1:], "Anna lives in Rome. Where does Anna live?"), "Rome", sources=FACTS[1:])
+    assert result.sentences[0].status == "none"
+
+
+def test_every_sentence_has_its_own_sources() -> None:
+    result = cite(model(), chat(FACTS), "Lima. Oslo.", sources=FACTS)
+    assert [sentence.cited for sentence in result.sentences] == [(2,), (1,)]
+    assert [sentence.tokens for sentence in result.sentences] == [2, 2]
+    joint = cite(model(), chat(FACTS), "Lima. Oslo.", sources=FACTS, units="answer")
+    assert set(joint.sentences[0].cited) == {1, 2}
+
+
+def test_chinese_prompts_and_answers() -> None:
+    module, tokenizer = copier(["罗马", "奥斯陆"], ["安娜 住 在 。 ？ 哪里 博特"])
+    facts = ["安娜 住 在 罗马 。", "博特 住 在 奥斯陆 。"]
+    turns = [{"role": "user", "content": "".join(facts) + "安娜 住 在 哪里 ？"}]
+    result = cite(module, turns, "罗马", tokenizer=tokenizer)
+    assert [source.text for source in result.sources] == facts
+    assert result.sentences[0].cited == (0,)
+
+
+def test_the_last_assistant_message_is_the_answer() -> None:
+    turns = [*chat(FACTS), {"role": "assistant", "content": "Oslo"}]
+    result = cite(model(), turns, sources=FACTS)
+    assert (result.answer, result.generated, result.sentences[0].cited) == ("Oslo", False, (1,))
+    with pytest.raises(InputError, match="one answer"):
+        cite(model(), turns, "Rome", sources=FACTS)
+
+
+def test_token_ids_and_text_give_the_same() -> None:
+    ids = model().traits.tokenizer("Lima Cairo")["input_ids"]
+    by_ids = cite(model(), chat(FACTS), ids, sources=FACTS)
+    by_text = cite(model(), chat(FACTS), "Lima Cairo", sources=FACTS)
+    assert by_ids.answer == "Lima Cairo"
+    assert np.array_equal(by_ids.matrix, by_text.matrix)
+
+
+def test_without_an_answer_the_model_writes_one() -> None:
+    result = cite(model(), chat([FACTS[1]]), sources=[FACTS[1]], new_tokens=3)
+    assert result.generated
+    assert result.answer.split()[0] == "Oslo"
+    assert result.sentences[0].cited == (0,)
+
+
+def test_a_prefix_is_read_but_not_scored() -> None:
+    result = cite(model(), chat(FACTS), " Rome", sources=FACTS, prefix=" Anna lives in")
+    assert (result.sentences[0].tokens, result.sentences[0].cited) == (1, (0,))
+
+
+def test_plain_prompts_need_no_template() -> None:
+    prompt = " ".join([*FACTS, QUESTION])
+    result = cite(
+        model(), prompt, "Cairo", sources=[(0, prompt.index(fact), prompt.index(fact) + len(fact)) for fact in FACTS]
+    )
+    assert result.sentences[0].cited == (3,)
+
+
+def test_cost_is_about_two_prompt_passes() -> None:
+    result = cite(model(), chat(FACTS), "Rome", sources=FACTS)
+    n = result.prompt_tokens
+    assert result.ranking_passes == pytest.approx((n + 5) / n, abs=1e-3)  # one pass, 4 knock-outs and their control
+    assert result.ranking_passes < result.passes < 4
+
+
+def test_models_without_rows_are_ranked_by_deletion() -> None:
+    row = find("BLOOM")
+    module = dataclasses.replace(row, settings={**row.settings, "vocab_size": vocabulary_size()}).build()
+    result = cite(module, chat(FACTS), "Rome", sources=FACTS, tokenizer=model().traits.tokenizer, delta=0.01)
+    assert result.ranking == "leave_source_out"
+    assert [note.key for note in result.notes] == ["cite.note.no_rows"]
+    assert list(result.sentences[0].effects) == list(result.sentences[0].exact)
+
+
+def test_a_joint_tokenization_that_differs_is_noted() -> None:
+    prompt = " ".join([*FACTS, "Anna lives in Ro"])
+    result = cite(model(), prompt, "me", sources=[(0, 0, len(FACTS[0]))])
+    assert [note.key for note in result.notes] == ["cite.note.joined"]
+
+
+@pytest.mark.parametrize(
+    ("words", "changes"),
+    [
+        ("some text", {"answer": "  "}),
+        ("token ids", {"answer": [10**6]}),
+        ("token ids", {"answer": []}),
+        ("above 0", {"check": 0}),
+        ("above 0", {"delta": float("nan")}),
+        ("units", {"units": "word"}),
+        ("no such text", {"sources": ["Nobody lives here."]}),
+        ("at most 512 tokens", {"answer": "Rome " * 600}),
+        ("at least one token", {"sources": [(0, 3, 6)]}),
+    ],
+)
+def test_bad_input_is_refused(words: str, changes: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=words):
+        cite(model(), chat(FACTS), **{"answer": "Rome", "sources": FACTS, **changes})
+
+
+def test_classifiers_are_refused() -> None:
+    row = dataclasses.replace(find("BERT"), model="BertForSequenceClassification")
+    classifier = dataclasses.replace(row, settings={**row.settings, "vocab_size": vocabulary_size()}).build()
+    with pytest.raises(Unsupported, match="causal language model"):
+        cite(classifier, "One. Two?", "x", tokenizer=model().traits.tokenizer)
+
+
+def test_long_answers_are_cut_into_sentences_of_their_own() -> None:
+    answer = "Rome. Oslo. " * 100
+    result = cite(model(), chat(FACTS), answer, sources=FACTS)
+    assert len(result.sentences) == 200
+    assert sum(sentence.tokens for sentence in result.sentences) == 400
+
+
+def test_redaction_leaves_no_word() -> None:
+    facts = ["Anna lives in Rome.", "Bert lives in Oslo."]
+    result = cite(model(), chat(facts), "Rome. Zanzibar.", sources=facts)
+    canaries = {"Anna", "Bert", "Rome", "Oslo", "Zanzibar", "lives"}
+    assert all(word in result._repr_html_() for word in canaries)
+    hidden = result.redacted()
+    written = hidden._repr_html_() + json.dumps(hidden.to_json())
+    assert not [word for word in canaries if word in written]
+    assert np.array_equal(hidden.matrix, result.matrix)
+
+
+def test_json_is_complete_and_finite(tmp_path: Path) -> None:
+    result = cite(model(), chat(FACTS), "Rome. Paris.", sources=FACTS)
+    facts = json.loads(result.save(tmp_path / "cited.json").read_text("utf-8"))
+    assert facts["schema"] == "regard.cite/1"
+    assert facts["citations"][0]["sources"] == [0]
+    assert facts["sentences"][0]["exact"][0] == pytest.approx(result.sentences[0].exact[0])
+    json.dumps(facts, allow_nan=False)
+    with pytest.raises(InputError, match=r"\.html"):
+        result.save(tmp_path / "cited.txt")
