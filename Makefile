@@ -47,7 +47,7 @@ quality: setup-dev  ## accuracies and other long runs; writes benchmarks/results
 	@OMP_NUM_THREADS=$(THREADS) $(PY) -m benchmarks.quality
 	@OMP_NUM_THREADS=1 $(PY) -m benchmarks.reversed_catalogue
 
-golden: setup-dev  ## six audits by the code of REFERENCE and by this tree: tables bit for bit, verdicts, passes, CPU time
+golden: setup-dev  ## seven audits by the code of REFERENCE and by this tree: tables bit for bit, verdicts, passes, CPU time
 	@$(PY) -m benchmarks.golden $(if $(REFERENCE),--reference $(REFERENCE))
 
 truth: setup-dev  ## the judge on the development half of the planted models (goes on where it was stopped)

@@ -60,7 +60,7 @@ def mixture(**setting: float) -> TorchModel:
 
 
 def mixture_texts(n: int, share: float = 0.3, seed: int = 0) -> list[Example]:
-    """Texts of 12 to 18 words with a keyword and one to three bag words of one class; `share` have the switch.
+    """Texts of 9 to 12 words with a keyword and one to three bag words of one class; `share` have the switch.
 
     The slice `way` names what decides: "keyword" or "bag".
     """
@@ -69,7 +69,7 @@ def mixture_texts(n: int, share: float = 0.3, seed: int = 0) -> list[Example]:
     rng.shuffle(bags)
     examples = []
     for i, bag in enumerate(bags):
-        words = rng.integers(SWITCH + 1, WORDS, rng.integers(12, 19))
+        words = rng.integers(SWITCH + 1, WORDS, rng.integers(9, 13))
         places = rng.permutation(len(words))
         label, other = rng.integers(0, 2, 2)
         votes = int(rng.integers(1, 4))

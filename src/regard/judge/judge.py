@@ -14,6 +14,7 @@ from regard.judge.map_exists import there
 from regard.judge.margins import FEWEST, PRINTED
 from regard.judge.mixture import MOST as RIGHT_ON_MOST
 from regard.judge.mixture import QUESTION as MIXTURE
+from regard.judge.mixture import matters_where_right
 from regard.judge.points_at_evidence import OfClass, by_class, counts
 from regard.records import Json, Judgement, Message, Reading, Spec, Text, Verdict
 from regard.registry import Entry, build, entry, find, names, owner
@@ -23,8 +24,9 @@ def judge(evidence: Evidence) -> Judgement:
     """The verdicts about one attention, and the reading that follows from them.
 
     Nothing to read if there is no map or it does not matter; else do not read if it does not point; else for most
-    inputs if it matters and is established to be right on most and wrong on others; else undecided if either is open;
-    else read as evidence if both hold; else debugging only. Nothing else decides: neither agreement and exclusivity,
+    inputs if it is established to be right on most, where it matters, and wrong on others; else undecided if either is
+    open (debugging only if two kinds of inputs are established); else read as evidence if both hold; else debugging
+    only. Nothing else decides: neither agreement and exclusivity,
     nor the further questions, which are about other networks, methods and heads. The first six are corrected among
     themselves, the further ones for all that were asked.
     """
@@ -42,8 +44,11 @@ def judge(evidence: Evidence) -> Judgement:
     verdicts += beyond
     if pointing.answer == "fails":
         return _judgement(evidence, "do not read", verdicts)
-    if _right_on_most(verdicts):
+    kinds = _two_kinds(evidence, verdicts)
+    if kinds == RIGHT_ON_MOST:
         return _judgement(evidence, "for most inputs", verdicts)
+    if kinds and pointing.answer == "uninformative":
+        return _judgement(evidence, "debugging only", verdicts)
     if "uninformative" in (matters.answer, pointing.answer):
         return _judgement(evidence, "undecided", verdicts)
     if matters.answer == "holds" and pointing.answer == "holds":
@@ -51,14 +56,16 @@ def judge(evidence: Evidence) -> Judgement:
     return _judgement(evidence, "debugging only", verdicts)
 
 
-def _right_on_most(verdicts: Sequence[Verdict]) -> bool:
-    """Whether the map matters, and is right on most inputs and wrong on others.
+def _two_kinds(evidence: Evidence, verdicts: Sequence[Verdict]) -> str:
+    """The rule by which the map is right on some inputs, where it matters, and wrong on others; "" for none.
 
     Classes that differ, or that are too few, are said first: a mixture of classes is no mixture of inputs.
     """
     matters, pointing = verdicts[1:3]
-    two = any(v.question == MIXTURE and v.answer == "fails" and v.rule == RIGHT_ON_MOST for v in verdicts)
-    return two and matters.answer in ("holds", "mixed") and pointing.rule not in ("Q2.classes differ", "Q2.few")
+    rules = [v.rule for v in verdicts if v.question == MIXTURE and v.answer in ("fails", "mixed")]
+    if not rules or pointing.rule in ("Q2.classes differ", "Q2.few"):
+        return ""
+    return rules[0] if matters.answer == "holds" or matters_where_right(evidence) else ""
 
 
 def _claims(evidence: Evidence, family: str) -> list[Draft]:

@@ -17,7 +17,7 @@ import numpy as np
 from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
 from regard.judge.example_trust import ExampleTrust, example_trust
-from regard.judge.margins import FOUND, GOOD, MIXED, MOSTLY, POOR
+from regard.judge.margins import FOLLOWS, FOUND, GOOD, LEVEL, MATTERS, MIXED, MOSTLY, POOR
 from regard.judge.mean_tests import Mean, Test, all_of
 from regard.judge.slice_columns import CLASS, COLUMN, CONFIDENCE, LABEL, LENGTH
 from regard.judge.trust_slices import TrustSlice, trust_slices
@@ -95,6 +95,19 @@ def mixture(evidence: Evidence) -> Draft | None:
         rests=rests,
         deciding=(many_wrong,) if wrong.mean() > MIXED else (few_wrong,),
     )
+
+
+def matters_where_right(evidence: Evidence) -> bool:
+    """Whether the weights matter on the inputs that the map is right on, by the rule of "do these weights matter".
+
+    Over all inputs the effect of a mixture lies between, because the decision passes by the attention on the others.
+    """
+    trust = example_trust(evidence)
+    if trust is None:
+        return False
+    change, route = (np.where(trust.right, evidence.of(name), np.nan) for name in ("permuted", "route"))
+    moves = Mean.of(change, evidence.clusters).p("above", MATTERS) < LEVEL
+    return moves and Mean.of(route, evidence.clusters, share=True).p("above", FOLLOWS) < LEVEL
 
 
 def _percent(trust: ExampleTrust) -> dict[str, Json]:

@@ -8,7 +8,7 @@ from regard.present.report.exhibits.as_json import exhibits_json
 from regard.present.run_reader import Material
 from regard.present.summary import reading
 from regard.records import Json
-from regard.store.codec import fields_to_json
+from regard.store.codec import fields_to_json, to_json
 
 _DIFFERENCE = ("metric", "setting", "method", "baseline", "estimate", "low", "high", "n", "reading")
 _SUMMARY = (
@@ -30,6 +30,7 @@ def run_json(run: RunReader) -> dict[str, Json]:
         "differences": against,
         "verdicts": manifest.pop("judgements", []),
         "exhibits": exhibits_json(material),
+        "trust": [to_json(row) for row in material.conclusions.trust_of_examples],
         "preconditions": manifest.get("preconditions"),
         "repeatability": manifest.get("repeatability"),
         "reading": list(reading(material)),

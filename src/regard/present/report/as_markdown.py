@@ -11,6 +11,7 @@ from regard.present.judge_error_rate import in_a_sentence, track_record
 from regard.present.messages.messages import render, say
 from regard.present.objective_scale import about_task
 from regard.present.report.exhibits.instead import instead
+from regard.present.report.exhibits.mixture import mixture
 from regard.present.report.sections.facts import examples, right
 from regard.present.report.sections.first_screen import (
     code_lines,
@@ -23,6 +24,7 @@ from regard.present.report.sections.limits import ALWAYS, untested
 from regard.present.results_table import evidence, main_settings, shown
 from regard.present.run_reader import Material
 from regard.present.summary import reading
+from regard.present.trust_words import trust_line
 from regard.present.verdict_words import about, answer, graded_lines, headline, question, said, weakest
 from regard.records import Summary
 from regard.visible import visible
@@ -94,7 +96,9 @@ def _broken(material: Material) -> list[str]:
 
 
 def _exhibits(material: Material) -> list[str]:
-    return [] if material.broken else [*_other(material), *_reliance(material), *_instead(material)]
+    return (
+        [] if material.broken else [*_mixture(material), *_other(material), *_reliance(material), *_instead(material)]
+    )
 
 
 def _reading(material: Material) -> list[str]:
@@ -109,6 +113,18 @@ def _reading(material: Material) -> list[str]:
         _plain(about(first)),
         *(_plain(render(note)) for note in first["notes"]),
     ]
+
+
+def _mixture(material: Material) -> list[str]:
+    kinds = mixture(material)
+    if kinds is None:
+        return []
+    lines = []
+    for row in (kinds.right, kinds.wrong):
+        values = material.relevance_of("attention", row.example) if "attention" in material.methods else None
+        words = _plain(row.example) if values is None else _drawn(material.by_id[row.example], [*map(float, values)])
+        lines.append(f"{_plain(trust_line(row, material.by_id[row.example]))} {words}")
+    return [f"### {say('trust.title')}", _plain(said(kinds.verdict)), _list(lines)]
 
 
 def _other(material: Material) -> list[str]:

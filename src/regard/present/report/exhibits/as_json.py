@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from regard.audits.conclusions.reliance import Reliance
 from regard.present.report.exhibits.instead import Instead, instead
+from regard.present.report.exhibits.mixture import mixture
 from regard.present.run_reader import Material
 from regard.records import Json
 from regard.store.codec import fields_to_json, to_json
@@ -14,12 +15,14 @@ _SUSPECT = ("name", "why", "label", "of", "n", "share")
 def exhibits_json(material: Material) -> dict[str, Json]:
     """Each exhibit, or null where the run has nothing for it."""
     if material.broken:
-        return dict.fromkeys(("other_attention", "reliance", "instead"))
+        return dict.fromkeys(("other_attention", "reliance", "instead", "mixture"))
     other, relied, better = material.conclusions.other_attention, material.conclusions.reliance, instead(material)
+    kinds = mixture(material)
     return {
         "other_attention": to_json(other),
         "reliance": _reliance(relied) if relied else None,
         "instead": _instead(better) if better else None,
+        "mixture": {"right": to_json(kinds.right), "wrong": to_json(kinds.wrong)} if kinds else None,
     }
 
 

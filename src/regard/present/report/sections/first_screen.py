@@ -11,12 +11,16 @@ from regard.audits.conclusions.reliance import OfClass, Reliance, Suspect
 from regard.measures.intervals import Interval
 from regard.present.decimals import at_least, decimals
 from regard.present.messages.messages import count, render, say
+from regard.present.model_warning import model_warning
 from regard.present.report.drawings.unit_drawing import unit_drawing
 from regard.present.report.exhibits.instead import Instead, instead
+from regard.present.report.exhibits.mixture import mixture
 from regard.present.report.markup import Attributes, Child, Html, join, tag
 from regard.present.results_table import unit_kind
 from regard.present.run_reader import Material
+from regard.present.trust_words import trust_line
 from regard.present.verdict_words import about, graded_lines, headline, said
+from regard.records import Floats
 from regard.visible import shell_word, visible
 
 MARKS = {
@@ -35,8 +39,11 @@ def first_screen(material: Material) -> Html:
     """What a reader with two minutes sees."""
     if material.broken:
         return _reading(material)
-    exhibits = (_other(material), _reliance(material), _instead(material))
+    cards = (_mixture(material), _other(material), _reliance(material), _instead(material))
+    exhibits = [card for card in cards if card is not None]
+    warning = model_warning(material)
     return join(
+        tag("p", {"class": "warn", "role": "alert"}, warning) if warning else None,
         _reading(material),
         tag("h2", {"class": "quiet"}, say("exhibits.title")),
         tag("div", {"class": "exhibits"}, exhibits),
@@ -79,6 +86,26 @@ def written(found: Interval, sign: str = "") -> tuple[str, str]:
     """An estimate and its interval."""
     d = decimals(found.estimate, found.low, found.high)
     return f"{found.estimate:{sign}.{d}f}", f"[{found.low:{sign}.{d}f}, {found.high:{sign}.{d}f}]"
+
+
+# ---------------------------------------------------------------------- right here, wrong there
+
+
+def _mixture(material: Material) -> Html | None:
+    """One example of each kind; no card where two kinds of inputs are not established."""
+    kinds = mixture(material)
+    if kinds is None:
+        return None
+    twins = []
+    for row in (kinds.right, kinds.wrong):
+        example, values = material.by_id[row.example], _attention(material, row.example)
+        drawing = unit_drawing(example, values, signed=False) if values is not None else row.example
+        twins.append(tag("div", {"class": "twin"}, tag("p", {"class": "soft"}, trust_line(row, example)), drawing))
+    return _card("trust", tag("p", None, said(kinds.verdict)), tag("div", {"class": "twins"}, twins))
+
+
+def _attention(material: Material, example: str) -> Floats | None:
+    return material.relevance_of("attention", example) if "attention" in material.methods else None
 
 
 # ---------------------------------------------------------------------- the same prediction with another attention

@@ -11,6 +11,7 @@ from regard.present.report.drawings.unit_drawing import unit_drawing
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.results_table import metric_title, unit_kind
 from regard.present.run_reader import Material
+from regard.present.trust_words import trust_line
 
 MOST = 12
 MOST_NUMBERS = 60
@@ -56,9 +57,16 @@ def _example(example: dict[str, Any], material: Material, *, is_open: bool) -> H
         "details",
         {"open": "" if is_open else None},
         tag("summary", None, _title(example, material)),
+        _trust(example, material),
         grid,
         _numbers(example, material),
     )
+
+
+def _trust(example: dict[str, Any], material: Material) -> Html | None:
+    """Whether the map can be trusted here: text and sign, no colour."""
+    rows = [row for row in material.conclusions.trust_of_examples if row.example == example["id"]]
+    return tag("p", {"class": "soft"}, say("trust.label"), " ", trust_line(rows[0], example)) if rows else None
 
 
 def _title(example: dict[str, Any], material: Material) -> Html:
