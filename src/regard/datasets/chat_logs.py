@@ -54,7 +54,7 @@ def _chat(record: Any, name: str) -> Chat:
     if messages is None:
         expected = "a list of messages, or an object with messages"
         raise InputError(name, expected=expected, got=f"a JSON {type(record).__name__}")
-    documents = next((part["documents"] for part in objects if part.get("documents")), [])
+    documents: Any = next((part["documents"] for part in objects if part.get("documents")), [])
     if not isinstance(documents, list):
         raise InputError(name, expected="a list of documents", got=f"a JSON {type(documents).__name__}")
     answer = next((text for part in objects if (text := _answer(part)) is not None), None)
