@@ -166,14 +166,20 @@ def _json(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class InProfile:
-    """A method in audits that name none. rank: its place among them. params: as in name:key=value,key=value."""
+    """A method in audits that name none. rank: its place among them. params: as in name:key=value,key=value.
+
+    In the profile "headline", params replace those of the audit's profile, whose own setting then runs later.
+    """
 
     profiles: tuple[str, ...]
     rank: int = 1000
     params: str = ""
 
 
-EVERY = ("quick", "standard", "full")
+HEADLINE = ("headline",)
+"""Answers a headline question, or costs next to nothing beside a method that does: computed in the first stage of an
+audit with a budget."""
+EVERY = ("headline", "quick", "standard", "full")
 THOROUGH = ("standard", "full")
 Profiles = tuple[str | InProfile, ...]
 """The profiles (quick, standard, full) whose audits use a method: by name, or with a place and parameters."""

@@ -13,7 +13,8 @@ from regard.audits.audit import audit
 
 TEXTS = sentences(40, longest=8)
 OPTIONS = {
-    "keep": 5, "profile": "quick", "explainers": ["attention", "leave_one_out", "input_x_gradient", "random"],
+    "keep": 5, "profile": "quick", "budget": "none",
+    "explainers": ["attention", "leave_one_out", "input_x_gradient", "random"],
     "metrics": ["comprehensiveness", "agreement"],
 }  # fmt: skip
 

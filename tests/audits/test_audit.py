@@ -29,14 +29,12 @@ from regard.store.run import Run
 
 TEXTS = Texts(sentences(20))
 FEW = ["leave_one_out", "random"]
-
-
-THREE = ["comprehensiveness", "sufficiency", "agreement"]
+EVERYTHING: dict[str, Any] = {"budget": "none", "keep": 4, "metrics": ["comprehensiveness", "sufficiency", "agreement"]}
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return audit(TorchToy(), TEXTS, out=tmp_path_factory.mktemp("audit") / "run", keep=4, metrics=THREE)
+    return audit(TorchToy(), TEXTS, out=tmp_path_factory.mktemp("audit") / "run", **EVERYTHING)
 
 
 def test_a_plain_list_of_examples_is_data_and_other_things_are_refused_in_words(tmp_path: Path) -> None:
@@ -88,7 +86,7 @@ def test_the_tables_are_written(undisturbed: Run) -> None:
 
 def test_a_finished_audit_computes_nothing_again(undisturbed: Run) -> None:
     toy = TorchToy()
-    again = audit(toy, TEXTS, out=undisturbed.path, keep=4, metrics=THREE)
+    again = audit(toy, TEXTS, out=undisturbed.path, **EVERYTHING)
     assert content(again) == content(undisturbed)
     assert toy.calls["predict"] == 1  # the look at the model
 
@@ -97,7 +95,7 @@ def test_progress_and_sentences(tmp_path: Path) -> None:
     steps: list[tuple[int, int, float | None]] = []
     said: list[str] = []
     audit(
-        TorchToy(), TEXTS, out=tmp_path / "run", explainers=FEW, metrics=["agreement"],
+        TorchToy(), TEXTS, out=tmp_path / "run", budget="none", explainers=FEW, metrics=["agreement"],
         progress=lambda *step: steps.append(step), announce=said.append,
     )  # fmt: skip
     assert [s[0] for s in steps] == sorted(s[0] for s in steps)
@@ -125,13 +123,13 @@ class Stopped(TorchToy):
 
 def test_control_c_leaves_a_run_that_can_go_on(tmp_path: Path, undisturbed: Run) -> None:
     with pytest.raises(KeyboardInterrupt):
-        audit(Stopped(KeyboardInterrupt(), 60), TEXTS, out=tmp_path / "run", keep=4, metrics=THREE)
+        audit(Stopped(KeyboardInterrupt(), 60), TEXTS, out=tmp_path / "run", **EVERYTHING)
     stopped = Run(tmp_path / "run")
     assert stopped.manifest["status"] == "interrupted"
     done, total = stopped.progress
     assert 0 < done < total
     toy = TorchToy()
-    assert content(audit(toy, TEXTS, out=tmp_path / "run", keep=4, metrics=THREE)) == content(undisturbed)
+    assert content(audit(toy, TEXTS, out=tmp_path / "run", **EVERYTHING)) == content(undisturbed)
     assert toy.calls["predict"] == total - done + 1 + PROBES  # what was done stays done; some are asked twice
 
 
@@ -147,10 +145,10 @@ def test_a_full_disk_keeps_what_was_there(tmp_path: Path, undisturbed: Run, monk
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(EnvironmentProblem, match="free disk space"):
-        audit(TorchToy(), TEXTS, out=tmp_path / "run", keep=4, metrics=THREE)
+        audit(TorchToy(), TEXTS, out=tmp_path / "run", **EVERYTHING)
     monkeypatch.undo()
     assert Run(tmp_path / "run").progress[0] > 0
-    assert content(audit(TorchToy(), TEXTS, out=tmp_path / "run", keep=4, metrics=THREE)) == content(undisturbed)
+    assert content(audit(TorchToy(), TEXTS, out=tmp_path / "run", **EVERYTHING)) == content(undisturbed)
 
 
 def _options(**changed: Any) -> dict[str, Any]:
@@ -239,7 +237,8 @@ def test_long_texts_become_windows_of_one_cluster(tmp_path: Path) -> None:
 def test_a_live_model_runs_here_and_the_message_says_so(tmp_path: Path) -> None:
     said: list[str] = []
     toy = TorchToy(live=True)
-    audit(toy, TEXTS, out=tmp_path / "run", explainers=FEW, metrics=["agreement"], workers=2, announce=said.append)
+    few: dict[str, Any] = {"explainers": FEW, "metrics": ["agreement"], "budget": "none"}
+    audit(toy, TEXTS, out=tmp_path / "run", workers=2, announce=said.append, **few)
     assert any("runs in this process" in s for s in said)
     assert toy.calls["predict"] == len(TEXTS) + 1 + PROBES  # the look at the model, and some asked twice
 

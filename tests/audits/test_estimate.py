@@ -27,7 +27,7 @@ def test_base_and_leave_one_out_forwards_are_computed_once_per_audit(tmp_path: P
     texts = tuple(" ".join(f"w{7 * i + j}" for j in range(3 + i % 4)) for i in range(9))
     toy = TorchToy(vocabulary=100_003)
     methods = [*EXPLAINERS, "leave_one_out:operator=delete"]  # the same method twice is one method
-    run = audit(toy, Texts(texts), out=tmp_path / "run", explainers=methods, profile="quick")
+    run = audit(toy, Texts(texts), out=tmp_path / "run", explainers=methods, profile="quick", budget="none")
     assert {s.metric for s in run.scores()} == set(METRICS)  # each of these asks for some of the same forwards
     questions = []
     for example in examples(texts):
@@ -71,6 +71,7 @@ def test_an_audit_announces_its_cost_after_the_pilot_and_stores_it(tmp_path: Pat
         TorchToy(),
         Texts(sentences(30)),
         out=tmp_path / "run",
+        budget="none",
         explainers=["leave_one_out", "integrated_gradients"],
         metrics=["agreement"],
         announce=events.append,

@@ -25,7 +25,7 @@ TEXTS = sentences(20, longest=12)
 """Three shards."""
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 OPTIONS: dict[str, Any] = {
-    "keep": 20, "profile": "quick", "explainers": ["attention", "input_x_gradient", "leave_one_out"],
+    "keep": 20, "profile": "quick", "budget": "none", "explainers": ["attention", "input_x_gradient", "leave_one_out"],
     "metrics": ["entropy"], "experiments": ["map_shape", "permutation:times=2", "route"],
 }  # fmt: skip
 

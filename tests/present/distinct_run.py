@@ -202,6 +202,9 @@ class DistinctRun:
     def examples(self) -> list[dict[str, Any]]:
         return self._examples
 
+    def predictions(self) -> list[dict[str, Any]]:
+        return [{**e, "cluster": e.get("group") or e["id"]} for e in self.examples() if e.get("units")]
+
     def methods(self) -> list[str]:
         return [*METHODS]
 

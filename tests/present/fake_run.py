@@ -108,6 +108,9 @@ class FakeRun:
     def examples(self) -> list[dict[str, Any]]:
         return self.examples_
 
+    def predictions(self) -> list[dict[str, Any]]:
+        return [{**e, "cluster": e.get("group") or e["id"]} for e in self.examples() if e.get("units")]
+
     def methods(self) -> list[str]:
         return list(METHODS)
 

@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 
 from regard.audits import plan as planning
+from regard.audits.accounts import accounts
+from regard.audits.budget import Budget
 from regard.audits.conclude import store_conclusions
+from regard.audits.engines.processes import kept_workers
 from regard.audits.estimate import CaptureCheck, Estimate, check_capture
 from regard.audits.options import AuditOptions
 from regard.audits.plan import Plan, make_plan
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import RepeatCheck, worse
 from regard.audits.resolve import Source, Subject, resolve, run_folder, shifted
-from regard.audits.scheduler import Progress, engine_of, run_shards, worker_count
+from regard.audits.scheduler import Progress, Workshop, engine_of, run_shards, worker_count
+from regard.audits.stages import Listeners, Stages
 from regard.audits.stored_summaries import summaries_from_tables
 from regard.audits.studies import cost_in_words, run_studies
 from regard.audits.torch_threads import recorded_threads
@@ -26,7 +30,7 @@ from regard.desk.encoding import encoded_once
 from regard.errors import CaptureError, InputError, RegardError
 from regard.judge.shift import FOLDER as SHIFT
 from regard.judge.shift import shift_of
-from regard.judge.verdicts import verdicts
+from regard.judge.verdicts import headline_settled, verdicts
 from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.flops import flops_per_position, machine_flops
 from regard.models.ask.torch_module import torch_module
@@ -80,46 +84,91 @@ def audit(
     if resolved is not None:
         resolved(subject, other)
     session = _Session(_rendered(announce) if announce else _silent, progress, command_line)
-    _run(path, make_plan(subject, options), options, session)
+    budget = options.limits if other is None else options.limits.halved()
+    _run(path, make_plan(subject, options), options, session, budget)
     if other is not None:
         elsewhere = shifted(options)
-        _run(path / SHIFT, make_plan(other, elsewhere), elsewhere, session)
+        _run(path / SHIFT, make_plan(other, elsewhere), elsewhere, session, budget)
         shift_of(path, keep=True)
     return Run(path)
 
 
-def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session) -> None:
-    """The steps on one data set: shards, a pilot first, studies, fold, conclude, judge, export."""
+def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session, budget: Budget) -> None:
+    """The steps on one data set: shards, studies, fold, conclude, judge, export."""
     if not options.resume and Ledger.exists(path):
         raise InputError(f"--out {path}", expected="a new directory", got="a run", remedy="resume it, or another --out")
     workers, subject, say = worker_count(options), plan.subject, session.say
     writer = RunWriter(path, plan.identity, text=options.text)
-    with writer, recorded_threads(writer, subject.model, workers) as threads:
-        forget_passes()
-        check_of_capture = _capture_check(plan)
-        for sentence in (*_sentences(subject.about_data), cost_in_words(plan.settings)):
-            if sentence:
-                say(sentence)
-        writer.open(_manifest(plan, options, session, check_of_capture), subject.examples)
-        with _marked_interrupted(writer):
-            check = _repeat_check(writer, plan, say)
-            engine, setup = engine_of(subject.model, options, threads, say)
-
-            def forecast(cost: Estimate) -> None:
-                writer.note_estimate(cost.to_json())
-                say(cost.sentence(workers))
-
-            run_shards(writer, plan, engine, setup, progress=session.progress, forecast=forecast)
-            run_studies(writer, subject.model, subject.examples, plan.settings, say)
-            _finish_check(check, writer, Run(path), say)
-            _check_preconditions(writer, plan, say)
-            writer.close("complete", summaries=summaries_from_tables(Run(path)))
-            store_conclusions(writer)
+    try:
+        with writer, recorded_threads(writer, subject.model, workers) as threads:
+            forget_passes()
+            check_of_capture = _capture_check(plan)
+            for sentence in (*_sentences(subject.about_data), cost_in_words(plan.settings)):
+                if sentence:
+                    say(sentence)
+            writer.open(_manifest(plan, options, session, check_of_capture), subject.examples)
+            with _marked_interrupted(writer):
+                check = _repeat_check(writer, plan, say)
+                engine, setup = engine_of(subject.model, options, threads, say)
+                with kept_workers(engine) as kept_engine:
+                    workshop = Workshop(writer, kept_engine, setup)
+                    if budget.unlimited:
+                        _run_everything(workshop, plan, workers, session)
+                    else:
+                        _run_stages(workshop, plan, options, budget, session)
+                run_studies(writer, subject.model, subject.examples, plan.settings, say)
+                _finish_check(check, writer, Run(path), say)
+                _check_preconditions(writer, plan, say)
+                writer.close("complete", summaries=summaries_from_tables(Run(path)))
+                store_conclusions(writer)
+    except KeyboardInterrupt:
+        if not budget.unlimited:
+            _judge_unfinished(path, plan.identity)
+        raise
     verdicts(path, keep=True)
     run = Run(path)
     export(run)
     for method, reason in run.skipped.items():
         say(Message.of("estimate.skipped", name=method, reason=reason))
+    if not budget.unlimited:
+        for sentence in accounts(run):
+            say(sentence)
+
+
+def _run_everything(workshop: Workshop, plan: Plan, workers: int, session: _Session) -> None:
+    """Every method on every example: an audit without a budget."""
+
+    def forecast(cost: Estimate) -> None:
+        workshop.writer.note_estimate(cost.to_json())
+        session.say(cost.sentence(workers))
+
+    run_shards(workshop, plan, progress=session.progress, forecast=forecast)
+
+
+def _run_stages(workshop: Workshop, plan: Plan, options: AuditOptions, budget: Budget, session: _Session) -> None:
+    """Stages within a budget; the attention is checked for defects after the pilot, so that rounds know them."""
+    writer = workshop.writer
+
+    def piloted(plan: Plan) -> None:
+        _check_preconditions(writer, plan, session.say)
+
+    def is_settled() -> bool:
+        return headline_settled(verdicts(writer.path))
+
+    listeners = Listeners(session.say, session.progress, piloted, is_settled)
+    stages = Stages(workshop, plan, options, budget, listeners, worker_count(options))
+    stages.run()
+
+
+def _judge_unfinished(path: Path, identity: Mapping[str, Json]) -> None:
+    """Leave a stopped run with verdicts, conclusions and tables of what it has."""
+    with suppress(Exception):  # the interruption is what the caller must hear of
+        with RunWriter(path, identity) as writer:
+            writer.identity = dict(Run(path)._facts["identity"])
+            writer.close("interrupted", summaries=summaries_from_tables(Run(path)))
+            store_conclusions(writer)
+        verdicts(path, keep=True)
+        export(Run(path))
 
 
 @contextmanager
@@ -139,7 +188,7 @@ def _manifest(plan: Plan, options: AuditOptions, session: _Session, capture: Cap
         "model": subject.about_model,
         "data": subject.about_data,
         "seed": options.seed,
-        "profile": options.profile,
+        "profile": options.profile_name,
         "keep": options.keep,
         "specs": [spec.to_json() for spec in plan.specs],
         "methods": plan.settings.labels,
@@ -210,7 +259,7 @@ def _finish_check(check: RepeatCheck | None, writer: RunWriter, found: Run, say:
     if check is None:
         return
     stored = writer.repeatability()
-    noise = check.end(found.examples())
+    noise = check.end([*found.predictions(), *found.examples()])
     writer.note_repeatability({**worse(stored, noise), "finished": True})
     if not noise.repeats and stored is None:
         say(joined(noise.sentences))

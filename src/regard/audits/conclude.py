@@ -25,6 +25,7 @@ from regard.audits.conclusions.example_trust import TrustOfExample, trust_of_exa
 from regard.audits.conclusions.explanation_drift import ExplanationDrift, explanation_drift
 from regard.audits.conclusions.faithfulness import Faithfulness, faithfulness
 from regard.audits.conclusions.head_gains import HeadGain, head_gains
+from regard.audits.conclusions.model_works import ModelWorks, model_works
 from regard.audits.conclusions.noise import AnswersUnderNoise, UnderNoise, answers_under_noise, under_noise
 from regard.audits.conclusions.other_attention import OtherAttention, other_attention
 from regard.audits.conclusions.rank_agreement import RankAgreement, rank_agreement
@@ -36,7 +37,7 @@ from regard.store.ledger import FILE
 from regard.store.run import Run, RunWriter
 from regard.store.shapes import Mismatch
 
-VERSION = 2
+VERSION = 3
 """Of the stored form; conclusions of another version are computed anew."""
 
 
@@ -44,6 +45,7 @@ VERSION = 2
 class Conclusions:
     """One field per conclusion; None or empty where the run has no evidence for it."""
 
+    model_works: ModelWorks | None
     accuracy: Accuracy | None
     differences: tuple[Difference, ...]
     faithfulness: tuple[Faithfulness, ...]
@@ -66,6 +68,7 @@ def conclude(facts: RunFacts) -> Conclusions:
     """Compute all conclusions."""
     compared = faithfulness(facts)
     return Conclusions(
+        model_works=model_works(facts),
         accuracy=accuracy(facts),
         differences=differences(facts),
         faithfulness=compared,

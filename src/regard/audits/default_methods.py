@@ -11,6 +11,9 @@ from regard.errors import RegardError, UnknownName
 from regard.records import Json, Spec
 from regard.registry import entry, names
 
+DEFAULT_PROFILE = "standard"
+HEADLINE = "headline"
+"""In the decorators: the profile of the methods that answer the headline questions of every audit."""
 ALL = "all"
 """Stands for every explainer that is not named beside it."""
 
@@ -36,11 +39,12 @@ def default_methods(kind: str, profile: str, *, without_family: str = "") -> lis
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How thorough an audit is: examples, points on a path of gradients, removal operators; the share of the examples
-    on which metrics run explainers again, and on which the explainers beside the default ones run (0: none). most: the
-    passes of a leave-one-out; longer inputs are screened (None: never)."""
+    """How thorough an audit is: its budget, examples without a budget, points on a path of gradients, removal
+    operators; the share of the examples on which metrics run explainers again, and on which the explainers beside the
+    default ones run (0: none). most: the passes of a leave-one-out; longer inputs are screened (None: never)."""
 
     name: str
+    budget: str
     examples: int
     steps: int
     operators: int
@@ -64,9 +68,9 @@ class Profile:
 PROFILES: Mapping[str, Profile] = {
     row.name: row
     for row in (
-        Profile("quick", examples=80, steps=8, operators=2, most=40),
-        Profile("standard", examples=200, steps=16, operators=2, share=0.1, shelf=0.2, most=64),
-        Profile("full", examples=800, steps=64, operators=3, share=0.25, shelf=0.25),
+        Profile("quick", "2m", examples=80, steps=8, operators=2, most=40),
+        Profile("standard", "15m", examples=200, steps=16, operators=2, share=0.1, shelf=0.2, most=64),
+        Profile("full", "none", examples=800, steps=64, operators=3, share=0.25, shelf=0.25),
     )
 }
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
+from regard.audits.budget import DEFAULT, Budget
+from regard.audits.default_methods import DEFAULT_PROFILE, PROFILES
 from regard.desk.batching import BATCH
 from regard.errors import InputError, UnknownName
 from regard.records import Json, Spec
@@ -39,10 +41,18 @@ def _flag(default: Any, help: str, **how: Any) -> Any:
 class AuditOptions:
     """What is audited, with which methods, on which examples, and where it runs. JSON there and back."""
 
-    profile: str = _flag("standard", "quick, standard or full.")
+    profile: str | None = _flag(
+        None,
+        "quick (2 minutes), standard (15 minutes) or full (no limit); default: the methods of standard, 5 minutes.",
+    )
+    budget: str | None = _flag(
+        None,
+        "Time or passes to spend: 90s, 10m, 5000-passes or none (default: by profile).",
+        metavar="BUDGET",
+    )
     seed: int = _flag(0, "Seed of every random choice.")
     keep: int = _flag(12, "Number of examples whose attention is stored.", at_least=0)
-    limit: int | None = _flag(None, "Maximum number of examples (default: by profile).", at_least=1)
+    limit: int | None = _flag(None, "Maximum number of examples (default: by budget and profile).", at_least=1)
     engine: str | None = _flag(None, "Engine that runs the shards: serial, processes:workers=4 (regard list engine).")
     workers: int = _flag(1, "Worker processes; short for --engine processes:workers=N.", at_least=1)
     labels: str | Mapping[str, int] | None = _flag(None, "Labels of the data as classes of the model: neg=0,pos=1.")
@@ -113,6 +123,17 @@ class AuditOptions:
             if name not in names:
                 raise UnknownName("option of an audit", name, names)
         return replace(self, **changes)
+
+    @property
+    def profile_name(self) -> str:
+        """The profile whose methods the audit uses."""
+        return self.profile or DEFAULT_PROFILE
+
+    @property
+    def limits(self) -> Budget:
+        """The budget by its name, else that of the named profile, else the default."""
+        own = PROFILES[self.profile].budget if self.profile and self.profile in PROFILES else DEFAULT
+        return Budget.parse(self.budget or own)
 
     @property
     def narrowed(self) -> bool:

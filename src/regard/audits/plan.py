@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from regard.audits.budget import Budget
 from regard.audits.default_methods import ALL, Profile, expanded, profile
+from regard.audits.further import named, own_headline
 from regard.audits.kept_attention import WALKED
 from regard.audits.options import AuditOptions
 from regard.audits.resolve import Subject, beside, digest
@@ -42,23 +44,28 @@ class Plan:
         """Every method with its parameters."""
         return [*self.settings.explainers, *self.settings.metrics, *self.settings.experiments]
 
-    def task(self, key: str, shard: Sequence[str], *, alone: bool = False) -> Task:
+    def task(self, key: str, shard: Sequence[str], alone: bool) -> Task:
         """alone: bring nothing in from other examples, one of which may be the one that kills the worker."""
+        return Task(key, self.payload(shard, self.settings, alone=alone))
+
+    def payload(self, shard: Sequence[str], settings: Settings, *, alone: bool) -> dict[str, Json]:
+        """The payload of a shard under these settings (see `task`)."""
         inside = set(shard)
-        settings = replace(self.settings, companions=()) if alone else self.settings
-        payload: dict[str, Json] = {
+        own = replace(settings, companions=()) if alone else settings
+        return {
             "examples": [example_to_json(e) for e in self.subject.examples if e.id in inside],
-            "settings": settings.to_json(),
+            "settings": own.to_json(),
             "keep": [name for name in self.keep if name in inside],
             "walk": [name for name in self.keep[:WALKED] if name in inside],
         }
-        return Task(key, payload)
 
 
 def make_plan(subject: Subject, options: AuditOptions) -> Plan:
     """Choose methods and examples. Equal plans have equal identities, and equal identities equal numbers."""
     settings = settings_of(subject, options)
     optional: dict[str, Json] = {} if options.text else {"text": False}
+    if not options.limits.unlimited:
+        optional["budget"] = options.limits.text
     if settings.sampled:
         optional["sampled"] = f"{settings.sampled} at {settings.share}"
     identified = identity(
@@ -77,7 +84,8 @@ def make_plan(subject: Subject, options: AuditOptions) -> Plan:
 
 def check(options: AuditOptions) -> None:
     """Refuse unknown names, parameters and values before a model is opened."""
-    profile(options.profile)
+    profile(options.profile_name)
+    Budget.parse(options.limits.text)
     arguments(options.engine_spec)
     for name in options.references or ():
         if name not in REFERENCES:
@@ -97,13 +105,15 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
     nor metrics. Siblings take part where there are experiments; by default those that lie beside a member of a family.
     `layers` and `heads` choose the audited attention for methods that do not choose it themselves.
     """
-    base_profile, model = profile(options.profile), subject.model
+    base_profile, model = profile(options.profile_name), subject.model
     usual = [] if options.narrowed else base_profile.explainers
     further = expanded([*usual, ALL])[len(usual) :] if usual and base_profile.shelf else []
     names = (
         options.experiments if options.experiments is not None else () if options.narrowed else base_profile.experiments
     )
     experiments = [_spec("experiment", name) for name in names]
+    if not options.limits.unlimited and not named(options):
+        experiments = _with_headline(experiments, usual)
     siblings = [*(options.siblings or beside(subject.about_model))]
     if siblings and experiments and all(spec.name != "siblings" for spec in experiments):
         experiments.append(Spec("experiment", "siblings", {"folders": [*siblings]}))
@@ -138,6 +148,21 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
         sampled=len(further),
         share=base_profile.shelf if further else 1.0,
     )
+
+
+def _with_headline(experiments: Sequence[Spec], usual: Sequence[str]) -> list[Spec]:
+    """The experiments of the profile, and those that have parameters of their own in the headline stage before them.
+
+    The setting of the profile then leaves out the explainers that the headline stage asked already.
+    """
+    own = [_spec("experiment", name) for name in own_headline()]
+    asked = {spec.name: spec.params.get("explainers") for spec in own}
+    rest = []
+    for spec in experiments:
+        already = asked.get(spec.name)
+        others = [name for name in usual if isinstance(already, list | tuple) and name not in already]
+        rest.append(_with(spec, {"explainers": [*others]}) if others else spec)
+    return [*own, *rest]
 
 
 def metric_specs(model: Model, metrics: Sequence[str | Spec], chosen: Profile) -> list[Spec]:

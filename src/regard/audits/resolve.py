@@ -26,6 +26,8 @@ from regard.store.example_json import example_to_json
 from regard.store.ledger import canonical
 from regard.store.manifest import data_facts, model_facts
 
+MOST_EXAMPLES = 2000
+"""Examples that an audit with a budget reads unless `limit` is set."""
 Source = str | Dataset | list[Example] | tuple[Example, ...]
 """Data by name or path, or at hand."""
 
@@ -81,7 +83,7 @@ def shifted(options: AuditOptions) -> AuditOptions:
 
     Those are about the network, not about the data. Columns that only the first data have are not looked for.
     """
-    usual = () if options.narrowed else tuple(profile(options.profile).experiments)
+    usual = () if options.narrowed else tuple(profile(options.profile_name).experiments)
     names = usual if options.experiments is None else options.experiments
     specs = [name if isinstance(name, Spec) else Spec.parse("experiment", name) for name in names]
     return replace(
@@ -126,10 +128,15 @@ def _length(model: Model, example: Example) -> int:
 
 
 def run_folder(model: str | Model, data: Source | None, options: AuditOptions) -> Path:
-    """The directory of a run that was given none: regard-runs/MODEL-DATA-PROFILE-seedN."""
+    """The directory of a run that was given none: regard-runs/MODEL-DATA-PROFILE-BUDGET-seedN.
+
+    The profile or the budget is left out where the user does not name it.
+    """
     source = default_data(model) if data is None else data
     names = [value if isinstance(value, str) else getattr(value, "name", "examples") for value in (model, source)]
-    return Path("regard-runs") / f"{'-'.join(map(slug, names))}-{options.profile}-seed{options.seed}"
+    effort = [options.profile, options.budget] if options.profile or options.budget else [options.limits.text]
+    parts = [*map(slug, names), *(slug(part) for part in effort if part), f"seed{options.seed}"]
+    return Path("regard-runs") / "-".join(parts)
 
 
 def open_model(model: str | Model, device: str, **options: Any) -> Model:
@@ -185,7 +192,7 @@ def open_data(data: Source, limit: int | None, seed: int, **columns: Any) -> Dat
 def _read(data: Source, options: AuditOptions) -> Dataset:
     return open_data(
         data,
-        options.limit or profile(options.profile).examples,
+        options.limit or (profile(options.profile_name).examples if options.limits.unlimited else MOST_EXAMPLES),
         options.seed,
         text_column=options.text_column,
         pair_column=options.pair_column,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from regard.audits.estimate import Forecast, estimate, middle_first
@@ -13,7 +14,7 @@ from regard.audits.options import AuditOptions
 from regard.audits.plan import Plan
 from regard.audits.plan import shards as shards_of
 from regard.audits.worker import SETUP, WORK
-from regard.protocols import Executor, Model, Outcome
+from regard.protocols import Executor, Model, Outcome, Task
 from regard.records import Json, Message, Spec, Text
 from regard.registry import build, entry
 from regard.store.ledger import Problem
@@ -25,7 +26,7 @@ RETRIES = 1
 
 
 class Progress(Protocol):
-    """Called with examples done, all examples, and the seconds that are probably left."""
+    """Called with examples done, all examples, and the seconds that are probably left; with a budget, with passes."""
 
     def __call__(self, done: int, total: int, eta: float | None, /) -> None: ...
 
@@ -79,80 +80,110 @@ class _Clock:
         self.tell(self.done, len(self.weights), eta)
 
 
+Settled = Callable[[Sequence[str], ShardResult | None, bool], None]
+"""Called for every shard that is settled: its examples, its page (None if it was given up), whether it ran just now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """Where shards run: an engine, how it opens the model, and the run that their pages go into."""
+
+    writer: RunWriter
+    engine: Executor
+    setup: Mapping[str, Json]
+
+    def run(
+        self,
+        shards: Sequence[Sequence[str]],
+        task: Callable[[str, Sequence[str], bool], Task],
+        settled: Settled,
+        *,
+        stage: str = "",
+    ) -> None:
+        """Run the shards that are not settled yet; return when every example is done or reported.
+
+        task: key, examples, whether to bring nothing in from other examples -> task. stage: see `RunWriter.key`.
+        """
+        entered = self.writer.settled()
+        open_shards, singles = [], []
+        for shard in shards:
+            status = entered.get(self.writer.key(shard, stage))
+            if status is None:
+                open_shards.append(shard)
+            elif status == "split":
+                for name in shard:
+                    key = self.writer.key([name], stage)
+                    if key in entered:
+                        settled([name], self.writer.page(key), False)
+                    else:
+                        singles.append([name])
+            else:
+                settled(shard, self.writer.page(self.writer.key(shard, stage)), False)
+        singles += self._through(open_shards, partial(_together, task), settled, stage)
+        for shard in self._through(singles, partial(_alone, task), settled, stage):
+            raise AssertionError(f"{shard} was not settled")
+
+    def _through(
+        self,
+        shards: Sequence[Sequence[str]],
+        task: Callable[[str, Sequence[str]], Task],
+        settled: Settled,
+        stage: str,
+    ) -> list[list[str]]:
+        """Enter every outcome; examples of a shard that failed as a whole come back, to be tried alone."""
+        by_key = {self.writer.key(shard, stage): shard for shard in shards}
+        again: list[list[str]] = []
+        if not shards:
+            return again
+        tasks = (task(key, shard) for key, shard in by_key.items())
+        with _ended(self.engine.run(SETUP, self.setup, WORK, tasks, retries=RETRIES)) as outcomes:
+            for outcome in outcomes:
+                shard = by_key[outcome.key]
+                if outcome.status == "ok":
+                    self.writer.commit(shard, outcome.result, stage=stage)
+                    settled(shard, outcome.result, True)
+                elif len(shard) > 1:
+                    self.writer.split(shard, stage=stage)
+                    again += [[name] for name in shard]
+                else:
+                    where = "worker" if outcome.status == "dead" else "shard"
+                    self.writer.give_up(shard, Problem(shard[0], where, outcome.message), stage=stage)
+                    settled(shard, None, True)
+        return again
+
+
+def _together(task: Callable[[str, Sequence[str], bool], Task], key: str, shard: Sequence[str]) -> Task:
+    return task(key, shard, False)
+
+
+def _alone(task: Callable[[str, Sequence[str], bool], Task], key: str, shard: Sequence[str]) -> Task:
+    return task(key, shard, True)
+
+
 def run_shards(
-    writer: RunWriter,
-    plan: Plan,
-    engine: Executor,
-    setup: Mapping[str, Json],
-    *,
-    progress: Progress | None = None,
-    forecast: Forecast | None = None,
+    workshop: Workshop, plan: Plan, *, progress: Progress | None = None, forecast: Forecast | None = None
 ) -> None:
-    """Do what is not settled yet. Returns when every example is done or reported.
+    """Run every shard of an audit without a budget.
 
     The shard of middling length goes first; `forecast` gets the cost of all open shards, scaled from its own.
     """
-    clock = _Clock({name: float(max(1, n)) ** 2 for name, n in plan.subject.lengths.items()}, progress)
-    settled = writer.settled()
-    open_shards, singles = [], []
-    for shard in shards_of(plan.subject.lengths):
-        status = settled.get(writer.key(shard))
-        if status is None:
-            open_shards.append(shard)
-        elif status == "split":
-            for name in shard:
-                if writer.key([name]) in settled:
-                    clock.advance([name], computed=False)
-                else:
-                    singles.append([name])
-        else:
-            clock.advance(shard, computed=False)
-    clock.report()
-    ordered = middle_first(open_shards)
+    writer, lengths = workshop.writer, plan.subject.lengths
+    clock = _Clock({name: float(max(1, n)) ** 2 for name, n in lengths.items()}, progress)
+    every_shard, entered = shards_of(lengths), writer.settled()
+    open_shards = middle_first([shard for shard in every_shard if writer.key(shard) not in entered])
+    still_open = [name for shard in open_shards for name in shard]
 
-    def pilot(shard: Sequence[str], page: ShardResult) -> None:
-        if forecast is not None and shard is ordered[0]:
-            forecast(estimate(page, shard, plan.subject.lengths, [name for names in ordered for name in names]))
-
-    singles += _through(writer, plan, engine=engine, setup=setup, shards=ordered, clock=clock, committed=pilot)
-    for shard in _through(writer, plan, engine=engine, setup=setup, shards=singles, clock=clock, alone=True):
-        raise AssertionError(f"{shard} was not settled")
-
-
-def _through(
-    writer: RunWriter,
-    plan: Plan,
-    engine: Executor,
-    setup: Mapping[str, Json],
-    shards: Sequence[Sequence[str]],
-    clock: _Clock,
-    *,
-    alone: bool = False,
-    committed: Callable[[Sequence[str], ShardResult], None] | None = None,
-) -> list[list[str]]:
-    """Enter every outcome; examples of a shard that failed as a whole come back, to be tried alone."""
-    by_key = {writer.key(shard): shard for shard in shards}
-    again: list[list[str]] = []
-    if not shards:
-        return again
-    tasks = (plan.task(key, shard, alone=alone) for key, shard in by_key.items())
-    with _ended(engine.run(SETUP, setup, WORK, tasks, retries=RETRIES)) as outcomes:
-        for outcome in outcomes:
-            shard = by_key[outcome.key]
-            if outcome.status == "ok":
-                writer.commit(shard, outcome.result)
-                if committed is not None:
-                    committed(shard, outcome.result)
-            elif len(shard) > 1:
-                writer.split(shard)
-                again += [[name] for name in shard]
-                continue
-            else:
-                stage = "worker" if outcome.status == "dead" else "shard"
-                writer.give_up(shard, Problem(shard[0], stage, outcome.message))
-            clock.advance(shard)
+    def settled(shard: Sequence[str], page: ShardResult | None, computed: bool) -> None:
+        if computed and page is not None and forecast is not None and open_shards and shard is open_shards[0]:
+            forecast(estimate(page, shard, lengths, still_open))
+        clock.advance(shard, computed=computed)
+        if computed:
             clock.report()
-    return again
+
+    finished = [shard for shard in every_shard if writer.key(shard) in entered]
+    workshop.run(finished, plan.task, settled)
+    clock.report()
+    workshop.run(open_shards, plan.task, settled)
 
 
 @contextmanager

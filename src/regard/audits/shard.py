@@ -14,7 +14,7 @@ import numpy as np
 
 from regard.audits.kept_attention import facts_of
 from regard.desk.batching import BATCH, TOKENS
-from regard.desk.case import DeskCase, label
+from regard.desk.case import DeskCase, label, selected
 from regard.desk.desk import Desk
 from regard.desk.finite_answers import UnknownAnswer, unknown
 from regard.desk.site_questions import Sites
@@ -30,6 +30,8 @@ from regard.store.ledger import Problem
 from regard.store.shard_result import ShardResult, joined_relevance, number, units_to_json
 
 T = TypeVar("T")
+PREDICTIONS = "predictions"
+"""The stage that predicts examples and explains nothing (see `predict`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class Settings:
 
     companions: a few examples of the same data that every shard has at hand, for experiments that take something from
     another example; the same for all shards, so that no number depends on how examples were shared out. sampled: how
-    many of the explainers, from the last, are asked about a share of the examples only.
+    many of the explainers, from the last, are asked about a share of the examples only. audited: every explainer of the
+    audit where these settings hold some of them only; names refer to it.
     """
 
     explainers: tuple[Spec, ...]
@@ -50,6 +53,7 @@ class Settings:
     companions: tuple[Example, ...] = ()
     sampled: int = 0
     share: float = 1.0
+    audited: tuple[Spec, ...] = ()
 
     @property
     def everywhere(self) -> tuple[Spec, ...]:
@@ -59,7 +63,7 @@ class Settings:
     @property
     def by_name(self) -> dict[str, Spec]:
         """What this audit means by the name of an explainer; the first where there are several."""
-        return {spec.name: spec for spec in reversed(self.explainers)}
+        return {spec.name: spec for spec in reversed(self.audited or self.explainers)}
 
     @property
     def labels(self) -> list[Json]:
@@ -70,7 +74,8 @@ class Settings:
         names = ("explainers", "metrics", "seed", "batch", "tokens", "experiments")
         companions: list[Json] = [example_to_json(e) for e in self.companions]
         sampled = fields_to_json(self, "sampled", "share") if self.sampled else {}
-        return {**fields_to_json(self, *names), "companions": companions, **sampled}
+        audited = fields_to_json(self, "audited") if self.audited else {}
+        return {**fields_to_json(self, *names), "companions": companions, **sampled, **audited}
 
     def about(self) -> dict[str, Json]:
         """For the manifest: companions by name only."""
@@ -100,16 +105,25 @@ class _Notes:
 
 
 def compute(
-    model: Model, examples: Sequence[Example], settings: Settings, *, keep: Sequence[str] = (), walk: Sequence[str] = ()
+    model: Model,
+    examples: Sequence[Example],
+    settings: Settings,
+    *,
+    keep: Sequence[str] = (),
+    walk: Sequence[str] = (),
+    known: Mapping[Spec, Relevance] | None = None,
 ) -> ShardResult:
     """Answers, relevances, scores, costs and problems of some examples; dense attention of those in `keep`.
 
-    walk: those of them whose attention is also kept step by step (see `kept`).
+    walk: those of them whose attention is also kept step by step (see `kept`). known: relevances that an earlier stage
+    of the audit stored. The page then adds to that stage's: it repeats neither those nor the answers, and settings
+    without explainers apply the metrics to the known ones.
     """
     desk = Desk(model, seed=settings.seed, batch=settings.batch, tokens=settings.tokens)
     notes = _Notes()
     case = _admitted(desk, examples, settings, notes)
     relevances: dict[Spec, Relevance] = {}
+    earlier = _learned(case, known or {})
     everywhere, sample = set(settings.everywhere), _drawn(case, settings)
     for spec in settings.explainers:
         name = label(spec, settings.by_name)
@@ -119,7 +133,7 @@ def compute(
             relevances[spec] = joined_relevance(parts, {name: i for i, name in enumerate(case.ids)})
     scores: list[Score] = []
     # after all explainers, so that a metric finds every relevance that it compares with
-    for spec, relevance in relevances.items():
+    for spec, relevance in (relevances if settings.explainers else earlier).items():
         part = case if relevance.ids == case.ids else case.subset([case.ids.index(name) for name in relevance.ids])
         part.learn(spec, relevance)
         for metric in settings.metrics:
@@ -135,8 +149,9 @@ def compute(
                 findings += found
     dense = {name: _dense(desk, name, notes) for name in case.ids if name in set(keep)}
     about = {name: facts_of(desk, case, i, walk=name in walk) for i, name in enumerate(case.ids) if dense.get(name)}
+    rows = () if known is not None else tuple({**_row(desk, name), **about.get(name, {})} for name in case.ids)
     return ShardResult(
-        rows=tuple({**_row(desk, name), **about.get(name, {})} for name in case.ids),
+        rows=rows,
         relevances=tuple(relevances.values()),
         scores=tuple(scores),
         findings=tuple(findings),
@@ -147,9 +162,30 @@ def compute(
     )
 
 
+def _learned(case: DeskCase, known: Mapping[Spec, Relevance]) -> dict[Spec, Relevance]:
+    """The known relevances of the examples of this case, in its order; the case takes over those of all examples."""
+    learned: dict[Spec, Relevance] = {}
+    for spec, relevance in known.items():
+        place = {name: i for i, name in enumerate(relevance.ids)}
+        positions = [place[name] for name in case.ids if name in place]
+        if positions:
+            learned[spec] = selected(relevance, positions)
+            case.learn(spec, learned[spec])
+    return learned
+
+
 def _drawn(case: DeskCase, settings: Settings) -> DeskCase:
     """The examples about which costly explainers are asked: by lot for each, whoever stands beside it."""
     return case.subset([i for i in range(len(case.ids)) if case.rng(i, "shelf").random() < settings.share])
+
+
+def predict(model: Model, examples: Sequence[Example], settings: Settings) -> ShardResult:
+    """The predictions of some examples, and the problems of those that the model cannot read or answer."""
+    desk = Desk(model, seed=settings.seed, batch=settings.batch, tokens=settings.tokens)
+    notes = _Notes()
+    case = _admitted(desk, examples, settings, notes)
+    predictions = tuple({**_answer_row(desk, name), "length": desk.encoded(name).length} for name in case.ids)
+    return ShardResult(predictions=predictions, costs=desk.costs(), problems=tuple(notes.problems))
 
 
 def _admitted(desk: Desk, examples: Sequence[Example], settings: Settings, notes: _Notes) -> DeskCase:
@@ -248,6 +284,10 @@ def _dense(desk: Desk, name: str, notes: _Notes) -> list[Attention]:
 
 
 def _row(desk: Desk, name: str) -> dict[str, Json]:
+    return {**_answer_row(desk, name), "units": units_to_json(desk.units(name))}
+
+
+def _answer_row(desk: Desk, name: str) -> dict[str, Json]:
     (answer_row,) = desk.base([name])
     (target,) = desk.targets([name])
     rows, answer = answer_row.distribution, desk.answer(name)
@@ -259,7 +299,6 @@ def _row(desk: Desk, name: str) -> dict[str, Json]:
         "probability": number(answer_row.probability),
         "value": number(answer_row.value),
         "distribution": None if rows is None else [number(p) for p in rows],
-        "units": units_to_json(desk.units(name)),
     }
 
 

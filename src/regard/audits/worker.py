@@ -6,12 +6,12 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from regard.audits.shard import Settings, compute
+from regard.audits.shard import PREDICTIONS, Settings, compute, predict
 from regard.errors import InputError
 from regard.protocols import Model
 from regard.records import Spec
 from regard.store.example_json import example_from_json
-from regard.store.shard_result import ShardResult
+from regard.store.shard_result import ShardResult, relevance_from_json
 from regard.tap.pass_history import forget_passes
 
 SETUP = "regard.audits.worker:open_model"
@@ -51,4 +51,8 @@ def do_shard(model: Model, payload: Mapping[str, Any]) -> ShardResult:
     forget_passes()
     examples = [example_from_json(value) for value in payload["examples"]]
     settings = Settings.from_json(payload["settings"])
-    return compute(model, examples, settings, keep=payload["keep"], walk=payload["walk"])
+    if payload.get("stage") == PREDICTIONS:
+        return predict(model, examples, settings)
+    stored = payload.get("known")
+    known = None if stored is None else {Spec.from_json(r["spec"]): relevance_from_json(r) for r in stored}
+    return compute(model, examples, settings, keep=payload["keep"], walk=payload["walk"], known=known)

@@ -62,11 +62,18 @@ class Bar:
             self._console.print(f"{what}: {fraction:.0%} {left}", markup=False)
 
     def examples(self, done: int, total: int, eta: float | None) -> None:
-        """Show the progress of an audit."""
+        """Show the progress of an audit, in examples."""
+        self._progressed(say("term.examples"), done, total, eta)
+
+    def passes(self, done: int, total: int, eta: float | None) -> None:
+        """Show the progress of an audit with a budget, in passes through the model."""
+        self._progressed(say("term.passes"), done, total, eta)
+
+    def _progressed(self, what: str, done: int, total: int, eta: float | None) -> None:
         left = f"{done}/{total}" + (
             say("term.time_left", time=duration(eta)) if eta is not None and done < total else ""
         )
-        self.show(say("term.examples"), done / max(1, total), left)
+        self.show(what, done / max(1, total), left)
 
     def training(self, report: Report) -> None:
         """Show the progress of a training; print `making` first, since the model did not exist yet."""

@@ -14,7 +14,7 @@ from regard.measures.exclusivity import displaceable, heaviest, log_odds_within,
 from regard.measures.exclusivity_of_many import displaceable_of_many, most_distant_of_many
 from regard.protocols import Case, Findings
 from regard.records import Answers, Edit, Floats, Score
-from regard.registry import EVERY, InProfile, experiment
+from regard.registry import InProfile, experiment
 
 LINEAR = 1e-3
 """How far the answer may be from the weighted sum of the answers to one unit each, to be called linear."""
@@ -43,7 +43,7 @@ NONE = np.array([-1.0, 0.0, -1.0, 0.0])
         "displaceable",
         "displaceable_random",
     ),
-    profile=(InProfile(EVERY, 7),),
+    profile=(InProfile(("quick", "standard", "full"), 7),),
 )
 def exclusive(
     case: Case, *, caps: tuple[float, ...] = CAPS, layers: str | int = "last", heads: str | int = "mean"

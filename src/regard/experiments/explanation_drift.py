@@ -14,7 +14,7 @@ from regard.experiments._drift import LEAST_CHANGE, QUANTITIES, drift
 from regard.experiments._robustness import MODEL, Chosen, chosen_noises, said_by, sampled
 from regard.protocols import Case, Findings
 from regard.records import Bools, Floats, Ints, Json, Relevance, Score, Spec
-from regard.registry import InProfile, build, experiment
+from regard.registry import HEADLINE, InProfile, build, experiment
 
 FAITHFUL = "comprehensiveness"
 
@@ -27,6 +27,7 @@ FAITHFUL = "comprehensiveness"
     cost="every explainer once per noise and severity, and once more with another seed",
     misleads="an explanation that ignores the input (uniform, position) never moves: stable does not mean faithful",
     profile=(
+        InProfile(HEADLINE, 21, 'explainers=["attention"],noises=1,share=1.0'),
         InProfile(("quick",), 21, "noises=1,share=0.2"),
         InProfile(("standard",), 21, "noises=3,severities=[1,3,5],share=0.15"),
         InProfile(("full",), 21, "noises=6,severities=[1,3,5]"),

@@ -8,7 +8,7 @@ from regard.desk.questions import edited
 from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
 from regard.records import Score
-from regard.registry import THOROUGH, InProfile, experiment
+from regard.registry import HEADLINE, THOROUGH, InProfile, experiment
 
 
 @experiment(
@@ -25,6 +25,7 @@ from regard.registry import THOROUGH, InProfile, experiment
         "largest_weight",
     ),
     profile=(
+        InProfile(HEADLINE, 1),
         InProfile(("quick",), 1, "times=8"),
         InProfile(THOROUGH, 1),
     ),

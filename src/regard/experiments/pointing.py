@@ -9,7 +9,7 @@ from regard.experiments._rankings import first, leave_one_outs, operators
 from regard.experiments._rankings import references as reference_rankings
 from regard.protocols import Case, Findings
 from regard.records import Bools, Floats, Ints, Json, Score, Units
-from regard.registry import THOROUGH, InProfile, experiment
+from regard.registry import HEADLINE, THOROUGH, InProfile, experiment
 
 RANDOMS = 2
 """Random rankings: two suffice, for 98 % of the variance is between examples."""
@@ -24,6 +24,7 @@ RANDOMS = 2
     cost="2 forwards per unit (leave-one-out; at most 2 `most`), 9 gradients, 5 forwards per ranking and size",
     misleads="erasure tests whether the evidence ranks first, not whether every highlighted unit is evidence",
     profile=(
+        InProfile(HEADLINE, 5),
         InProfile(("quick",), 5, "sizes=[1]"),
         InProfile(THOROUGH, 5),
     ),

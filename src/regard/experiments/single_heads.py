@@ -11,7 +11,7 @@ from regard.explainers._alignment import on_units, read_row
 from regard.explainers._site_choice import chosen_sites
 from regard.protocols import Case, Findings
 from regard.records import Floats, Score
-from regard.registry import EVERY, InProfile, experiment
+from regard.registry import InProfile, experiment
 
 
 @experiment(
@@ -23,7 +23,7 @@ from regard.registry import EVERY, InProfile, experiment
     cost="1 forward per unit and operator, shared with `pointing`: nothing of its own",
     misleads="the best of many heads is partly lucky: correct for their number; a head may point at the word while "
     "another one carries it",
-    profile=(InProfile(EVERY, 9),),
+    profile=(InProfile(("quick", "standard", "full"), 9),),
 )
 def single_heads(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """Drop of the prediction without each head's top unit, relative to removing a random unit.

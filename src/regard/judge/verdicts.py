@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,8 @@ from regard.store.judgements import keep_judgements
 from regard.store.manifest import broken_model
 from regard.store.run import Run
 
+HEADLINE = ("map", "matter", "points", "stable", "better_method")
+"""Questions whose answers end the rounds of an audit with a budget."""
 INPUTS = {"box": "image", "range": "series", "column": "row"}
 """Kind of place -> what an example is called; a text where places are spans."""
 
@@ -60,6 +62,18 @@ def verdicts(run: Run | str | Path, *, keep: bool = False) -> list[Judgement]:
     if keep:
         keep_judgements(stored_run.path, judgements)
     return judgements
+
+
+def headline_settled(judgements: Sequence[Judgement]) -> bool:
+    """Whether every headline question about the attention that the report shows has an answer.
+
+    A question that nothing was measured for has none to wait for, and neither have the others where there is no map.
+    """
+    if not judgements:
+        return False
+    first = judgements[0]
+    verdicts = [v for v in first.verdicts if v.question in HEADLINE and v.contrasts]
+    return first.reading == "nothing to read" or (bool(verdicts) and all(v.answer != "uninformative" for v in verdicts))
 
 
 def _methods(manifest: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:

@@ -43,7 +43,7 @@ from regard.store.shard_result import (
 
 BLANK = "label group parent slices rationale predicted target probability value distribution units"
 """Keys that every example has, if only as None."""
-LATE = ("estimate", "preconditions", "repeatability")
+LATE = ("estimate", "preconditions", "repeatability", "schedule")
 """Facts that the audit establishes during the run."""
 LARGEST_INLINE = 16384
 """Larger arrays become blobs that the examples refer to."""
@@ -92,9 +92,33 @@ class Run:
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Number of finished examples, and of all."""
-        finished = {str(row["id"]) for result in self._results for row in result.rows} | {p.id for p in self._problems}
-        return len(finished & set(self._order)), len(self._examples)
+        """Number of finished examples, and of all; with a budget, of those that its schedule plans."""
+        finished = len(self._finished & set(self._order))
+        schedule = self._facts.get("schedule")
+        if schedule is None:
+            return finished, len(self._examples)
+        complete = self._facts.get("status") == "complete"
+        planned = 0 if complete else max(schedule.get("looks") or [schedule["available"]])
+        return finished, max(finished, planned)
+
+    @cached_property
+    def _finished(self) -> set[str]:
+        """Examples with results, and examples that failed."""
+        return {str(row["id"]) for result in self._results for row in result.rows} | {p.id for p in self._problems}
+
+    def predictions(self) -> list[dict[str, Any]]:
+        """Return the prediction of every example that was predicted, in data order, with its label and cluster.
+
+        An audit with a budget predicts more examples than it explains; without one, these are the explained examples.
+        """
+        answers: dict[str, Mapping[str, Any]] = {
+            str(row["id"]): row for result in self._results for row in (*result.predictions, *result.rows)
+        }
+        return [
+            {"id": e["id"], "label": e.get("label"), "cluster": e.get("cluster") or e["id"], **answers[e["id"]]}
+            for e in self._examples
+            if e["id"] in answers
+        ]
 
     @property
     def skipped(self) -> dict[str, str]:
@@ -112,7 +136,8 @@ class Run:
     def examples(self) -> list[dict[str, Any]]:
         """Return one dictionary per example, in data order; predictions are None where the model did not run.
 
-        A rationale marked by hand replaces the one of the data; `marked_by` lists its authors.
+        A rationale marked by hand replaces the one of the data; `marked_by` lists its authors. A run with a budget
+        lists the examples that it explained or that failed; `predictions` lists all that it predicted.
         """
         answers = {str(row["id"]): row for result in self._results for row in result.rows}
         blank: dict[str, Any] = dict.fromkeys(BLANK.split())
@@ -125,6 +150,7 @@ class Run:
         return [
             {**blank, "cluster": e["id"], **e, **answers.get(e["id"], {}), **by_hand.get(e["id"], {})}
             for e in self._examples
+            if "schedule" not in self._facts or e["id"] in self._finished
         ]
 
     def methods(self) -> list[str]:
@@ -223,7 +249,20 @@ class Run:
         results = [self._result(t.blob) for t in self._tasks if t.blob]
         # sort by first example, so that nothing depends on the order of completion
         last = len(self._order)
-        return sorted(results, key=lambda p: min((self._order.get(str(r["id"]), last) for r in p.rows), default=last))
+        results.sort(key=lambda p: min((self._order.get(str(r["id"]), last) for r in p.rows), default=last))
+        if "schedule" in self._facts:  # later stages add pages without rows
+            results.sort(key=lambda p: (0, 0, ()) if p.rows else (1, *self._place(p)))
+        return results
+
+    def _place(self, result: ShardResult) -> tuple[int, tuple[str, ...]]:
+        """The place of a page without rows: its first example, then its content."""
+        scores = (*result.scores, *result.findings)
+        ids = {name for relevance in result.relevances for name in relevance.ids}
+        ids |= {name for score in scores for name in score.ids}
+        content = [f"explainer {r.method}" for r in result.relevances[:1]]
+        content += [f"{s.where.get('experiment', '')} {s.metric} {s.method}" for s in scores[:1]]
+        last = len(self._order)
+        return min((self._order.get(name, last) for name in ids), default=last), tuple(content)
 
     def _result(self, name: str) -> ShardResult:
         result, file = (
@@ -317,32 +356,51 @@ class RunWriter:
         """Map the key of every entered task to "done" or "split" (its examples follow one by one)."""
         return {t.key: t.status for t in self._ledger.tasks()}
 
-    def key(self, shard: Sequence[str]) -> str:
-        return task_key(self.identity, shard)
+    def key(self, shard: Sequence[str], stage: str = "") -> str:
+        """The key of a shard; stage: which of several passes over the same examples it belongs to."""
+        return task_key(self.identity, [f"stage {stage}", *shard] if stage else shard)
 
-    def commit(self, shard: Sequence[str], result: ShardResult) -> bool:
+    def page(self, key: str) -> ShardResult | None:
+        """Return the stored result of a task; None if there is none."""
+        blob = next((task.blob for task in self._ledger.tasks() if task.key == key), None)
+        return None if blob is None else ShardResult.from_bytes(self._blobs.get(blob), file=self._blobs.path(blob))
+
+    def commit(self, shard: Sequence[str], result: ShardResult, *, stage: str = "") -> bool:
         """Store the result of a shard; return False and change nothing if it is already stored."""
         result = result if self.text else self._redacted(result)
         artifacts = {name: self._blobs.put(attention_to_bytes(sites)) for name, sites in result.attentions.items()}
         blob = self._blobs.put(result.to_bytes())
-        return self._ledger.enter(self.key(shard), "done", blob, problems=result.problems, artifacts=artifacts)
+        key = self.key(shard, stage)
+        return self._ledger.enter(key, "done", blob, problems=result.problems, artifacts=artifacts)
 
     def _redacted(self, result: ShardResult) -> ShardResult:
-        rows = tuple(self._redactor.example(row, self._originals.get(str(row["id"]))) for row in result.rows)
+        rows, predictions = (
+            tuple(self._redactor.example(row, self._originals.get(str(row["id"]))) for row in part)
+            for part in (result.rows, result.predictions)
+        )
         # findings may contain example texts
         findings = tuple(map(self._redactor.finding, result.findings))
-        return replace(result, rows=rows, findings=findings, problems=tuple(map(self._without_words, result.problems)))
+        problems = tuple(map(self._without_words, result.problems))
+        return replace(result, rows=rows, predictions=predictions, findings=findings, problems=problems)
 
     def _without_words(self, problem: Problem) -> Problem:
         return problem if self.text else replace(problem, message=self._redactor.words(problem.message))
 
-    def split(self, shard: Sequence[str]) -> None:
+    def split(self, shard: Sequence[str], *, stage: str = "") -> None:
         """Record that a shard failed as a whole and its examples follow one by one."""
-        self._ledger.enter(self.key(shard), "split", None)
+        self._ledger.enter(self.key(shard, stage), "split", None)
 
-    def give_up(self, shard: Sequence[str], problem: Problem) -> None:
+    def give_up(self, shard: Sequence[str], problem: Problem, *, stage: str = "") -> None:
         """Record that a shard fails and must not be retried."""
-        self._ledger.enter(self.key(shard), "done", None, problems=[self._without_words(problem)])
+        self._ledger.enter(self.key(shard, stage), "done", None, problems=[self._without_words(problem)])
+
+    def schedule(self) -> dict[str, Any]:
+        """Return the stored schedule of an audit with a budget; empty before it has one."""
+        return dict(self._ledger.facts().get("schedule") or {})
+
+    def note_schedule(self, schedule: Mapping[str, Json]) -> None:
+        """Store the schedule of an audit with a budget, which a resumed run follows."""
+        self._ledger.note(schedule=dict(schedule))
 
     def note_estimate(self, cost: Json) -> None:
         """Store the estimated cost; that of the first session stays."""

@@ -23,6 +23,15 @@ LARGEST_EXACT = 32 << 20
 """Attention of one example above this many bytes is stored in half precision."""
 
 
+def passes_of(forwards: int, backwards: int) -> int:
+    """Cost in passes through the model: a gradient takes about as long as two forward passes.
+
+    >>> passes_of(10, 3)
+    16
+    """
+    return forwards + 2 * backwards
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Cost of one method: its own wall time, forward and backward passes, requests."""
@@ -49,7 +58,8 @@ class ShardResult:
     """The results of one shard. `rows` are JSON facts about each example: prediction, units.
 
     `skipped` maps methods that the model does not support to the reason. `findings` are scores of experiments, kept
-    apart because the tables of metrics do not average them.
+    apart because the tables of metrics do not average them. `predictions` are like `rows`, without units, of examples
+    that were only predicted.
     """
 
     rows: tuple[Mapping[str, Json], ...] = ()
@@ -60,6 +70,12 @@ class ShardResult:
     problems: tuple[Problem, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     attentions: Mapping[str, Sequence[Attention]] = field(default_factory=dict)
+    predictions: tuple[Mapping[str, Json], ...] = ()
+
+    @property
+    def passes(self) -> int:
+        """The passes of this page (see `passes_of`)."""
+        return sum(passes_of(cost.forwards, cost.backwards) for cost in self.costs)
 
     def to_bytes(self) -> bytes:
         """Pack everything but problems and attentions, which the ledger stores separately."""
@@ -80,6 +96,7 @@ class ShardResult:
             "costs": costs,
             "skipped": dict(self.skipped),
             "findings": findings,
+            **({"predictions": [dict(row) for row in self.predictions]} if self.predictions else {}),
         }
         return pack(arrays, facts)
 
@@ -94,7 +111,15 @@ class ShardResult:
             findings = _unpacked_scores(facts.get("findings", []), "f", arrays)
             _consistent(facts["rows"], relevances, scores)
         costs = tuple(Cost(*c) for c in facts["costs"])
-        return ShardResult(tuple(facts["rows"]), relevances, scores, findings, costs, skipped=facts["skipped"])
+        return ShardResult(
+            rows=tuple(facts["rows"]),
+            relevances=relevances,
+            scores=scores,
+            findings=findings,
+            costs=costs,
+            skipped=facts["skipped"],
+            predictions=tuple(facts.get("predictions", ())),
+        )
 
 
 @contextmanager
@@ -237,6 +262,26 @@ def _extra(part: Relevance, name: str, i: int) -> Floats | None:
     if len(values) == len(part.values):
         return values[int(part.offsets[i]) : int(part.offsets[i + 1])]
     return None
+
+
+def relevance_to_json(relevance: Relevance) -> dict[str, Json]:
+    """Convert a relevance to JSON, exactly."""
+    extras: dict[str, Json] = {name: np.asarray(values).tolist() for name, values in relevance.extras.items()}
+    rows: list[Json] = [np.asarray(row).tolist() for row in relevance]
+    return {
+        "method": relevance.method,
+        "ids": [*relevance.ids],
+        "rows": rows,
+        "signed": relevance.signed,
+        "extras": extras,
+    }
+
+
+def relevance_from_json(value: Mapping[str, Any]) -> Relevance:
+    """Read the relevance that `relevance_to_json` wrote."""
+    extras = {name: np.asarray(values) for name, values in value["extras"].items()}
+    rows = [np.asarray(row, np.float64) for row in value["rows"]]
+    return Relevance.of(value["method"], value["ids"], rows, signed=value["signed"], extras=extras)
 
 
 def joined_scores(parts: Sequence[Score], order: Mapping[str, int]) -> Score:

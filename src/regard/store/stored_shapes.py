@@ -77,7 +77,7 @@ _DATA = record(
 _SETTINGS = record(
     {},
     {
-        **_all(SPECS, "explainers metrics experiments"),
+        **_all(SPECS, "explainers metrics experiments audited"),
         **_all(COUNT, "batch tokens sampled"),
         **{"seed": WHOLE, "companions": TEXTS, "share": NUMBER},
     },
@@ -169,6 +169,15 @@ def repeatability(value: Any, place: str) -> None:
         raise Mismatch(f"{place}.repeats", "the value that follows from the other fields", named(value["repeats"]))
 
 
+SCHEDULE = record(
+    {"budget": TEXT, "available": COUNT},
+    {
+        **{"looks": listed(COUNT), "passes": optional(COUNT), "seconds_per_pass": optional(NUMBER)},
+        **{"predictions": COUNT, "pilot": COUNT, "taken": listed(COUNT), "further": TEXTS},
+        **{"passes_per_example": NUMBER, "actual": _FREE, "stopped": TEXT},
+    },
+)
+"""The plan of an audit with a budget: cumulative numbers of examples at which the judge is asked, and what it costs."""
 FACTS: dict[str, Shape] = {
     "identity": record({}, {"specs": SPECS}),
     "manifest": MANIFEST,
@@ -180,6 +189,7 @@ FACTS: dict[str, Shape] = {
     "shift": optional(SHIFT),
     "preconditions": optional(PRECONDITIONS),
     "repeatability": optional(repeatability),
+    "schedule": SCHEDULE,
     "conclusions": optional(record({"version": COUNT}, {"all": table(ANYTHING)})),
 }
 """Fact -> its shape; nothing reads other facts."""
@@ -265,6 +275,13 @@ ROW = record(
     },
 )
 """Prediction for one example."""
+PREDICTION = record(
+    {"id": TEXT, "length": COUNT},
+    {
+        **{"predicted": SCALAR, "target": ANYTHING, "probability": _NUMBER_OR_NULL, "value": _NUMBER_OR_NULL},
+        "distribution": optional(listed(_NUMBER_OR_NULL)),
+    },
+)
 WHERE = record(
     {},
     {
@@ -288,7 +305,7 @@ SHARD_RESULT = record(
         **{"rows": listed(ROW), "relevances": listed(RELEVANCE), "scores": listed(SCORE)},
         **{"costs": listed(COST), "skipped": table(TEXT)},
     },
-    {"findings": listed(SCORE)},
+    {"findings": listed(SCORE), "predictions": listed(PREDICTION)},
 )
 SITES = listed(row(TEXT, COUNT, TEXT, WHOLE, COUNT, TEXT, TEXT))
 """The stored sites of one example: name, call, kind, layer, heads, module, proof of the weights."""

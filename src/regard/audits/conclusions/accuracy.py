@@ -21,9 +21,10 @@ class Accuracy:
 
 def accuracy(facts: RunFacts) -> Accuracy | None:
     """Return None without labels that are classes of the model."""
-    answers = facts.right_answers
+    answers = facts.right_predictions
     if not answers:
         return None
     right, n = sum(answers.values()), len(answers)
-    low, high = wilson(right, n) if len(set(facts.clusters(answers))) == n else (math.nan, math.nan)
+    clusters = {str(row["cluster"]) for row in facts.predictions if str(row["id"]) in answers}
+    low, high = wilson(right, n) if len(clusters) == n else (math.nan, math.nan)
     return Accuracy(right, n, float(low), float(high))

@@ -19,6 +19,7 @@ class RunReader(Protocol):
     @property
     def manifest(self) -> Mapping[str, Any]: ...
     def examples(self) -> list[dict[str, Any]]: ...
+    def predictions(self) -> list[dict[str, Any]]: ...
     def methods(self) -> list[str]: ...
     def relevance(self, method: str) -> Relevance: ...
     def scores(self) -> list[Score]: ...
@@ -123,15 +124,24 @@ class RunFacts:
         return "none" if value is None else str(value)
 
     @cached_property
+    def predictions(self) -> list[dict[str, Any]]:
+        """The predictions of every example that the model was asked about, explained or not."""
+        return self.run.predictions()
+
+    @cached_property
     def right_answers(self) -> dict[str, bool]:
-        """Example -> whether its prediction is its label, where the label is a class of the model."""
+        """Explained example -> whether its prediction is its label, where the label is a class of the model."""
+        return self._right(self.examples)
+
+    @cached_property
+    def right_predictions(self) -> dict[str, bool]:
+        """The same for every predicted example."""
+        return self._right(self.predictions)
+
+    def _right(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, bool]:
         classes = {str(name) for name in self.manifest["model"].get("labels") or []}
-        labels = {e["id"]: self.label(e["label"]) for e in self.examples if e.get("label") is not None}
-        return {
-            name: label == self.label(self.by_id[name].get("predicted"))
-            for name, label in labels.items()
-            if label in classes
-        }
+        labelled = [row for row in rows if row.get("label") is not None and self.label(row["label"]) in classes]
+        return {str(row["id"]): self.label(row["label"]) == self.label(row.get("predicted")) for row in labelled}
 
     def mean(self, score: Score) -> Interval:
         """The mean of a score over all examples; clusters are resampled."""

@@ -14,7 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from types import ModuleType
@@ -41,9 +41,13 @@ class _Worker:
 
 @dataclass(frozen=True)
 class Processes:
-    """`workers` processes; results come in the order in which they are done."""
+    """`workers` processes; results come in the order in which they are done.
+
+    waiting: idle workers of an earlier `run` that the next one takes over, inside `kept_workers`; None elsewhere.
+    """
 
     workers: int = 2
+    waiting: list[_Worker] | None = field(default=None, compare=False)
 
     def run(
         self, setup: str, setup_payload: Mapping[str, Json], work: str, tasks: Iterable[Task], *, retries: int = 1
@@ -52,6 +56,8 @@ class Processes:
         deaths: dict[str, int] = {}
         early = 0
         pool: list[_Worker] = []
+        if self.waiting:
+            pool, self.waiting[:] = [*self.waiting], []
         try:
             while queue or any(w.task for w in pool):
                 tasks_left = len(queue) + sum(w.task is not None for w in pool)
@@ -92,7 +98,27 @@ class Processes:
                             yield Outcome(task.key, "error", message=content)
         finally:
             for w in pool:
-                _stop(w)
+                if self.waiting is not None and w.ready and w.task is None:
+                    self.waiting.append(w)
+                else:
+                    _stop(w)
+
+
+@contextmanager
+def kept_workers(engine: Executor) -> Iterator[Executor]:
+    """The engine, whose workers stay for the next `run` inside the block; the same model must be asked by all of them.
+
+    Engines without such workers come back as they are.
+    """
+    if not isinstance(engine, Processes):
+        yield engine
+        return
+    kept = replace(engine, waiting=[])
+    try:
+        yield kept
+    finally:
+        for worker in kept.waiting or ():
+            _stop(worker)
 
 
 def _start(setup: str, payload: Mapping[str, Json], work: str) -> _Worker:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 @verb(
     "audit",
     "regard audit                                      the embedded default: bilstm on reviews",
-    "regard audit --profile quick                      80 examples instead of 200",
+    "regard audit --budget 90s                         within a minute and a half",
+    "regard audit --profile quick                      within two minutes",
+    "regard audit --budget 20000-passes                the same run on every machine",
     "regard audit minilm                               a real MiniLM with a fitted head",
     "regard audit ./model --data reviews.csv --text-column review --labels neg=0,pos=1",
     "regard audit digits --explainers attention,leave_one_out,random --metrics comprehensiveness",
@@ -64,7 +67,7 @@ def command(
                 data,
                 out=out,
                 options=options,
-                progress=progress.examples,
+                progress=progress.examples if options.limits.unlimited else progress.passes,
                 announce=partial(_announced, console),
                 resolved=partial(_resolved, console),
                 command_line=typed,
@@ -73,10 +76,22 @@ def command(
         from regard.audits.resolve import run_folder
 
         folder = out or run_folder(source, data, options)
+        _report_unfinished(folder)
         again = shlex.join([*typed, *([] if out else ["--out", str(folder)])])
         raise Interrupted(say("term.interrupted_kept", folder=folder, again=again)) from None
     page = _show(run, run.path, as_json=as_json)
     _judge(run, page, asked=options.explainers is not None)
+
+
+def _report_unfinished(folder: Path) -> None:
+    """Write the report of a stopped run, if it has verdicts."""
+    from regard.present.report.report import write_report
+    from regard.store.run import Run
+
+    with suppress(Exception):  # the interruption is what the user must hear of
+        run = Run(folder)
+        if run.manifest["judgements"]:
+            write_report(run, folder / "report.html")
 
 
 def _announced(said: Console, sentence: str) -> None:
@@ -108,6 +123,7 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
         print_json({"run": str(folder), "report": str(page), **run_json(run)})
     else:
         from regard.present.messages.messages import count, render
+        from regard.present.model_warning import model_warning
         from regard.present.objective_scale import about_task
         from regard.present.run_reader import Material
         from regard.present.summary import reading
@@ -119,6 +135,9 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
         out, material = results(), Material(run)
         if material.broken:
             out.print(render(material.broken), markup=False, style="bold red")
+            out.print()
+        if warning := model_warning(material):
+            out.print(warning, markup=False, style="bold yellow")
             out.print()
         if material.manifest["judgements"]:
             out.print(verdict_table(material.manifest["judgements"]))

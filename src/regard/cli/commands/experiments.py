@@ -13,7 +13,7 @@ from regard.errors import Incomplete, UnknownName
 
 @verb(
     "experiments",
-    "regard experiments regard-runs/bilstm-reviews-standard-seed0",
+    "regard experiments regard-runs/bilstm-reviews-5m-seed0",
     "regard experiments RUN --only adversary      one of them",
     "regard experiments RUN --json",
 )

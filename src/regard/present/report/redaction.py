@@ -31,6 +31,9 @@ class Redacted:
     def examples(self) -> list[dict[str, Any]]:
         return [self._redactor.example(row) for row in self._run.examples()]
 
+    def predictions(self) -> list[dict[str, Any]]:
+        return [self._redactor.example(row) for row in self._run.predictions()]
+
     def problems(self) -> list[dict[str, Any]]:
         return [{**p, "message": self._redactor.words(str(p["message"]))} for p in self._run.problems()]
 

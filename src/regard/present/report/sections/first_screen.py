@@ -11,6 +11,7 @@ from regard.audits.conclusions.reliance import OfClass, Reliance, Suspect
 from regard.measures.intervals import Interval
 from regard.present.decimals import at_least, decimals
 from regard.present.messages.messages import count, render, say
+from regard.present.model_warning import model_warning
 from regard.present.report.drawings.unit_drawing import unit_drawing
 from regard.present.report.exhibits.instead import Instead, instead
 from regard.present.report.exhibits.mixture import mixture
@@ -40,7 +41,9 @@ def first_screen(material: Material) -> Html:
         return _reading(material)
     cards = (_mixture(material), _other(material), _reliance(material), _instead(material))
     exhibits = [card for card in cards if card is not None]
+    warning = model_warning(material)
     return join(
+        tag("p", {"class": "warn", "role": "alert"}, warning) if warning else None,
         _reading(material),
         tag("h2", {"class": "quiet"}, say("exhibits.title")),
         tag("div", {"class": "exhibits"}, exhibits),

@@ -1,0 +1,55 @@
+"""The budget of an audit: a length of time, a number of passes, or no limit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from regard.errors import InputError
+
+DEFAULT = "5m"
+"""Of an audit that names neither a budget nor a profile."""
+NONE = "none"
+_FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|-?\s*passes)")
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+EXPECTED = "a time (90s, 10m, 2h), a number of passes (5000-passes) or none"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """At most one of `seconds` and `passes` is set; neither means no limit.
+
+    A pass is one example through the model; a gradient counts as two more (see `passes_of`).
+    """
+
+    text: str
+    seconds: float | None = None
+    passes: int | None = None
+
+    @property
+    def unlimited(self) -> bool:
+        return self.seconds is None and self.passes is None
+
+    def halved(self) -> Budget:
+        """One half of it: an audit of two data sets spends as much on each."""
+        return Budget(
+            self.text,
+            None if self.seconds is None else self.seconds / 2,
+            None if self.passes is None else self.passes // 2,
+        )
+
+    @staticmethod
+    def parse(text: str) -> Budget:
+        """
+        >>> Budget.parse("90s").seconds, Budget.parse("5000-passes").passes, Budget.parse("none").unlimited
+        (90.0, 5000, True)
+        """
+        if text == NONE:
+            return Budget(text)
+        form = _FORM.fullmatch(text.strip().lower())
+        number = float(form[1]) if form else 0.0
+        if form is None or not number:
+            raise InputError("budget", expected=EXPECTED, got=repr(text))
+        if form[2] in _SECONDS:
+            return Budget(text, seconds=number * _SECONDS[form[2]])
+        return Budget(text, passes=int(number))

@@ -1,0 +1,143 @@
+"""The schedule of an audit with a budget: how many passes it may spend, and on how many examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from regard.audits.budget import Budget
+from regard.audits.rounds import PILOT, SMALLEST_PILOT, planned_looks
+from regard.records import Json, Message
+
+END_SHARE = 0.12
+"""Of a budget in time: set aside for verdicts, conclusions and the report."""
+PREDICTIONS_SHARE = 0.1
+"""Of the budget: predictions, beyond the least number of them."""
+MOST_PREDICTIONS_SHARE = 0.25
+LEAST_PREDICTIONS = 200
+TIMED_PREDICTIONS = 64
+"""Predictions that are timed before it is decided how many there will be."""
+PILOT_SHARE = 0.5
+FURTHER_SHARE = 0.2
+"""Of the passes that are left after the pilot: kept back for further methods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """What an audit plans; a resumed run follows the stored one. Zeros and empty lists stand for "not decided yet".
+
+    available: examples of the data. predictions: how many of them are predicted. pilot: examples of the first round.
+    passes: all that may be spent. looks: cumulative numbers of examples after which the judge is asked; the last is the
+    most that the budget pays for. taken: the looks so far. stopped: why no further round follows. further: names of the
+    further methods.
+    """
+
+    budget: str
+    available: int
+    predictions: int = 0
+    pilot: int = 0
+    passes: int = 0
+    seconds_per_pass: float = 0.0
+    passes_per_example: float = 0.0
+    looks: tuple[int, ...] = ()
+    taken: tuple[int, ...] = ()
+    stopped: str = ""
+    further: tuple[str, ...] = ()
+    actual: Mapping[str, Json] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "budget": self.budget,
+            "available": self.available,
+            "predictions": self.predictions,
+            "pilot": self.pilot,
+            "passes": self.passes,
+            "seconds_per_pass": self.seconds_per_pass,
+            "passes_per_example": self.passes_per_example,
+            "looks": [*self.looks],
+            "taken": [*self.taken],
+            "stopped": self.stopped,
+            "further": [*self.further],
+            "actual": dict(self.actual),
+        }
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Schedule:
+        lists = {name: tuple(value[name]) for name in ("looks", "taken", "further")}
+        return replace(Schedule(value["budget"], value["available"]), **{**value, **lists})
+
+
+@dataclass(slots=True)
+class Spending:
+    """Passes and seconds so far. The seconds are those of the pages, so that a resumed run knows them too.
+
+    backwards: gradients among the passes. before: seconds of pages from earlier sessions.
+    """
+
+    passes: int = 0
+    backwards: int = 0
+    seconds: float = 0.0
+    before: float = 0.0
+
+
+def predictions_within(budget: Budget, available: int, seconds_per_prediction: float) -> int:
+    """How many examples to predict: a tenth of the budget, at least 200 unless those take more than a quarter.
+
+    >>> predictions_within(Budget("", passes=50_000), 9000, 0.0), predictions_within(Budget("", passes=400), 9000, 0.0)
+    (5000, 100)
+    """
+    if budget.passes is not None:
+        affordable = float(budget.passes)
+    else:
+        affordable = (budget.seconds or 0.0) / max(seconds_per_prediction, 1e-9)
+    usual = max(LEAST_PREDICTIONS, int(PREDICTIONS_SHARE * affordable))
+    most = max(TIMED_PREDICTIONS, int(MOST_PREDICTIONS_SHARE * affordable))
+    return min(available, usual, most)
+
+
+def allowance(budget: Budget, spent: int, elapsed: float, seconds_per_pass: float) -> int:
+    """All passes that the budget pays for, those already spent included; the clock is read here only."""
+    if budget.passes is not None:
+        return budget.passes
+    left = max(0.0, (budget.seconds or 0.0) * (1 - END_SHARE) - elapsed)
+    return spent + int(left / max(seconds_per_pass, 1e-9))
+
+
+def pilot_size(passes: int, spent: int, first: int, available: int) -> int:
+    """Examples of the pilot: 16, fewer where those would cost more than half of what is left. first: cost of one."""
+    affordable = int(PILOT_SHARE * (passes - spent) / max(1, first)) + 1
+    return min(available, PILOT, max(SMALLEST_PILOT, affordable))
+
+
+def affordable_examples(
+    order: Sequence[str], lengths: Mapping[str, int], *, pilot: int, cost: int, passes: int, further: bool
+) -> int:
+    """How many examples the rounds can explain with `passes`: an example costs in proportion to its length.
+
+    cost: passes of the pilot. further: whether a share is kept back for further methods.
+    """
+    rate = cost / max(1, sum(lengths[name] for name in order[:pilot]))
+    left = passes * (1 - FURTHER_SHARE if further else 1.0)
+    count = pilot
+    for name in order[pilot:]:
+        left -= rate * lengths[name]
+        if left < 0:
+            break
+        count += 1
+    return count
+
+
+def looks_within(pilot: int, most: int, *, rounds: bool) -> tuple[int, ...]:
+    """rounds: whether the judge is asked between them; otherwise there is one look, at the end."""
+    return tuple(planned_looks(pilot, most)) if rounds else (most,)
+
+
+def duration(seconds: float) -> Message:
+    """A time in words."""
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return Message.of("budget.seconds", seconds=whole)
+    if whole < 3600:
+        return Message.of("budget.minutes", minutes=whole // 60, seconds=whole % 60)
+    return Message.of("budget.hours", hours=whole // 3600, minutes=whole % 3600 // 60)

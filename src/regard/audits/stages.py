@@ -1,0 +1,337 @@
+"""The shards of an audit with a budget, in stages: predictions, a pilot, rounds for the headline questions, the rest.
+
+Passes decide how far it goes, and they are counted, so equal budgets in passes give equal runs. A budget in time
+becomes one in passes when the pilot is finished; the run stores that number. Every stage leaves pages that can be
+judged.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from regard.audits.budget import Budget
+from regard.audits.estimate import Estimate
+from regard.audits.further import Item, best_item, further_items, headline_of, named
+from regard.audits.options import AuditOptions
+from regard.audits.plan import Plan, companions, shards
+from regard.audits.rounds import PILOT, round_order
+from regard.audits.schedule import (
+    TIMED_PREDICTIONS,
+    Schedule,
+    Spending,
+    affordable_examples,
+    allowance,
+    duration,
+    looks_within,
+    pilot_size,
+    predictions_within,
+)
+from regard.audits.scheduler import Progress, Workshop
+from regard.audits.shard import PREDICTIONS, Settings
+from regard.desk.case import label, selected
+from regard.measures.keyed_random import keyed_rng
+from regard.protocols import Task
+from regard.records import Json, Message, Relevance, Text
+from regard.store.shard_result import ShardResult, joined_relevance, relevance_to_json
+
+PREDICTED_AT_ONCE = 32
+"""Examples in a shard of predictions."""
+SLICE = 32
+"""Examples of a round that run before the passes are compared with the budget again."""
+SETTLED, OUT_OF_DATA, OUT_OF_PASSES = "settled", "data", "passes"
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Callbacks of the stages. piloted: after the pilot; is_settled: whether the judge has an answer to every headline
+    question from the pages stored so far."""
+
+    say: Callable[[Text], None]
+    progress: Progress | None
+    piloted: Callable[[Plan], None]
+    is_settled: Callable[[], bool]
+
+
+@dataclass
+class Stages:
+    """One audit with a budget. `run` follows the stored schedule as far as there is one."""
+
+    workshop: Workshop
+    plan: Plan
+    options: AuditOptions
+    budget: Budget
+    listeners: Listeners
+    workers: int = 1
+    started: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        stored = self.workshop.writer.schedule()
+        available = len(self.plan.subject.examples)
+        self.schedule = Schedule.from_json(stored) if stored else Schedule(self.budget.text, available)
+        self.spending = Spending()
+        self.predictions: list[Mapping[str, Json]] = []
+        self.explained: dict[str, dict[str, tuple[Relevance, int]]] = {}
+        self.headline, self.items = self.plan.settings, list[Item]()
+        self._answered: set[str] = set()
+        self._pilot_backwards = 0
+
+    def run(self) -> None:
+        """Run every stage."""
+        self._predict()
+        order = round_order(self.predictions, self.options.seed)
+        if not order:
+            self._note(looks=(), stopped=OUT_OF_DATA)
+            return
+        self._prepare(order)
+        cost = self._pilot(order)
+        self.listeners.piloted(self.plan)
+        self._schedule_rounds(order, cost)
+        count = self._rounds(order)
+        self._further([name for name in order[:count] if name in self._answered])
+        self._finish(count)
+
+    # ------------------------------------------------------------------ predictions
+
+    def _predict(self) -> None:
+        examples = [example.id for example in self.plan.subject.examples]
+        drawn = keyed_rng(self.options.seed, PREDICTIONS, len(examples)).permutation(len(examples))
+        order = [examples[int(i)] for i in drawn]
+        self._report(total=len(order))
+        if not self.schedule.predictions:
+            timed = order[:TIMED_PREDICTIONS]
+            self._run_predictions(timed)
+            pace = self.spending.seconds / self.workers / max(1, len(timed))
+            self._note(predictions=predictions_within(self.budget, len(order), pace))
+        else:
+            self._run_predictions(order[:TIMED_PREDICTIONS])
+        self._run_predictions(order[TIMED_PREDICTIONS : self.schedule.predictions])
+
+    def _run_predictions(self, names: Sequence[str]) -> None:
+        if not names:
+            return
+        settings = replace(self.plan.settings, explainers=(), metrics=(), experiments=(), companions=(), sampled=0)
+        groups = shards({name: self.plan.subject.lengths[name] for name in names}, size=PREDICTED_AT_ONCE)
+
+        def task(key: str, shard: Sequence[str], alone: bool) -> Task:
+            return Task(key, {**self.plan.payload(shard, settings, alone=alone), "stage": PREDICTIONS})
+
+        self.workshop.run(groups, task, self._settled, stage=PREDICTIONS)
+
+    def _prepare(self, order: Sequence[str]) -> None:
+        """Store the attention of the first examples, and draw companions from those that the model can read."""
+        readable = [example for example in self.plan.subject.examples if example.id in set(order)]
+        drawn = companions(readable, self.options.seed) if self.plan.settings.companions else []
+        settings = replace(self.plan.settings, companions=tuple(drawn))
+        self.plan = replace(self.plan, settings=settings, keep=order[: self.options.keep])
+        self.headline = headline_of(settings, self.options)
+        self.items = further_items(settings, self.options)
+
+    # ------------------------------------------------------------------ the headline questions
+
+    def _pilot(self, order: Sequence[str]) -> int:
+        """Run the first round and return its passes; one example of middling length goes first and is timed."""
+        before, seconds = self.spending.passes, self.spending.seconds
+        gradients = self.spending.backwards
+        self._explain(self._pilot_first(order)[:1])
+        first = self.spending.passes - before
+        pace = (self.spending.seconds - seconds) / self.workers / max(1, first)
+        if not self.schedule.pilot:
+            passes = allowance(self.budget, self.spending.passes, self._elapsed(), pace)
+            size = pilot_size(passes, self.spending.passes, first, len(order))
+            self._note(pilot=size)
+            if size < min(PILOT, len(order)):
+                cost = duration(first * pace)
+                self.listeners.say(Message.of("budget.small_pilot", n=size, usual=PILOT, passes=first, time=cost))
+        rest = self._pilot_first(order)[1 : self.schedule.pilot]
+        alone = self.spending.passes, self.spending.seconds
+        self._explain(rest)
+        if self.spending.passes > alone[0]:  # larger batches than those of the first example
+            pace = (self.spending.seconds - alone[1]) / self.workers / (self.spending.passes - alone[0])
+        if not self.schedule.seconds_per_pass:
+            self._note(seconds_per_pass=pace)
+        self._pilot_backwards = self.spending.backwards - gradients
+        return self.spending.passes - before
+
+    def _schedule_rounds(self, order: Sequence[str], cost: int) -> None:
+        if not self.schedule.looks:
+            schedule = self.schedule
+            passes = allowance(self.budget, self.spending.passes, self._elapsed(), schedule.seconds_per_pass)
+            most = affordable_examples(
+                self._pilot_first(order),
+                self.plan.subject.lengths,
+                pilot=schedule.pilot,
+                cost=cost,
+                passes=passes - self.spending.passes,
+                further=bool(self.items),
+            )
+            self._note(
+                passes=passes,
+                passes_per_example=round(cost / schedule.pilot, 3),
+                looks=looks_within(schedule.pilot, most, rounds=not named(self.options)),
+                further=tuple(item.name for item in self.items),
+            )
+        self._announce_plan()
+        self.workshop.writer.note_estimate(self._estimate().to_json())
+
+    def _estimate(self) -> Estimate:
+        """The planned cost of the rounds; further methods are not part of it."""
+        schedule, n = self.schedule, self.schedule.looks[-1]
+        backwards = self._pilot_backwards * n / schedule.pilot
+        return Estimate(
+            examples=n,
+            forwards=round(n * schedule.passes_per_example - 2 * backwards),
+            backwards=round(backwards),
+            seconds=n * schedule.passes_per_example * schedule.seconds_per_pass,
+            skipped={},
+        )
+
+    def _pilot_first(self, order: Sequence[str]) -> list[str]:
+        """The order with the examples of the pilot in front, also where it is smaller than a first round."""
+        lengths, size = self.plan.subject.lengths, self.schedule.pilot
+        middle = sorted(order[:PILOT], key=lambda name: lengths[name])[len(order[:PILOT]) // 2]
+        pilot = [middle, *[name for name in order[: size + 1] if name != middle][: size - 1]]
+        return [*pilot, *(name for name in order if name not in set(pilot))]
+
+    def _rounds(self, order: Sequence[str]) -> int:
+        """Run rounds until the headline questions are settled, or the passes or the data end; return the examples."""
+        ordered, count = self._pilot_first(order), self.schedule.pilot
+        for look in self.schedule.looks:
+            while count < look and self.spending.passes < self.schedule.passes:
+                names = ordered[count : min(look, count + SLICE)]
+                self._explain(names)
+                count += len(names)
+            if count in self.schedule.taken:  # decided in an earlier session, from the pages of that moment
+                if self.schedule.stopped and count == self.schedule.taken[-1]:
+                    break
+                continue
+            if count < look:
+                self._note(taken=(*self.schedule.taken, count), stopped=OUT_OF_PASSES)
+                break
+            last = look == self.schedule.looks[-1]
+            enough = count >= min(PILOT, len(order)) and not named(self.options)
+            settled = enough and self.listeners.is_settled()
+            why = SETTLED if settled else self._end(look) if last else ""
+            self._note(taken=(*self.schedule.taken, look), stopped=why)
+            if settled:
+                break
+        return count
+
+    def _end(self, look: int) -> str:
+        return OUT_OF_DATA if look >= len(self.predictions) else OUT_OF_PASSES
+
+    def _explain(self, names: Sequence[str]) -> None:
+        groups = shards({name: self.plan.subject.lengths[name] for name in names})
+        self.workshop.run(groups, partial(self._task, self.headline), self._settled, stage="headline")
+
+    def _task(self, settings: Settings, key: str, shard: Sequence[str], alone: bool) -> Task:
+        return Task(key, self.plan.payload(shard, settings, alone=alone))
+
+    # ------------------------------------------------------------------ further methods
+
+    def _further(self, names: Sequence[str]) -> None:
+        """Spend the passes that are left on further methods, on as many of the explained examples as they pay for."""
+        prior = self.schedule.passes_per_example
+        while names:
+            left = self.schedule.passes - self.spending.passes
+            choice = best_item(self.items, len(names), left, prior)
+            if choice is None:
+                return
+            item, size = choice
+            chunk = names[item.examples : item.examples + size]
+            before = self.spending.passes
+            groups = shards({name: self.plan.subject.lengths[name] for name in chunk})
+            task = partial(self._further_task, item.settings)
+            self.workshop.run(groups, task, self._settled, stage=f"further {item.name}")
+            item.examples, item.passes = item.examples + size, item.passes + self.spending.passes - before
+
+    def _further_task(self, settings: Settings, key: str, shard: Sequence[str], alone: bool) -> Task:
+        payload = self.plan.payload(shard, settings, alone=alone)
+        return Task(key, {**payload, "keep": [], "walk": [], "known": self._known(shard)})
+
+    def _known(self, shard: Sequence[str]) -> list[Json]:
+        """The relevances of the headline stage for these examples."""
+        by_name, order = self.headline.by_name, {name: i for i, name in enumerate(shard)}
+        known: list[Json] = []
+        for spec in self.headline.explainers:
+            rows = self.explained.get(label(spec, by_name), {})
+            parts = [selected(rows[name][0], [rows[name][1]]) for name in shard if name in rows]
+            if parts:
+                known.append({"spec": spec.to_json(), **relevance_to_json(joined_relevance(parts, order))})
+        return known
+
+    # ------------------------------------------------------------------ accounts
+
+    def _settled(self, shard: Sequence[str], page: ShardResult | None, computed: bool) -> None:
+        if page is not None:
+            seconds = sum(cost.seconds for cost in page.costs)
+            self.spending.passes += page.passes
+            self.spending.backwards += sum(cost.backwards for cost in page.costs)
+            self.spending.seconds += seconds
+            self.spending.before += 0.0 if computed else seconds
+            self.predictions += page.predictions
+            self._answered |= {str(row["id"]) for row in page.rows}
+            for relevance in page.relevances:
+                rows = self.explained.setdefault(relevance.method, {})
+                rows.update({name: (relevance, i) for i, name in enumerate(relevance.ids)})
+        self._report()
+
+    def _elapsed(self) -> float:
+        """Seconds of this session, and those of the pages of earlier ones."""
+        return time.monotonic() - self.started + self.spending.before / self.workers
+
+    def _report(self, total: int = 0) -> None:
+        if self.listeners.progress is None:
+            return
+        planned = self._planned_passes() if self.schedule.looks else 0
+        pace = self.schedule.seconds_per_pass
+        left = max(0, planned - self.spending.passes)
+        eta = left * pace if planned and pace else None
+        self.listeners.progress(self.spending.passes, max(planned, self.spending.passes, total), eta)
+
+    def _planned_passes(self) -> int:
+        """The passes of the whole audit as far as they can be known: at most those of the budget."""
+        schedule = self.schedule
+        rounds = 0 if schedule.stopped else schedule.looks[-1] - len(self._answered)
+        expected = rounds * schedule.passes_per_example
+        examples = len(self._answered) if schedule.stopped else schedule.looks[-1]
+        for item in self.items:
+            expected += item.expected(schedule.passes_per_example) * max(0, examples - item.examples)
+        return min(schedule.passes, self.spending.passes + max(0, int(expected)))
+
+    def _note(self, **changes: Json | tuple[int, ...] | tuple[str, ...]) -> None:
+        self.schedule = replace(self.schedule, **changes)  # type: ignore[arg-type]
+        self.workshop.writer.note_schedule(self.schedule.to_json())
+
+    def _announce_plan(self) -> None:
+        schedule = self.schedule
+        rate = schedule.passes_per_example
+        rounds = self.spending.passes + int(rate * (schedule.looks[-1] - schedule.pilot))
+        self.listeners.say(
+            Message.of(
+                "budget.plan",
+                budget=schedule.budget,
+                n=schedule.looks[-1],
+                available=schedule.available,
+                passes=min(rounds, schedule.passes),
+                time=duration(max(0, rounds - self.spending.passes) * schedule.seconds_per_pass),
+                all=schedule.passes,
+                further=len(self.items),
+            )
+        )
+
+    def _finish(self, count: int) -> None:
+        items: dict[str, Json] = {item.name: item.examples for item in self.items if item.examples}
+        actual: dict[str, Json] = {
+            "passes": self.spending.passes,
+            "seconds": round(self._elapsed(), 1),
+            "examples": count,
+            "further": items,
+        }
+        if not self.schedule.actual:
+            self._note(actual=actual)
+        self.listeners.say(Message(f"budget.stopped_{self.schedule.stopped}", {"n": count}))
+        if self.listeners.progress is not None:
+            self.listeners.progress(self.spending.passes, self.spending.passes, 0.0)
