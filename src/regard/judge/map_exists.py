@@ -37,7 +37,7 @@ def there(evidence: Evidence) -> tuple[Draft, str]:
     is_flat, is_locked = Test(FLAT, "below", EMPTY, flat), Test(LOCKED, "below", EMPTY, locked)
     differs, depends = Test(FLAT, "above", EMPTY, flat), Test(LOCKED, "above", EMPTY, locked)
     # a row may depend on no unit, and yet differ between examples of one length: by the step that is due
-    varies = Test(VARIES, "above", EMPTY, Mean.of(evidence.of("varies"), evidence.clusters))
+    varies = Test(VARIES, "above", EMPTY, evidence.mean(evidence.of("varies"), bounds=(0.0, 1.0)))
     moves = evidence.measured("varies") and varies.passes
     for defect, _ in evidence.defects:
         if defect != "unused" and not (defect == "constant" and moves):  # unused: about whether it matters
@@ -61,7 +61,8 @@ def there(evidence: Evidence) -> tuple[Draft, str]:
 
 def seems_empty(evidence: Evidence) -> bool:
     """Whether an estimate lies where there is no map: close to equal weights, or to its own shuffled self."""
-    return any(evidence.mean(evidence.of(name)).estimate < EMPTY for name in ("flat", "locked"))
+    flat, locked, varies = (evidence.mean(evidence.of(name)).estimate for name in ("flat", "locked", "varies"))
+    return flat < EMPTY or (locked < EMPTY and not varies > EMPTY)
 
 
 def _nothing(defect: str, p: float, rule: str, tests: tuple[Test, ...], rests: tuple[Test, ...]) -> Draft:
