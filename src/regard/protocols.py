@@ -120,9 +120,10 @@ class Slopes:
 class PropagatedRelevance:
     """Relevance of one example, propagated backwards through the operations of the model.
 
-    units: (n,) relevance of each unit, 0 for special ones. special: relevance of special units and of entries that no
-    unit owns. absorbed: relevance that does not reach the input, by account: bias, position (and other constants),
-    softmax, objective (its own nonlinearity); empty where the rule does not conserve. value: the objective.
+    units: (n,) relevance of each unit's difference from the baseline, 0 for special ones. special: relevance of special
+    units and of entries that no unit owns. absorbed: the rest of the value, by account: bias, position (and other
+    constants), softmax, baseline (what units keep there), objective (its own nonlinearity); empty where the rule does
+    not conserve. value: the objective.
     """
 
     units: Floats

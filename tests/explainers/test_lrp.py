@@ -16,15 +16,19 @@ from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.errors import Unsupported
 from regard.explainers.input_x_gradient import input_x_gradient
+from regard.explainers.integrated_gradients import integrated_gradients
 from regard.explainers.leave_one_out import leave_one_out
 from regard.explainers.lrp import lrp
 from regard.measures.agreement import kendall
 from regard.models.open.load import load
 from regard.models.open.wrap import wrap
+from regard.present.summary import absorbed_shares
 from regard.records import Example, Relevance
 from regard.testing.toy import ToyCase
 
-ACCOUNTS = ("special", "absorbed_bias", "absorbed_position", "absorbed_softmax", "absorbed_objective")
+ACCOUNTS = (
+    "special", "absorbed_bias", "absorbed_position", "absorbed_softmax", "absorbed_baseline", "absorbed_objective"
+)  # fmt: skip
 
 
 def whole(relevance: Relevance) -> np.ndarray[Any, Any]:
@@ -68,7 +72,7 @@ def test_linear_model_with_bias_has_relevance_and_bias_share() -> None:
     module = nn.Linear(4, 2)
     rows = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
     case = table_case(module, rows)
-    relevance = lrp(case)
+    relevance = lrp(case, baseline="zero")
     weight, bias = module.weight.detach().numpy(), module.bias.detach().numpy()
     for i, row in enumerate(relevance):
         target = int(str(case.targets[i]))
@@ -77,14 +81,35 @@ def test_linear_model_with_bias_has_relevance_and_bias_share() -> None:
     np.testing.assert_allclose(whole(relevance), case.base().value, atol=1e-6)
 
 
+@pytest.mark.parametrize("modality", ["tabular", "text"])
+def test_baseline_keeps_its_share(modality: str) -> None:
+    """(x - b) . g for the units, b . g for the baseline; a table without background has baselines of zeros."""
+    rng = np.random.default_rng(0)
+    if modality == "text":
+        case = words_case(Planted().eval(), [" ".join(map(str, rng.integers(2, 40, size=6))) for _ in range(2)])
+    else:
+        torch.manual_seed(0)
+        case = table_case(nn.Linear(4, 2), rng.normal(size=(2, 4)).astype(np.float32))
+    for baseline in case.baselines:
+        relevance = lrp(case, baseline=baseline)
+        np.testing.assert_allclose(whole(relevance), case.base().value, atol=1e-5)
+        if modality == "tabular":
+            np.testing.assert_allclose(
+                relevance.values, integrated_gradients(case, baseline=baseline).values, atol=1e-5
+            )
+        parts = np.abs(relevance.extras["absorbed_baseline"])
+        zeros = baseline == "zero" or (modality, baseline) == ("tabular", "mean")
+        assert parts.max() < 1e-6 if zeros else parts.max() > 1e-3
+
+
 def test_llama_conserves_onto_its_tokens(tmp_path: Path) -> None:
     """No bias and no added positions: the values sum to the logits' share of the objective."""
     case = DeskCase(Desk(load(llama(tmp_path), device="cpu")), [Example(t, {"text": t}) for t in LLAMA_TEXTS[:6]])
     for rule in ("cp", "attnlrp"):
-        relevance = lrp(case, rule=rule)
+        relevance = lrp(case, rule=rule, baseline="zero")
         np.testing.assert_allclose(whole(relevance), case.base().value, rtol=1e-3, atol=1e-3)
         np.testing.assert_allclose(relevance.extras["value"], case.base().value, rtol=1e-4, atol=1e-4)
-        for name in ("absorbed_bias", "absorbed_position"):
+        for name in ("absorbed_bias", "absorbed_position", "absorbed_baseline"):
             np.testing.assert_allclose(relevance.extras[name], 0, atol=1e-6)
         assert bool(relevance.extras["absorbed_softmax"].any()) == (rule == "attnlrp")
     assert not [name for name in lrp(case, rule="ln").extras if name.startswith("absorbed")]
@@ -177,3 +202,12 @@ def test_costs_one_forward_and_one_backward_per_example() -> None:
     assert (once[0] - before[0], once[1] - before[1]) == (5, 5)
     lrp(case)
     assert passes(case) == once
+
+
+def test_shares_of_the_objective_sum_to_one() -> None:
+    extras = {f"absorbed_{name}": np.array([amount]) for name, amount in (("bias", -1.0), ("position", 0.0))}
+    extras |= {"absorbed_softmax": np.array([2.0]), "special": np.array([1.0]), "value": np.array([3.0])}
+    relevance = Relevance.of("lrp", ["x"], [np.array([5.0, -1.0])], signed=True, extras=extras)
+    shares = absorbed_shares(relevance)
+    assert shares == {"units": 0.5, "bias": 0.125, "position": 0.0, "softmax": 0.25, "rest": 0.125}
+    assert absorbed_shares(Relevance.of("other", ["x"], [np.ones(2)], signed=True)) == {}

@@ -124,7 +124,8 @@ def test_constants_beside_the_input_take_their_share() -> None:
 
     relevance, flow = flow_of(mixed, x)
     torch.testing.assert_close(relevance, x * torch.tensor([1.0, 0.0, 1.0]))
-    assert flow.absorbed["position"].tolist() == [1 + 2 * 2 + 7] * 2
+    assert flow.absorbed["position"].tolist() == [1 + 7] * 2
+    assert flow.absorbed["bias"].tolist() == [2 * 2] * 2
 
 
 # -- attention
@@ -270,20 +271,23 @@ def test_packed_texts_have_the_relevance_they_have_alone() -> None:
     )
 
 
-def test_open_gates_make_a_sum() -> None:
-    """An LSTM with the gates open adds up its inputs: each has the share of the cell that it added."""
-    layer = nn.LSTM(1, 1, batch_first=True)
+def test_recurrent_layer_equals_its_steps_written_out() -> None:
+    layer, cell = nn.LSTM(3, 4, batch_first=True), nn.Linear(7, 16)
     with torch.no_grad():
-        for name, parameter in layer.named_parameters():
-            parameter.zero_()
-            if name == "bias_ih_l0":
-                parameter.copy_(torch.tensor([30.0, 30.0, 0.0, 30.0]))
-            if name == "weight_ih_l0":
-                parameter[2] = 1.0
-    x = torch.tensor([[[0.3], [-0.1], [0.2]]])
-    relevance, _ = flow_of(lambda x: layer(x)[0][:, -1], x, module=layer)
-    content = torch.tanh(x).sum()
-    torch.testing.assert_close(relevance, torch.tanh(x) / content * torch.tanh(content), atol=1e-6, rtol=1e-5)
+        cell.weight.copy_(torch.cat([layer.weight_ih_l0, layer.weight_hh_l0], 1))
+        cell.bias.copy_(layer.bias_ih_l0 + layer.bias_hh_l0)
+
+    def written_out(x: Tensor) -> Tensor:
+        hidden = content = torch.zeros(len(x), 4)
+        for step in x.unbind(1):
+            enter, forget, candidate, leave = cell(torch.cat([step, hidden], 1)).chunk(4, -1)
+            content = forget.sigmoid() * content + enter.sigmoid() * candidate.tanh()
+            hidden = leave.sigmoid() * content.tanh()
+        return hidden
+
+    x = torch.randn(2, 5, 3)
+    fused, _ = flow_of(lambda x: layer(x)[0][:, -1], x, module=layer)
+    torch.testing.assert_close(fused, flow_of(written_out, x, module=cell)[0], atol=1e-5, rtol=1e-4)
 
 
 # -- refusals

@@ -464,22 +464,23 @@ class RelevanceBy(DeskQuestion[PropagatedRelevance]):
     """The relevance propagated backwards by the rules of that name."""
 
     rule: Rule
+    baseline: str
     backward: ClassVar[bool] = True
 
     @classmethod
     def group(cls, bundle: Sequence[Self]) -> Hashable:
-        return bundle[0].rule
+        return bundle[0].rule, bundle[0].baseline
 
     @classmethod
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[PropagatedRelevance]]:
-        encoded, rule = [one for _, one in batch], batch[0][0][0].rule
-        rows = propagated_relevance(desk.model, encoded, _targets(desk, batch), rule)
+        encoded, first = [one for _, one in batch], batch[0][0][0]
+        rows = propagated_relevance(desk.model, encoded, _targets(desk, batch), first.rule, first.baseline)
         return [[row] for row in known_relevance(rows, desk.model.name)]
 
 
-def relevance_by_rules(case: Case, rule: Rule) -> list[PropagatedRelevance]:
+def relevance_by_rules(case: Case, rule: Rule, baseline: str) -> list[PropagatedRelevance]:
     """Relevance propagated backwards by rules; one record per example, for one forward and one backward pass."""
-    return case.ask([RelevanceBy(name, rule) for name in case.ids])
+    return case.ask([RelevanceBy(name, rule, baseline) for name in case.ids])
 
 
 # ---------------------------------------------------------------------- differentiable functions

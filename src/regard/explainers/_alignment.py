@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.desk.site_questions import read_rows
+from regard.desk.site_questions import read_rows, weight_gradients
 from regard.errors import InputError, Unsupported
 from regard.protocols import Case, SiteAttention
 from regard.records import Floats, Units
@@ -26,16 +26,30 @@ def misfit(units: Units, attention: SiteAttention) -> str:
 
 
 def rows_read(case: Case, i: int, attention: SiteAttention) -> Sequence[int]:
-    """Return the query rows that the objective reads; all rows if queries are not input positions.
+    """Return the query rows that the objective reads.
 
-    Such queries are a memory read once or more, or a few learned rows.
+    If queries are not input positions (a memory read once or more, a few learned rows, the steps of an output), these
+    are the rows into which the objective has a gradient; all rows for a model without gradients.
     """
     rows, (_, _, queries, _) = read_rows(case, i, attention.site), attention.shape
     positions = int(case.units[i].keys.max(initial=-1)) + 1
     asked_everywhere = len(rows) == positions and max(rows, default=0) == positions - 1
     if attention.site.kind == "cross" and queries != positions and asked_everywhere:
-        return tuple(range(queries))
+        return _sloped(case, i, attention) or tuple(range(queries))
     return rows
+
+
+def _sloped(case: Case, i: int, attention: SiteAttention) -> tuple[int, ...]:
+    """Return the rows of a site with a gradient of the objective; () where none has, or there are no gradients."""
+    if attention.shape[2] < 2:
+        return ()
+    try:
+        slopes = [s for s in weight_gradients(case, i, "frozen") if s.site.key == attention.site.key]
+    except Unsupported:
+        return ()
+    if len(slopes) != 1 or slopes[0].gradient.shape[1] != attention.shape[2]:
+        return ()
+    return tuple(int(row) for row in np.flatnonzero(np.any(slopes[0].gradient != 0, axis=(0, 2))))
 
 
 def unread(case: Case, i: int, attention: SiteAttention) -> str:

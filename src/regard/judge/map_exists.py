@@ -14,6 +14,7 @@ from regard.registry import question
 QUESTION = "map"
 MARGINS = {"fewest": FEWEST_KEYS, "empty": EMPTY, "strict": STRICT}
 FLAT, LOCKED = Message("judge.map.distance_flat"), Message("judge.map.distance_shuffled")
+VARIES = Message("judge.map.distance_others")
 DEFECTS = {
     "one_key": Message("judge.map.one_key"),
     "uniform": Message("judge.map.uniform"),
@@ -35,17 +36,20 @@ def there(evidence: Evidence) -> tuple[Draft, str]:
     locked = Mean.of(evidence.of("locked"), evidence.clusters)
     is_flat, is_locked = Test(FLAT, "below", EMPTY, flat), Test(LOCKED, "below", EMPTY, locked)
     differs, depends = Test(FLAT, "above", EMPTY, flat), Test(LOCKED, "above", EMPTY, locked)
+    # a row may depend on no unit, and yet differ between examples of one length: by the step that is due
+    varies = Test(VARIES, "above", EMPTY, Mean.of(evidence.of("varies"), evidence.clusters))
+    moves = evidence.measured("varies") and varies.passes
     for defect, _ in evidence.defects:
-        if defect != "unused":  # that is about whether it matters
+        if defect != "unused" and not (defect == "constant" and moves):  # unused: about whether it matters
             rests = {"uniform": (is_flat,), "constant": (is_locked,)}.get(defect, ())
             return _nothing(defect, 0.0, f"P.{defect}", (is_flat, is_locked), rests), defect
     if np.isfinite(keys).any() and float(np.nanmedian(keys)) < FEWEST_KEYS:
         return _nothing("one_key", 0.0, "P.keys", (), ()), "one_key"
     if is_flat.p < STRICT:
         return _nothing("uniform", is_flat.p, "P.flat", (is_flat,), (is_flat,)), "uniform"
-    if is_locked.p < STRICT:
+    if is_locked.p < STRICT and not moves:
         return _nothing("constant", is_locked.p, "P.locked", (is_locked,), (is_locked,)), "constant"
-    needed = (differs, depends) if evidence.measured("locked") else (differs,)
+    needed = (differs, varies if moves else depends) if evidence.measured("locked") else (differs,)
     if all(t.passes for t in needed):
         sentence = Message("judge.map.holds" if len(needed) > 1 else "judge.map.holds_in_part")
         return _draft("holds", all_of(needed), sentence=sentence, rule="P.there", tests=needed, rests=needed), ""

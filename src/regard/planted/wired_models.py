@@ -40,6 +40,8 @@ from regard.registry import method
 LOUDEST = 9.0
 """The score of a word that attention looks for; others have scores between 0 and 1."""
 SINKING = 11.0
+MOST_STEPS = LONGEST + 2
+"""Rows of a decoder that computes all steps at once: more than any input has tokens, so that no two axes agree."""
 FAINT = 0.15
 """Evidence of a word of natural sentiment, past the attention."""
 
@@ -167,7 +169,7 @@ def reverser(*, seed: int = 0, classes: int = 4, sure: float = 5.0) -> TorchMode
 @planted_wire("steps", "steps,classes=4", truth="every step has a row of its own, exact; the answer reads one of them")
 def reverser_rows(*, seed: int = 0, classes: int = 4, sure: float = 5.0) -> TorchModel:
     """As `reverser`, with the rows of all steps computed at once, of which the output reads the one that is due."""
-    return _reverser("reverser_rows", Plan("steps", "s", seed, classes), sure, rows=LONGEST)
+    return _reverser("reverser_rows", Plan("steps", "s", seed, classes), sure, rows=MOST_STEPS)
 
 
 # ---------------------------------------------------------------------- mixtures

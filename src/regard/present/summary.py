@@ -14,7 +14,7 @@ from regard.present import counts
 from regard.present.messages.messages import count, render, say
 from regard.present.results_table import Column, evidence, main_settings
 from regard.present.run_reader import Material
-from regard.records import Summary
+from regard.records import Relevance, Summary
 from regard.registry import entry
 
 FEW = 20
@@ -44,6 +44,7 @@ def reading(material: Material) -> list[str]:
     sentences += _few(material)
     sentences += _agreement(material)
     sentences += _incomplete(material)
+    sentences += _absorbed(material)
     sentences += _left_nothing(material)
     if not any(example.get("label") is not None for example in material.examples):
         sentences.append(say("words.no_labels"))
@@ -150,6 +151,25 @@ def _incomplete(material: Material) -> list[str]:
             share, n = f"{TOLERABLE:.0%}", len(off)
             sentences.append(say("words.incomplete", method=method, share=share, off=int(off.sum()), n=n))
     return sentences
+
+
+def _absorbed(material: Material) -> list[str]:
+    """Methods that share out the objective: how much of it lies on the units, and how much elsewhere."""
+    shares = {method: absorbed_shares(relevance) for method, relevance in material.relevances.items()}
+    return [say("words.absorbed", method=method, **parts) for method, parts in shares.items() if parts]
+
+
+def absorbed_shares(relevance: Relevance) -> dict[str, float]:
+    """The mean share, in absolute amounts, of units, bias, position, softmax and the rest; empty without accounts."""
+    accounts = {name.removeprefix("absorbed_"): values for name, values in relevance.extras.items()}
+    if not {"bias", "position", "softmax"} <= accounts.keys() or not len(relevance.ids):
+        return {}
+    amounts = {"units": np.array([row.sum() for row in relevance])}
+    amounts |= {name: np.asarray(values) for name, values in accounts.items() if name != "value"}
+    total = np.maximum(sum(np.abs(values) for values in amounts.values()), 1e-12)
+    shares = {name: float(np.mean(np.abs(values) / total)) for name, values in amounts.items()}
+    named = {name: shares[name] for name in ("units", "bias", "position", "softmax")}
+    return {**named, "rest": max(0.0, 1.0 - sum(named.values()))}
 
 
 def _interval(s: Summary) -> str:

@@ -264,7 +264,9 @@ class ToyModel:
             gradients.append(Slopes(frozen(sign * steep[:, None] * w), norm, frozen(sign * self._bend(at)), ends))
         return gradients
 
-    def propagated(self, batch: Sequence[Encoded], targets: Sequence[Target], rule: str) -> list[PropagatedRelevance]:
+    def propagated(
+        self, batch: Sequence[Encoded], targets: Sequence[Target], rule: str, baseline: str
+    ) -> list[PropagatedRelevance]:
         """The sum shares what its link makes of it among its terms; rule "ln" takes the slope."""
         self.calls["slopes"] += len(batch)
         rows = []
@@ -274,7 +276,7 @@ class ToyModel:
             slope = sign / np.cosh(w.sum()) ** 2 if rule == "ln" and self.link == "tanh" else value / w.sum()
             units = np.where(item.units.free, w * slope, 0.0)
             special = float((w * slope)[item.units.special].sum())
-            accounts = () if rule == "ln" else ("bias", "position", "softmax", "objective")
+            accounts = () if rule == "ln" else ("bias", "position", "softmax", "baseline", "objective")
             rows.append(PropagatedRelevance(frozen(units), special, dict.fromkeys(accounts, 0.0), value))
         return rows
 

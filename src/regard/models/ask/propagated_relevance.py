@@ -15,7 +15,7 @@ from regard.errors import Unsupported
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
 from regard.models.ask.gradients import Row, per_unit, placed_inputs, row_chunks
-from regard.models.ask.input_function import inserted, never_read
+from regard.models.ask.input_function import ends, free_entries, inserted, never_read
 from regard.models.propagation.proof import TOLERANCE, Flow, Outputs, propagated, refusal
 from regard.models.propagation.rules import Rule, frozen
 from regard.models.read.encoded import Item
@@ -27,11 +27,14 @@ from regard.tap.attention_gradients import no_graph
 
 @capability(needs="gradient")
 def propagated_relevance(
-    model: TorchModel, batch: Sequence[Encoded], targets: Sequence[Target], rule: Rule
+    model: TorchModel, batch: Sequence[Encoded], targets: Sequence[Target], rule: Rule, baseline: str
 ) -> list[PropagatedRelevance]:
-    """Propagate the relevance of the objective to the units of each example; refuse a model that loses some."""
+    """Propagate the relevance of the objective to the units of each example; refuse a model that loses some.
+
+    The relevance of a unit is that of its difference from the baseline.
+    """
     items = [own(encoded) for encoded in batch]
-    here = Point(baseline=model.reader.baselines[0])
+    here = Point(baseline=baseline)
     answers: dict[int, PropagatedRelevance] = {}
     for chunk in row_chunks(model, items, [(i, here) for i in range(len(items))]):
         for part in _parts(model, items, targets, chunk, rule):
@@ -50,17 +53,19 @@ def _parts(
     gradient = flow.gradients[0]
     if gradient is None:
         raise never_read(model)
-    inputs, _ = placed_inputs(model, items, chunk)
-    products = (inputs * gradient).detach()
     answers = {}
-    for row, (i, _) in enumerate(chunk):
-        units = per_unit(items[i], products[row, : len(items[i].arrays[model.reader.main])])
-        value = float(flow.value[row])
+    for row, (i, point) in enumerate(chunk):
+        end = ends(model, items[i], point.baseline)
+        slope = gradient[row, : len(end.x)].to(end.x.dtype)
+        units = per_unit(items[i], slope * (end.x - end.baseline))
+        value, reached = float(flow.value[row]), float(flow.reached[row])
+        special = float((slope * end.x)[~free_entries(items[i], end.x)].sum(dtype=torch.float64))
         absorbed: dict[str, float] = {}
         if rule != "ln":
             absorbed = {name: float(amounts[row]) for name, amounts in flow.absorbed.items()}
+            absorbed["baseline"] = reached - special - float(units.sum())
             absorbed["objective"] = value - float(flow.started[row])
-        answers[i] = PropagatedRelevance(units, float(flow.reached[row]) - float(units.sum()), absorbed, value)
+        answers[i] = PropagatedRelevance(units, special, absorbed, value)
     return [answers]
 
 

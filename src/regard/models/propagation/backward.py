@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -17,6 +17,16 @@ _SMALL = 1e-9
 def active(value: object) -> bool:
     """Whether a tensor depends on the explained input: parameters are frozen, so only then does it need a gradient."""
     return isinstance(value, Tensor) and value.requires_grad
+
+
+def active_operands(values: Iterable[Any]) -> Iterator[Tensor]:
+    """Every active tensor among the arguments of a call, lists of tensors included."""
+    for value in values:
+        if isinstance(value, Tensor):
+            if value.requires_grad:
+                yield value
+        elif isinstance(value, (list, tuple)):
+            yield from active_operands(value)
 
 
 def scaled(out: Tensor, factor: float) -> Tensor:
@@ -79,6 +89,12 @@ class SameValue(Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         return gradients[0], None
+
+
+def same_value(recomputed: Tensor, value: Tensor) -> Tensor:
+    """The value, with the gradient of a tensor that was recomputed for it."""
+    out: Tensor = SameValue.apply(recomputed, value.detach())  # type: ignore[no-untyped-call]
+    return out
 
 
 _OWN = {"QuotientBackward", "FixedSpreadBackward", "SameValueBackward"}

@@ -28,7 +28,7 @@ def added_constant(name: str, args: tuple[Any, ...], keywords: Mapping[str, Any]
     # a - alpha b: the factor belongs to the second operand
     factor = keywords.get("alpha", 1) if active(left) else 1
     value = torch.as_tensor(constant, device=out.device).to(out.dtype) * (sign * factor)
-    return "bias" if value.dim() == 1 else "position", value
+    return "bias" if value.dim() < 2 else "position", value
 
 
 def mixed_constant(

@@ -33,7 +33,7 @@ class Ledger:
         if not out.requires_grad:
             return out
         part = constant.detach().to(out.dtype)
-        limited = bool((part.abs() < _MASK).all()) if part.numel() else True
+        limited = account == "bias" or bool((part.abs() < _MASK).all())
         out.register_hook(lambda gradient: self._book(account, part, gradient, 1.0, limited=limited))  # type: ignore[no-untyped-call]
         return out
 

@@ -17,6 +17,7 @@ Rule "ln" changes the divisors of normalizations alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -24,12 +25,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_leaves
 
 from regard.models.propagation.ancestry import common_ancestor, followed, one_function
 from regard.models.propagation.backward import (
-    SameValue,
     active,
+    active_operands,
+    same_value,
     scaled,
     scaled_input,
     unseen_function,
@@ -44,8 +45,8 @@ from regard.tap.tap import PLAIN_MULTI_HEAD
 Rule = Literal["cp", "attnlrp", "ln"]
 SCORES = "_scores_of_softmax"
 _SLOPES = {"gelu": 0.5, "silu": 0.5, "mish": 0.6, "hardswish": 0.5, "tanh": 1.0, "erf": 1.1284, "sigmoid": 0.25}
-_OFFSETS = ("sigmoid", "hardsigmoid", "softplus", "logsigmoid", "exp", "cos")
-"""Functions that are not 0 at 0."""
+_OFFSETS = {"sigmoid": 0.5, "hardsigmoid": 0.5, "logsigmoid": -math.log(2), "exp": 1.0, "cos": 1.0}
+"""Values at 0 of functions that are not 0 there; that of softplus depends on its slope."""
 _PLACES = ("query", "key", "value")
 _TERMS = {"addmm": ("input", "mat1", "mat2"), "baddbmm": ("input", "batch1", "batch2")}
 
@@ -68,7 +69,7 @@ class RelevanceRules(TorchFunctionMode):
                 return PLAIN_MULTI_HEAD(*args, **keywords)
         if op.name in ("__get__", "__set__") or not torch.is_grad_enabled():
             return func(*args, **keywords)
-        operands = [value for value in tree_leaves((args, keywords)) if active(value)]
+        operands = list(active_operands((*args, *keywords.values())))
         if not operands:
             return func(*args, **keywords)
         self.unseen += [name for value in operands if (name := unseen_function(value))]
@@ -133,7 +134,7 @@ class RelevanceRules(TorchFunctionMode):
             case Kind.CARRIED:
                 return followed(func(*args, **keywords), operands)
             case Kind.RECURRENT:
-                return recurrent(op.name, func, args, keywords, self.ledger)
+                return recurrent(op.name, func, args, keywords, self)
             case Kind.SAMPLED:
                 read, *places = args
                 return func(read, *[p.detach() if isinstance(p, Tensor) else p for p in places], **_detached(keywords))
@@ -186,14 +187,13 @@ class RelevanceRules(TorchFunctionMode):
         self, op: Operation, func: Callable[..., Tensor], args: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Tensor:
         x = args[0] if args else keywords["input"]
-        others = tree_leaves((args[1:], {k: v for k, v in keywords.items() if k != "input"}))
-        if not active(x) or any(active(v) for v in others) or op.in_place or keywords.get("inplace"):
+        others = (*args[1:], *(value for key, value in keywords.items() if key != "input"))
+        if not active(x) or any(map(active, others)) or op.in_place or keywords.get("inplace"):
             return func(*args, **keywords)
-        offset = 0.0
-        if op.name in _OFFSETS:
+        offset = _OFFSETS.get(op.name, 0.0)
+        if op.name == "softplus":
             with torch.no_grad():
-                origin = {**keywords, "input": x.new_zeros(1)} if not args else keywords
-                offset = float(func(*((x.new_zeros(1), *args[1:]) if args else ()), **origin))
+                offset = float(func(x.new_zeros(1), *args[1:], **{k: v for k, v in keywords.items() if k != "input"}))
         out = one_function(x, lambda: func(*args, **keywords), _SLOPES.get(op.name, 0.0), offset)
         return self._absorbed(out, ("bias", torch.as_tensor(offset))) if offset else out
 
@@ -222,7 +222,7 @@ class RelevanceRules(TorchFunctionMode):
             alpha, beta = keywords.get("alpha", 1), keywords.get("beta", 1)
             halves = scaled(one @ two, 0.5) * alpha
             # the sum for the gradient, the kernel's own value
-            out = _same_value(halves + beta * term, out)
+            out = same_value(halves + beta * term, out)
         if active(term):
             return out
         account = "bias" if term.dim() == 1 else "position"
@@ -252,11 +252,6 @@ def _is_root(args: tuple[Any, ...], keywords: Mapping[str, Any]) -> bool:
 
 def _detached(keywords: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v.detach() if isinstance(v, Tensor) else v for k, v in keywords.items()}
-
-
-def _same_value(recomputed: Tensor, value: Tensor) -> Tensor:
-    out: Tensor = SameValue.apply(recomputed, value.detach())  # type: ignore[no-untyped-call]
-    return out
 
 
 @contextmanager

@@ -140,7 +140,11 @@ def wired(network: nn.Module, name: str, plan: Plan, labels: Sequence[str]) -> T
         task_row("classification"),
         name=f"planted:{name}",
         labels=labels,
-        traits=Traits(pooling="class", class_id=len(words) if plan.lead else None, config=about),
+        traits=Traits(
+            pooling="auto" if plan.task == "steps" else "class",
+            class_id=len(words) if plan.lead else None,
+            config=about,
+        ),
         embedding=network.get_submodule("embedding"),
         call=_call,
     )
