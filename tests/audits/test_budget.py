@@ -289,6 +289,7 @@ def test_headline_is_settled_when_every_measured_question_has_an_answer() -> Non
     assert headline_settled([silenced])
 
 
+@pytest.mark.slow
 def test_standard_audit_spends_the_rest_on_the_shelf_and_never_repeats_an_answer(tmp_path: Path) -> None:
     run = audit(TorchToy(), TEXTS, out=tmp_path, budget="15000-passes", profile="standard", keep=0, limit=16)
     further = run.manifest["schedule"]["actual"]["further"]
