@@ -111,7 +111,7 @@ export interface MapEntry {
   columns: number;
 }
 
-/** One example in front of one model. made: tokens that the model wrote. row: a table row's numbers by column. */
+/** One example in front of one model. made: tokens that the model wrote. row: a table row's numbers by column. trust: what removing the marked units does to this prediction, one line per map, in words. */
 export interface ExampleEntry {
   id: string;
   title: string;
@@ -136,6 +136,7 @@ export interface ExampleEntry {
   alternatives: AlternativeEntry[];
   walks: WalkEntry[];
   maps: MapEntry[];
+  trust: string[];
 }
 
 /** A number with its interval and n; low and high are None where there is none. */

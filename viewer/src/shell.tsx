@@ -151,11 +151,18 @@ function Answer(props: { c: Context }): ComponentChildren {
   const sure = example.probability === null ? "" : ` (${example.probability.toFixed(3)})`;
   const label = example.label === null ? "" : `; ${t("label")}: ${example.label}`;
   return (
-    <p class="answer">
-      <b>{`${t("answer")}: ${example.predicted || "–"}${sure}`}</b>
-      {label}
-      {example.model ? ` · ${example.model}` : ""}
-    </p>
+    <>
+      <p class="answer">
+        <b>{`${t("answer")}: ${example.predicted || "–"}${sure}`}</b>
+        {label}
+        {example.model ? ` · ${example.model}` : ""}
+      </p>
+      {example.trust.map((line) => (
+        <p class="trust" key={line}>
+          {line}
+        </p>
+      ))}
+    </>
   );
 }
 

@@ -33,6 +33,7 @@ input[type=checkbox] { accent-color: var(--mark); }
 .caveat .verdict { font-weight: 600; }
 .readout { min-height: 2.9em; margin: 6px 0 0; font-size: 13px; overflow-wrap: anywhere; }
 .answer { margin: 0 0 6px; font-size: 13.5px; }
+.trust { margin: 0 0 6px; font-size: 12.5px; max-width: 90ch; }
 .scroll { overflow: auto; max-height: 340px; }
 table { border-collapse: collapse; font-size: 12.5px; }
 caption { text-align: start; color: var(--soft); padding: 3px 0; }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from regard.audits.removal_mark import RemovalMark, removal_marks
 from regard.audits.resolve import open_model
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
@@ -21,6 +22,8 @@ class Explained:
 
     `answers` has one row per example; `relevance[method][i]` is one number per unit of example i.
     `names` are the targets in words. `skipped` names the methods that did not work on this model, with the reason.
+    `marks[method][i]` says whether removing the units that the method marks matters more than removing random ones (see
+    `audits.removal_mark`); without classes there are no marks.
     """
 
     examples: tuple[Example, ...]
@@ -32,6 +35,7 @@ class Explained:
     skipped: Mapping[str, str]
     seed: int
     names: tuple[Json, ...] = ()
+    marks: Mapping[str, tuple[RemovalMark | None, ...]] = field(default_factory=dict)
 
     def said(self, i: int) -> str:
         """The target of example i in words: its class, or the text that the model wrote."""
@@ -83,4 +87,5 @@ def explain(
         skipped=skipped,
         seed=seed,
         names=names,
+        marks=removal_marks(case, relevances),
     )

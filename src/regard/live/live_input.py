@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from regard.audits.removal_mark import RemovalMark, removal_marks
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.desk.site_questions import read_rows
@@ -18,6 +19,7 @@ from regard.models.ask.answers_in_words import name_of_answer, names_of_tokens
 from regard.present.answer_text import shown_answer
 from regard.present.pack.build import Shown, pack
 from regard.present.pack.records import Pack, PairEntry, VerdictEntry
+from regard.present.trust_words import mark_line
 from regard.protocols import Capture, Encoded, Model, SiteAttention
 from regard.records import Edit, Example, Floats, Json, Relevance, Spec
 from regard.registry import build
@@ -39,6 +41,7 @@ class LiveInput:
     called: str = ""
     relevances: dict[str, Relevance] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    marks: dict[str, tuple[RemovalMark | None, ...]] = field(default_factory=dict)
     _encoded: dict[int, Encoded] = field(default_factory=dict)
 
     @staticmethod
@@ -73,6 +76,8 @@ class LiveInput:
                 self.skipped[str(spec)] = str(reason)
             except Exception as error:  # a broken method must not take the others with it
                 self.skipped[str(spec)] = f"{type(error).__name__}: {error}"
+        fresh = {name: relevance for name, relevance in self.relevances.items() if name not in self.marks}
+        self.marks |= removal_marks(self.case, fresh)
         job.step("drawing", steps, steps)
 
     def attention(self, i: int) -> Sequence[SiteAttention]:
@@ -205,7 +210,14 @@ class LiveInput:
             relevances=methods,
             reading=reading,
             made=self._written(i),
+            trust=self._trust(i) if seen is None else (),
         )
+
+    def _trust(self, i: int) -> tuple[str, ...]:
+        """Return, for each map, what removing the units that it marks does to the prediction."""
+        own = self.case.units[i]
+        units = {"names": own.names, "kind": own.kind, "place_kind": own.place_kind}
+        return tuple(f"{method}: {mark_line(marks[i], units)}" for method, marks in self.marks.items())
 
     def _written(self, i: int) -> tuple[str, ...] | None:
         """Return the tokens that an encoder-decoder generated."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.audits.conclusions.example_trust import TrustOfExample
+from regard.audits.removal_mark import RemovalMark
 from regard.present.messages.messages import render
 from regard.records import Json, Message
 
@@ -26,6 +27,30 @@ def trust_line(row: TrustOfExample, example: Mapping[str, Any]) -> str:
     """The mark of an example, and the numbers behind it."""
     numbers: dict[str, Json] = {"marked": points(row.marked), "chance": points(row.chance), "best": points(row.best)}
     return f"{SIGNS[row.mark]} {render(Message.of(f'trust.{row.mark}', **numbers, **unit_noun(example['units'])))}"
+
+
+def mark_line(mark: RemovalMark | None, units: Mapping[str, Any]) -> str:
+    """The mark of one explanation, and the numbers behind it."""
+    if mark is None:
+        return render(Message("mark.too_short"))
+    kind = "matters" if mark.matters else "doubtful"
+    names = [str(units["names"][unit]) for unit in mark.units]
+    numbers: dict[str, Json] = {"marked": points(mark.marked), "chance": points(mark.chance), "names": ", ".join(names)}
+    sign = SIGNS["right" if mark.matters else "wrong"]
+    return f"{sign} {render(Message.of(f'mark.{kind}', **numbers, **unit_noun(units)))}"
+
+
+def mark_json(mark: RemovalMark | None, units: Mapping[str, Any]) -> dict[str, Json] | None:
+    """The same as numbers; null where too few units can be removed."""
+    if mark is None:
+        return None
+    return {
+        "matters": mark.matters,
+        "marked": mark.marked,
+        "random": mark.chance,
+        "units": list(mark.units),
+        "text": mark_line(mark, units),
+    }
 
 
 def unit_noun(units: Mapping[str, Any]) -> dict[str, Json]:

@@ -184,6 +184,7 @@ def _shown(found: Explained, i: int) -> dict[str, Any]:
 def _as_json(found: Explained, model: str) -> dict[str, Any]:
     from regard.audits.conclusions.rank_agreement import agreements
     from regard.present.messages.messages import say
+    from regard.present.trust_words import mark_json
 
     examples = []
     for i in range(len(found.examples)):
@@ -197,6 +198,7 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
                 "value": float(found.answers.value[i]),
                 "units": fields["units"],
                 "relevance": {m: r[i].tolist() for m, r in found.relevance.items()},
+                "trust": {m: mark_json(row[i], fields["units"]) for m, row in found.marks.items()},
                 "agreement": agreements(fields, {m: (r[i], r.signed) for m, r in found.relevance.items()}),
             }
         )
@@ -219,6 +221,7 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
     from regard.present.number_units import objective, scale
     from regard.present.terminal.comparison import agreement_table, comparison
     from regard.present.terminal.terminal import drawing, key, strongest
+    from regard.present.trust_words import mark_line
     from regard.records import Spec
     from regard.registry import entry
 
@@ -239,6 +242,8 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
             out.print(comparison(display, columns))
             out.print()
             out.print(agreement_table(agreements(display, columns)))
+            for method, row in found.marks.items():
+                out.print(f"{method}: {mark_line(row[i], example['units'])}", markup=False)
             continue
         for method, relevance in found.relevance.items():
             display, values = gathered(example, relevance[i]) if words and in_words else (example, relevance[i])
@@ -247,6 +252,8 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
             out.print(key(signed=relevance.signed))
             out.print(drawing(display, values, signed=relevance.signed))
             out.print(strongest(display, values, signed=relevance.signed))
+            if method in found.marks:
+                out.print(mark_line(found.marks[method][i], example["units"]), markup=False)
             facts = entry("explainer", Spec.parse("explainer", method).name).facts
             line = say("term.explain.numbers", scale=scale(facts, objective(task, answer), method))
             out.print(line, markup=False, style="dim")

@@ -63,7 +63,8 @@ class Shown:
     """One example as it goes into a pack. attentions: weights of shape (1, head, query, key).
 
     relevances: method -> (signed, values per unit). rationale: units. reading: site key -> query rows that the answer
-    reads. axes: site key -> its (query, key) axes, where they are not the units. made: what the model wrote.
+    reads. axes: site key -> its (query, key) axes, where they are not the units. made: what the model wrote. trust:
+    what removing the marked units does, in words.
     """
 
     id: str
@@ -85,6 +86,7 @@ class Shown:
     alternatives: Sequence[Alternative] = ()
     walks: Sequence[WalkEntry] = ()
     maps: Sequence[PairMap] = ()
+    trust: Sequence[str] = ()
 
 
 def pack(
@@ -211,6 +213,7 @@ def _example(
         row=None if row is None else [float(x) for x in np.asarray(row, np.float64).ravel()],
         alternatives=others,
         walks=list(shown.walks),
+        trust=list(shown.trust),
         maps=maps,
     )
 

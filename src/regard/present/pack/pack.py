@@ -33,6 +33,7 @@ from regard.present.pack.records import (
     WalkEntry,
 )
 from regard.present.run_reader import Material
+from regard.present.trust_words import trust_line
 from regard.present.verdict_words import headline
 from regard.protocols import Capture
 from regard.records import Attention, Bools, Example, Json, Relevance, Units
@@ -251,6 +252,7 @@ def _stored(material: Material, run: RunReader, name: str, has_attention: bool) 
         alternatives=alternatives_of(material.findings, example, units, sites),
         walks=[_walk(cut, keys) for cut in example.get("walks") or () if cut["site"] in keys and _is_finite(cut)],
         made=example.get("written") if material.task == "sequence_to_sequence" else None,
+        trust=[trust_line(row, example) for row in material.conclusions.trust_of_examples if row.example == name],
     )
 
 

@@ -172,7 +172,10 @@ class MapEntry:
 
 @dataclass(frozen=True, slots=True)
 class ExampleEntry:
-    """One example in front of one model. made: tokens that the model wrote. row: a table row's numbers by column."""
+    """One example in front of one model. made: tokens that the model wrote. row: a table row's numbers by column.
+
+    trust: what removing the marked units does to this prediction, one line per map, in words.
+    """
 
     id: str
     title: str
@@ -197,6 +200,7 @@ class ExampleEntry:
     alternatives: list[AlternativeEntry] = field(default_factory=list)
     walks: list[WalkEntry] = field(default_factory=list)
     maps: list[MapEntry] = field(default_factory=list)
+    trust: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
