@@ -7,7 +7,7 @@ import numpy as np
 from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
 from regard.judge.margins import EMPTY, FEWEST_KEYS, LEVEL, STRICT
-from regard.judge.mean_tests import Mean, Test, all_of
+from regard.judge.mean_tests import Test, all_of
 from regard.records import Answer, Message
 from regard.registry import question
 
@@ -32,17 +32,18 @@ def map_exists(evidence: Evidence) -> Draft:
 def there(evidence: Evidence) -> tuple[Draft, str]:
     """The draft, and the kind of defect ("" where there is a map)."""
     keys = evidence.of("keys")
-    flat = Mean.of(evidence.of("flat"), evidence.clusters)
-    locked = Mean.of(evidence.of("locked"), evidence.clusters)
+    flat = evidence.mean(evidence.of("flat"), bounds=(0.0, 1.0))
+    locked = evidence.mean(evidence.of("locked"), bounds=(0.0, 1.0))
     is_flat, is_locked = Test(FLAT, "below", EMPTY, flat), Test(LOCKED, "below", EMPTY, locked)
     differs, depends = Test(FLAT, "above", EMPTY, flat), Test(LOCKED, "above", EMPTY, locked)
     # a row may depend on no unit, and yet differ between examples of one length: by the step that is due
-    varies = Test(VARIES, "above", EMPTY, Mean.of(evidence.of("varies"), evidence.clusters))
+    varies = Test(VARIES, "above", EMPTY, evidence.mean(evidence.of("varies"), bounds=(0.0, 1.0)))
     moves = evidence.measured("varies") and varies.passes
     for defect, _ in evidence.defects:
         if defect != "unused" and not (defect == "constant" and moves):  # unused: about whether it matters
             rests = {"uniform": (is_flat,), "constant": (is_locked,)}.get(defect, ())
-            return _nothing(defect, 0.0, f"P.{defect}", (is_flat, is_locked), rests), defect
+            certain = tuple(t for t in rests if t.p < STRICT)
+            return _nothing(defect, 0.0, f"P.{defect}", (is_flat, is_locked), certain), defect
     if np.isfinite(keys).any() and float(np.nanmedian(keys)) < FEWEST_KEYS:
         return _nothing("one_key", 0.0, "P.keys", (), ()), "one_key"
     if is_flat.p < STRICT:
@@ -58,6 +59,12 @@ def there(evidence: Evidence) -> tuple[Draft, str]:
     ), ""
 
 
+def seems_empty(evidence: Evidence) -> bool:
+    """Whether an estimate lies where there is no map: close to equal weights, or to its own shuffled self."""
+    flat, locked, varies = (evidence.mean(evidence.of(name)).estimate for name in ("flat", "locked", "varies"))
+    return flat < EMPTY or (locked < EMPTY and not varies > EMPTY)
+
+
 def _nothing(defect: str, p: float, rule: str, tests: tuple[Test, ...], rests: tuple[Test, ...]) -> Draft:
     return _draft("fails", p, sentence=DEFECTS[defect], rule=rule, tests=tests, rests=rests)
 
@@ -66,15 +73,16 @@ def _draft(
     answer: Answer, p: float, sentence: Message, rule: str, tests: tuple[Test, ...], rests: tuple[Test, ...]
 ) -> Draft:
     # a map is called empty at its own, stricter level; it is no claim among those that are corrected together
-    p = float("nan") if p < min(STRICT, LEVEL) else p
+    strict = p < min(STRICT, LEVEL)
     return Draft(
         question=QUESTION,
         answer=answer,
-        p=p,
+        p=float("nan") if strict else p,
         sentence=sentence,
         rule=rule,
         margins=MARGINS,
         tests=tests,
         rests=rests,
         deciding=tests,
+        level=STRICT if strict else None,
     )

@@ -91,8 +91,19 @@ def about(judgement: Mapping[str, Any]) -> str:
 
 def said(verdict: Mapping[str, Any]) -> str:
     """The answer in plain words, and what would settle an open one."""
-    more = say("joint") + say("reading.decides_at", n=verdict["decides_at"]) if verdict["decides_at"] else ""
-    return render(verdict["sentence"]) + more
+    more = _what_decides(verdict)
+    return render(verdict["sentence"]) + (say("joint") + more if more else "")
+
+
+def _what_decides(verdict: Mapping[str, Any]) -> str:
+    """The range of examples that would decide an open question; one number in a run of before ranges were stored."""
+    between = verdict.get("decides_between")
+    if between:
+        low, high = between
+        return (
+            say("reading.decides_from", n=low) if high is None else say("reading.decides_between", low=low, high=high)
+        )
+    return say("reading.decides_at", n=verdict["decides_at"]) if verdict["decides_at"] else ""
 
 
 def question(verdict: Mapping[str, Any]) -> str:
