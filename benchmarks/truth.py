@@ -121,6 +121,7 @@ def evidence(stand: Stand, n: int = EXAMPLES, out: Path | None = None) -> tuple[
     experiments = [f"{name}{head}" for name in EXPERIMENTS]
     run = audit(
         model, texts(stand, model, n), out=path, explainers=["random"], metrics=[], experiments=experiments, keep=0,
+        budget="none",
     )  # fmt: skip
     return run, model
 

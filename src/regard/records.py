@@ -493,7 +493,8 @@ class Verdict:
     question: its id ("points", "better_method"). rule: its id; `rule_in_words` is for people. not_claimed: the claims
     that the answer does not make. contrasts: every comparison; the answer rests on the first `rests_on` of them, or
     they left the question open, hardest first. rows: the findings per class and operator, where there are such.
-    decides_at: examples that would probably settle an open question. overruled: why the rule's answer was withdrawn.
+    decides_at: examples that would probably settle an open question; decides_between: the range of numbers that mostly
+    would, whose end is None where no number is known to. overruled: why the rule's answer was withdrawn.
     """
 
     question: str
@@ -505,6 +506,7 @@ class Verdict:
     contrasts: tuple[Contrast, ...] = ()
     rows: tuple[Mapping[str, Json], ...] = ()
     decides_at: int | None = None
+    decides_between: tuple[int, int | None] | None = None
     rests_on: int = 0
     overruled: Text = ""
 
@@ -555,6 +557,7 @@ class Judgement:
     margins: Mapping[str, Json] = field(default_factory=dict)
     notes: tuple[Text, ...] = ()
     decides_at: int | None = None
+    decides_between: tuple[int, int | None] | None = None
     graded: Graded | None = None
 
 

@@ -221,7 +221,7 @@ def test_what_training_says_is_only_asked_where_it_was_tried() -> None:
 
 def test_where_there_is_nothing_to_read_other_methods_are_still_named() -> None:
     beside = replace(siblings(0.1, 0.6, attention=0.2, best=0.2), methods=methods(attention=0.0, gradients=0.3))
-    found = asked(beside, made(change=0.0, flips=0.0, noise=0.005))
+    found = asked(beside, made(change=0.08, route=0.0, noise=0.01))
     assert found.reading == "nothing to read"
     for words_ in (SEEDS, TRANSFER, STABLE):
         assert the(found, words_).answer == "uninformative"

@@ -14,7 +14,7 @@ from regard.records import Answer, Judgement
 
 
 def judged(**how: How) -> Judgement:
-    return judge(made(how=how or None))
+    return judge(made(n=100, how=how or None))
 
 
 def with_answer(judgement: Judgement, answer: Answer) -> Judgement:

@@ -15,13 +15,14 @@ import numpy as np
 from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
 from regard.judge.margins import AGREE, GOOD, MOST_OTHER, POOR, SOME_OTHER
-from regard.judge.mean_tests import Mean, Test, all_of
+from regard.judge.mean_tests import Mean, Test, all_of, share_bounds
 from regard.records import Answer, Json, Message
 from regard.registry import question
 
 AGREE_MARGINS = {"agree": AGREE, "good": GOOD, "poor": POOR}
 EXCLUSIVE_MARGINS = {"few": SOME_OTHER, "many": MOST_OTHER}
 LOWER = "Q4.lower bound"
+CLAIMS: tuple[Literal["above", "below"], ...] = ("above", "below")
 
 
 @question(rank=3, family="first")
@@ -29,10 +30,10 @@ def agree(evidence: Evidence) -> Draft:
     """Does it agree with other measures as well as they agree with each other?"""
     a, c = evidence.of("agreement"), evidence.of("ceiling")
     rests: tuple[Test, ...]
-    clusters = evidence.clusters
-    able = Test(Message("judge.agree.others"), "above", AGREE, Mean.of(c, clusters))
-    good = _beyond_ceiling(GOOD, "above", Mean.of(a - GOOD * c, clusters))
-    bad = _beyond_ceiling(POOR, "below", Mean.of(a - POOR * c, clusters))
+    able = Test(Message("judge.agree.others"), "above", AGREE, evidence.mean(c))
+    above_good, above_poor = (evidence.mean(a - part * c, bounds=share_bounds(c, part)) for part in (GOOD, POOR))
+    good, not_good = (_beyond_ceiling(GOOD, claim, above_good) for claim in CLAIMS)
+    not_bad, bad = (_beyond_ceiling(POOR, claim, above_poor) for claim in CLAIMS)
     answer: Answer
     if not able.passes:
         answer, p, key, rule, rests = "uninformative", math.nan, "judge.agree.lost", "Q3.no ceiling", ()
@@ -40,8 +41,11 @@ def agree(evidence: Evidence) -> Draft:
         answer, p, key, rule, rests = "holds", all_of((able, good)), "judge.agree.holds", "Q3.holds", (able, good)
     elif bad.passes:
         answer, p, key, rule, rests = "fails", all_of((able, bad)), "judge.agree.fails", "Q3.fails", (able, bad)
+    elif not_good.passes and not_bad.passes:
+        rests = (able, not_good, not_bad)
+        answer, p, key, rule = "mixed", all_of(rests), "judge.agree.mixed", "Q3.between"
     else:
-        answer, p, key, rule, rests = "mixed", able.p, "judge.agree.mixed", "Q3.between", (good,)
+        answer, p, key, rule, rests = "uninformative", math.nan, "judge.agree.open", "Q3.open", ()
     row: dict[str, Json] = {"agreement above chance": _mean(a), "ceiling above chance": _mean(c)}
     return Draft(
         question="agree",
@@ -53,7 +57,9 @@ def agree(evidence: Evidence) -> Draft:
         tests=(able, good, bad),
         rows=(row,),
         rests=rests,
-        deciding=(able,),
+        deciding=(min((good, bad, max((not_good, not_bad), key=lambda t: t.p)), key=lambda t: t.p),)
+        if able.passes
+        else (able,),
         more=able.mean.estimate > AGREE,
     )
 
@@ -66,7 +72,7 @@ def _beyond_ceiling(share: float, claim: Literal["above", "below"], mean: Mean) 
 def exclusive(evidence: Evidence) -> Draft:
     """Is it exclusive, or would very different attention give the same prediction?"""
     rests: tuple[Test, ...]
-    other = Mean.of(evidence.of("displaceable"), evidence.clusters, share=True)
+    other = evidence.mean(evidence.of("displaceable"), share=True)
     name = Message("judge.exclusive.displaceable")
     few, many = Test(name, "below", SOME_OTHER, other), Test(name, "above", MOST_OTHER, other)
     linear = evidence.of("linear")

@@ -14,9 +14,8 @@ from regard.judge.evidence import Evidence
 from regard.judge.further_margins import BEATS, REMEMBERS
 from regard.judge.gain_over_random import ATTENTION, RANDOM
 from regard.judge.margins import LEVEL
-from regard.judge.mean_tests import Mean, Test, all_of
+from regard.judge.mean_tests import Test, all_of, any_of
 from regard.judge.other_evidence import Beside
-from regard.measures.significance import holm
 from regard.records import Answer, Floats, Json, Message
 from regard.registry import question
 
@@ -48,18 +47,20 @@ def better_method(evidence: Evidence) -> Draft:
         sentence = Message("judge.better_method.not_tested")
         return _draft(METHOD, "uninformative", math.nan, sentence, "Q11.not tested")
     rows = tuple(r.row for r in sorted(rivals, key=lambda r: -r.worth.mean.estimate))
-    corrected = holm([r.worth.p for r in rivals])
-    good = [(r, float(p)) for r, p in zip(rivals, corrected, strict=True) if r.able and p < LEVEL]
+    worthy = [r for r in rivals if all_of((replace(r.worth, times=len(rivals)),)) < LEVEL]
+    good = [r for r in worthy if r.able]
     if good:
-        best, p = max(good, key=lambda pair: pair[0].worth.mean.interval(0.95)[0])
-        sentence = _named(best, [r for r, _ in good], rivals)
-        tests = (best.worth, *(() if best.over is None else (best.over,)))
-        return _draft(METHOD, "holds", p, sentence, "Q11.holds", tests=tests, rows=rows, rests=(best.worth,))
+        best = max(good, key=lambda r: r.worth.mean.interval(0.95)[0])
+        sentence = _named(best, good, rivals)
+        worth, over = (None if t is None else replace(t, times=len(rivals)) for t in (best.worth, best.over))
+        rests = tuple(t for t in (worth,) if t is not None)
+        tests = tuple(t for t in (worth, over) if t is not None)
+        return _draft(METHOD, "holds", all_of(rests), sentence, "Q11.holds", tests=tests, rows=rows, rests=rests)
     little = tuple(r.little for r in rivals)
     if all(t.passes for t in little):
         sentence = Message.of("judge.better_method.fails", n=len(rivals), beats=BEATS)
         return _draft(METHOD, "fails", all_of(little), sentence, "Q11.none", tests=little, rows=rows, rests=little)
-    silent = [r.name for r, p in zip(rivals, corrected, strict=True) if p < LEVEL and not r.able]
+    silent = [r.name for r in worthy if not r.able]
     if silent:
         sentence = Message.of("judge.better_method.insane", methods=silent)
         return _draft(METHOD, "uninformative", math.nan, sentence, "Q11.insane", tests=little, rows=rows)
@@ -87,13 +88,13 @@ def _method(evidence: Evidence, beside: Beside, name: str) -> Rival | None:
             claim="above",
             margin=0.0,
             values=ahead,
-            clusters=evidence.clusters,
+            evidence=evidence,
             operators=operators,
         )
     forgot = beside.forgets.get(name)
-    remembers = forgot is not None and Mean.of(forgot, evidence.clusters).p("above", REMEMBERS) < LEVEL
+    remembers = forgot is not None and evidence.mean(forgot).p("above", REMEMBERS) < LEVEL
     worth = _test(
-        "over_random", name, claim="above", margin=BEATS, values=gains, clusters=evidence.clusters, operators=operators
+        "over_random", name, claim="above", margin=BEATS, values=gains, evidence=evidence, operators=operators
     )
     row: dict[str, Json] = {
         "method": name,
@@ -104,7 +105,7 @@ def _method(evidence: Evidence, beside: Beside, name: str) -> Rival | None:
         "like that of a randomised model": None if forgot is None else _rounded(forgot),
     }
     little = _test(
-        "over_random", name, claim="below", margin=BEATS, values=gains, clusters=evidence.clusters, operators=operators
+        "over_random", name, claim="below", margin=BEATS, values=gains, evidence=evidence, operators=operators
     )
     return Rival(name=name, worth=worth, little=little, over=over, row=row, able=not remembers)
 
@@ -140,9 +141,9 @@ def better_head(evidence: Evidence) -> Draft:
     rivals = []
     for table in single:
         name = str(table.where["of"])
-        mean = Mean.of(table.values[:, 0], table.clusters)
+        mean = evidence.mean(table.values[:, 0], table.clusters)
         ahead, clusters = table.minus(audited)
-        over = Mean.of(ahead[:, 0], clusters)
+        over = evidence.mean(ahead[:, 0], clusters)
         random = Message.of("judge.contrast.over_random", subject=name)
         worth = Test(random, "above", BEATS, mean, subject=name)
         little = Test(random, "below", BEATS, mean, subject=name)
@@ -156,11 +157,10 @@ def better_head(evidence: Evidence) -> Draft:
         rivals.append(Rival(name, worth, little, beyond, row))
     ordered = sorted(rivals, key=lambda r: -r.worth.mean.estimate)
     rows = tuple(r.row for r in ordered[:MOST_ROWS])
-    claims = [max(r.worth.p, r.over.p) if r.over else 1.0 for r in rivals]
-    corrected = holm(claims)
-    good = [(r, float(p)) for r, p in zip(rivals, corrected, strict=True) if p < LEVEL]
+    pairs = {r.name: tuple(replace(t, times=len(rivals)) for t in (r.worth, r.over) if t is not None) for r in rivals}
+    good = [r for r in rivals if len(pairs[r.name]) == 2 and all_of(pairs[r.name]) < LEVEL]
     if good:
-        best, p = max(good, key=lambda pair: pair[0].worth.mean.estimate)
+        best = max(good, key=lambda r: r.worth.mean.estimate)
         assert best.over is not None
         sentence = Message.of(
             "judge.better_head.holds",
@@ -169,15 +169,15 @@ def better_head(evidence: Evidence) -> Draft:
             over=best.over.mean.estimate,
             n=len(rivals),
         )
-        tests = (best.worth, best.over)
-        return _draft(HEAD, "holds", p, sentence, "Q12.holds", tests=tests, rows=rows, rests=tests)
+        tests = pairs[best.name]
+        return _draft(HEAD, "holds", all_of(tests), sentence, "Q12.holds", tests=tests, rows=rows, rests=tests)
     # none is worth it if none beats random words, or none is ahead of the attention by an amount that matters
     behind = [r.little if r.over is None else replace(r.over, claim="below", margin=BEATS) for r in rivals]
-    weaker_tests = [a if a.p <= b.p else b for a, b in ((r.little, b) for r, b in zip(rivals, behind, strict=True))]
-    if all(2 * t.p < LEVEL for t in weaker_tests):
+    weaker_tests = [any_of((r.little, b)) for r, b in zip(rivals, behind, strict=True)]
+    if all_of(weaker_tests) < LEVEL:
         worst = max(weaker_tests, key=lambda t: t.p)
         sentence = Message.of("judge.better_head.fails", n=len(rivals), beats=BEATS)
-        p = min(1.0, 2 * worst.p)
+        p = all_of((worst,))
         return _draft(HEAD, "fails", p, sentence, "Q12.none", tests=(worst,), rows=rows, rests=(worst,))
     leading = ordered[0]
     sentence = Message.of("judge.better_head.open", n=len(rivals), head=leading.name)
@@ -218,12 +218,12 @@ def _test(
     claim: Literal["above", "below"],
     margin: float,
     values: Floats,
-    clusters: Sequence[str],
+    evidence: Evidence,
     operators: Sequence[str],
 ) -> Test:
     where: dict[str, Json] = {"operator": ", ".join(operators)}
     label = Message.of(f"judge.contrast.{kind}", subject=subject)
-    return Test(name=label, claim=claim, margin=margin, mean=Mean.of(values, clusters), where=where, subject=subject)
+    return Test(name=label, claim=claim, margin=margin, mean=evidence.mean(values), where=where, subject=subject)
 
 
 def _rounded(values: Floats) -> float | None:

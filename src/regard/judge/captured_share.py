@@ -19,7 +19,7 @@ import numpy as np
 from regard.judge.evidence import Evidence
 from regard.judge.gain_over_random import ATTENTION, gain, others
 from regard.judge.margins import FOUND, GOOD, LEVEL, POOR
-from regard.judge.mean_tests import Mean
+from regard.judge.mean_tests import Mean, share_bounds
 from regard.records import Floats, Graded, Ints, Reading, Verdict
 
 FOLDS = 5
@@ -109,8 +109,8 @@ def _share(ours: Floats, best: Floats, clusters: Sequence[str]) -> tuple[float, 
     share = float(a.mean() / b.mean())
 
     def possible(candidate: float) -> bool:
-        low, high = Mean.of(a - candidate * b, names).interval(CONFIDENCE)
-        return low <= 0 <= high
+        mean = Mean.of(a - candidate * b, names, bounds=share_bounds(b, candidate))
+        return min(mean.p("above", 0.0), mean.p("below", 0.0)) >= (1 - CONFIDENCE) / 2
 
     return share, _edge(possible, share, NONE), _edge(possible, share, WIDEST)
 

@@ -10,8 +10,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from regard.judge.mean_tests import Mean
 from regard.judge.other_evidence import Beside, beside_of
 from regard.judge.slice_columns import slice_columns
+from regard.measures.alpha_spending import fractions_now
 from regard.records import Floats, Score, Text, decoded
 from regard.registry import entry, names
 
@@ -49,7 +51,9 @@ class Evidence:
     classes: the predicted class; clusters: what counts as one independent draw; probability: of the predicted class;
     neutral: its probability when nothing speaks for it. single: quantity -> values. pointing: (ranking, operator) ->
     curves over `sizes`. attention: in words. defects: what is wrong with the weights themselves, in words. beside: what
-    is known about other networks, methods and heads. columns: (kind, column) -> the slice of each example.
+    is known about other networks, methods and heads. columns: (kind, column) -> the slice of each example. looks: the
+    numbers of examples at which the verdict is planned to be asked, the last of them the planned maximum; () for once
+    only. available: examples that there are, if known.
     """
 
     ids: tuple[str, ...]
@@ -67,9 +71,32 @@ class Evidence:
     labels: tuple[str, ...] = ()
     beside: Beside = field(default_factory=Beside)
     columns: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    looks: tuple[int, ...] = ()
+    available: int | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def fractions(self) -> tuple[float, ...]:
+        """The information at every look so far, as parts of the planned maximum."""
+        return fractions_now(self.looks, len(self))
+
+    def mean(
+        self,
+        values: Floats,
+        clusters: Sequence[str] | None = None,
+        *,
+        share: bool = False,
+        bounds: tuple[float, float] | None = None,
+    ) -> Mean:
+        """The mean of per-example values for the claims of this look; clusters: those of all examples if not given."""
+        names = self.clusters if clusters is None else clusters
+        return Mean.of(values, names, share=share, bounds=bounds, fractions=self.fractions)
+
+    def mean_over_seeds(self, values: Floats, clusters: Sequence[str]) -> Mean:
+        """The mean of (example, seed) values for the claims of this look."""
+        return Mean.over_seeds(values, clusters, fractions=self.fractions)
 
     def of(self, name: str) -> Floats:
         """(examples,) NaN throughout where it was not measured."""
@@ -119,11 +146,13 @@ def evidence_of(
     scores: Iterable[Score] = (),
     own: Mapping[str, str] = MappingProxyType({}),
     plain: Iterable[str] = (),
+    schedule: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Evidence]:
     """The evidence about every attention that experiments were made on, in the order in which it was found.
 
     examples: id, predicted, target, probability, distribution, cluster of each (see `Run.examples`). scores: the
     metrics of every explainer; own: explainer -> the operator it is made with; plain: explainers that see no model.
+    schedule: of the run; `looks`, the planned cumulative numbers of examples, and `available`, those that there are.
     """
     decided = [e for e in examples if _decided(e)]
     groups: dict[tuple[str, str], list[Score]] = {}
@@ -145,12 +174,15 @@ def evidence_of(
         whole += [s for k, scores_of_map in groups.items() if k not in maps for s in scores_of_map]
         groups = maps
     metrics, plain = list(scores), frozenset(plain)
+    looks = tuple(int(n) for n in schedule.get("looks") or ())
+    available = int(schedule["available"]) if schedule.get("available") else None
     clusters = {str(e["id"]): str(e.get("cluster") or e["id"]) for e in decided}
     evidences = []
     for scores_of_map in groups.values():
         other = [s for s in (*scores_of_map, *whole) if s.metric not in (*single_quantities(), "pointing")]
         beside = beside_of(other, metrics, [*clusters], clusters, own=own, plain=plain)
-        evidences.append(replace(_evidence(decided, scores_of_map, defects, labels), beside=beside))
+        evidence = _evidence(decided, scores_of_map, defects, labels)
+        evidences.append(replace(evidence, beside=beside, looks=looks, available=available))
     return evidences
 
 

@@ -9,31 +9,48 @@ Clipped, because below the neutral level one no longer takes evidence away but m
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from regard.judge.evidence import Evidence
 from regard.judge.margins import FOUND, GOOD, POOR
-from regard.judge.mean_tests import Mean, Test, all_of
+from regard.judge.mean_tests import Test, all_of, share_bounds
 from regard.records import Bools, Floats, Json, Message
 
 Cell = Literal["holds", "fails", "mixed", "none", "leans", "imprecise"]
 ATTENTION = "attention"
 RANDOM = "random"
+TOGETHER = "together"
+"""The mean over operators, in the place of the name of one."""
+FOLDS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one class, operator and range of sizes says. deciding: what would have to pass, had it been precise."""
+    """What one class says by one operator, or by the mean over operators, for one range of sizes.
+
+    deciding: what would have to pass, had it been precise. parts: every elementary comparison, by name.
+    """
 
     cell: Cell
-    p: float
     tests: tuple[Test, ...]
     row: Mapping[str, Json]
     deciding: tuple[Test, ...] = ()
+    parts: Mapping[str, Test] = field(default_factory=dict)
+    best_gain: float = float("nan")
+    share: float = float("nan")
+
+    @property
+    def p(self) -> float:
+        return all_of(self.tests) if self.cell != "imprecise" else float("nan")
+
+    def passes(self, name: str) -> bool:
+        """Whether an elementary comparison was made and passed."""
+        return name in self.parts and self.parts[name].passes
 
 
 def effect(evidence: Evidence, ranking: str, operator: str) -> Floats:
@@ -65,53 +82,111 @@ def others(evidence: Evidence, operator: str) -> list[str]:
     ]
 
 
-def judged(evidence: Evidence, inside: Bools, operator: str, sizes: Sequence[int], name: str) -> Found:
-    """One class by one operator."""
-    where: dict[str, Json] = {"class": name, "operator": operator, "sizes": list(sizes)}
-    clusters = np.asarray(evidence.clusters, np.str_)[inside]
-    gains = gain(evidence, ATTENTION, operator, sizes)[inside]
-    other_gains = {r: gain(evidence, r, operator, sizes)[inside] for r in others(evidence, operator)}
-    means = {r: float(np.nanmean(g)) for r, g in other_gains.items() if np.isfinite(g).any()}
-    if not means:
-        return Found("imprecise", float("nan"), (), {**where, "answer": "imprecise", "n": 0})
-    best = max(means, key=lambda r: means[r])
-    top = other_gains[best]
+def best_other(evidence: Evidence, operator: str, sizes: Sequence[int], groups: Sequence[Bools]) -> tuple[Floats, str]:
+    """(examples,) the gain of the best other ranking, and its name; NaN outside the groups.
 
-    def test(label: Message, claim: Literal["above", "below"], margin: float, values: Floats) -> Test:
-        return Test(label, claim, margin, Mean.of(values, clusters), {**where, "best": best})
+    It is chosen for each group and fold on the examples of the other folds, so that its gain is not that of a winner.
+    """
+    gains = {name: gain(evidence, name, operator, sizes) for name in others(evidence, operator)}
+    names = sorted(set(evidence.clusters))
+    place = {name: i % FOLDS for i, name in enumerate(names)}
+    folds = np.array([place[name] for name in evidence.clusters], np.int64)
+    column = np.full(len(evidence), np.nan)
+    wins: Counter[str] = Counter()
+    for group in groups:
+        for fold in range(FOLDS):
+            inside, elsewhere = group & (folds == fold), group & (folds != fold)
+            means = {name: _mean(values[elsewhere]) for name, values in gains.items()}
+            best = max(means, key=lambda name: means[name], default="")
+            if best and np.isfinite(means[best]):
+                column[inside] = gains[best][inside]
+                wins[best] += int(inside.sum())
+    return column, wins.most_common(1)[0][0] if wins else ""
 
-    def share(part: float, claim: Literal["above", "below"]) -> Test:
-        label = Message.of("judge.points.gain_beyond", share=part, ranking=best)
-        return test(label, claim, 0.0, gains - part * top)
 
-    of_best = Message.of("judge.points.gain", ranking=best)
-    little, much = test(of_best, "below", FOUND, top), test(of_best, "above", FOUND, top)
-    any_gain = test(Message("judge.points.gain_attention"), "above", 0.0, gains)
-    good, not_good = share(GOOD, "above"), share(GOOD, "below")
-    bad, not_bad = share(POOR, "below"), share(POOR, "above")
-    rules: list[tuple[Cell, tuple[Test, ...]]] = [
-        ("none", (little,)),
-        ("holds", (much, good, any_gain)),
-        ("fails", (much, bad)),
-        ("mixed", (much, not_bad, not_good)),
+def _mean(values: Floats) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else -np.inf
+
+
+def judged(
+    evidence: Evidence, groups: Sequence[Bools], operators: Sequence[str], sizes: Sequence[int], name: str
+) -> Found:
+    """Some examples by one operator, or by the mean over several. groups: classes, each with its own best ranking."""
+    where: dict[str, Json] = {
+        "class": name,
+        "operator": operators[0] if len(operators) == 1 else TOGETHER,
+        "sizes": list(sizes),
+    }
+    inside = np.any(groups, axis=0)
+    tops = [best_other(evidence, operator, sizes, groups) for operator in operators]
+    usable = [(o, top, best) for o, (top, best) in zip(operators, tops, strict=True) if best]
+    if not usable:
+        return Found("imprecise", (), {**where, "answer": "imprecise", "n": 0})
+    gains = np.mean([gain(evidence, ATTENTION, o, sizes) for o, _, _ in usable], axis=0)[inside]
+    top = np.mean([column for _, column, _ in usable], axis=0)[inside]
+    both = np.isfinite(gains) & np.isfinite(top)
+    if not both.any():
+        return Found("imprecise", (), {**where, "answer": "imprecise", "n": 0})
+    gains, top = gains[both], top[both]
+    clusters = [c for c, yes in zip(np.asarray(evidence.clusters, np.str_)[inside], both, strict=True) if yes]
+    best = Counter(best for _, _, best in usable).most_common(1)[0][0]
+    parts = _parts(evidence, gains, top, clusters, where={**where, "best": best})
+    rules: list[tuple[Cell, tuple[str, ...]]] = [
+        ("none", ("little",)),
+        ("holds", ("much", "good", "any")),
+        ("fails", ("much", "bad")),
+        ("mixed", ("much", "not_bad", "not_good")),
     ]
-    cell, tests = next(((c, t) for c, t in rules if all(x.passes for x in t)), ("imprecise", (much, good, bad)))
-    mean_gain = float(np.nanmean(gains))
-    ratio = mean_gain / means[best] if means[best] > 0 else float("nan")
+    cell, needed = next(
+        ((c, n) for c, n in rules if all(parts[x].passes for x in n)), ("imprecise", ("much", "good", "bad"))
+    )
+    mean_gain, best_gain = float(gains.mean()), float(top.mean())
+    ratio = mean_gain / best_gain if best_gain > 0 else float("nan")
     row: dict[str, Json] = {
         **where,
         "answer": cell,
-        "n": int(np.isfinite(gains).sum()),
+        "n": len(gains),
         "gain of attention": round(mean_gain, 4),
         "best": best,
-        "best gain": round(means[best], 4),
+        "best gain": round(best_gain, 4),
         "share": round(ratio, 3) if np.isfinite(ratio) else None,
-        "against": _against(evidence, inside, operator),
+        "against": _against(evidence, inside, usable[0][0]) if len(operators) == 1 else None,
     }
-    leaning: tuple[Test, ...] = (little,) if means[best] < FOUND else (much, good) if ratio > GOOD else (much, bad)
-    if means[best] >= FOUND and POOR < ratio <= GOOD:
-        leaning = (much, not_bad, not_good)
-    return Found(cell, all_of(tests) if cell != "imprecise" else float("nan"), tests, row, leaning)
+    leaning: tuple[str, ...] = (
+        ("little",) if best_gain < FOUND else ("much", "good") if ratio > GOOD else ("much", "bad")
+    )
+    if best_gain >= FOUND and POOR < ratio <= GOOD:
+        leaning = ("much", "not_bad", "not_good")
+    return Found(
+        cell=cell,
+        tests=tuple(parts[x] for x in needed),
+        row=row,
+        deciding=tuple(parts[x] for x in leaning),
+        parts=parts,
+        best_gain=best_gain,
+        share=ratio,
+    )
+
+
+def _parts(
+    evidence: Evidence, gains: Floats, top: Floats, clusters: Sequence[str], where: Mapping[str, Json]
+) -> dict[str, Test]:
+    """Every elementary comparison: is there anything to find, does attention find any, and which share of the best."""
+    of_best = Message.of("judge.points.gain", ranking=where["best"])
+    any_gain = Message("judge.points.gain_attention")
+    least = evidence.mean(top, clusters, bounds=(-1.0, 1.0))
+    parts = {
+        "little": Test(of_best, "below", FOUND, least, where),
+        "much": Test(of_best, "above", FOUND, evidence.mean(top, clusters), where),
+        "any": Test(any_gain, "above", 0.0, evidence.mean(gains, clusters), where),
+    }
+    for part, above, below in ((GOOD, "good", "not_good"), (POOR, "not_bad", "bad")):
+        label = Message.of("judge.points.gain_beyond", share=part, ranking=where["best"])
+        mean = evidence.mean(gains - part * top, clusters, bounds=share_bounds(top, part))
+        parts[above] = Test(label, "above", 0.0, mean, where)
+        parts[below] = Test(label, "below", 0.0, mean, where)
+    return parts
 
 
 def _against(evidence: Evidence, inside: Bools, operator: str) -> float | None:

@@ -10,12 +10,13 @@ from regard.judge.captured_share import graded
 from regard.judge.claim import Draft, settled
 from regard.judge.evidence import Evidence
 from regard.judge.further_margins import PRINTED_BESIDE
-from regard.judge.map_exists import there
+from regard.judge.map_exists import seems_empty, there
 from regard.judge.margins import FEWEST, PRINTED
 from regard.judge.mixture import MOST as RIGHT_ON_MOST
 from regard.judge.mixture import QUESTION as MIXTURE
 from regard.judge.mixture import matters_where_right
 from regard.judge.points_at_evidence import OfClass, by_class, counts
+from regard.judge.weights_matter import seems_not_to
 from regard.records import Json, Judgement, Message, Reading, Spec, Text, Verdict
 from regard.registry import Entry, build, entry, find, names, owner
 
@@ -23,12 +24,12 @@ from regard.registry import Entry, build, entry, find, names, owner
 def judge(evidence: Evidence) -> Judgement:
     """The verdicts about one attention, and the reading that follows from them.
 
-    Nothing to read if there is no map or it does not matter; else do not read if it does not point; else for most
-    inputs if it is established to be right on most, where it matters, and wrong on others; else undecided if either is
-    open (debugging only if two kinds of inputs are established); else read as evidence if both hold; else debugging
-    only. Nothing else decides: neither agreement and exclusivity,
-    nor the further questions, which are about other networks, methods and heads. The first six are corrected among
-    themselves, the further ones for all that were asked.
+    Nothing to read if there is no map or it does not matter; undecided if that is open and seems so; else do not read
+    if it does not point; else for most inputs if it is established to be right on most, where it matters, and wrong on
+    others; else undecided if either is open (debugging only if two kinds of inputs are established); else read as
+    evidence if both hold; else debugging only. Nothing else decides: neither agreement and exclusivity, nor the further
+    questions, which are about other networks, methods and heads. The first six are corrected among themselves, the
+    further ones for all that were asked.
     """
     classes, why = by_class(evidence), there(evidence)[1]
     drafts, about_map, further = (_claims(evidence, family) for family in ("first", "map", "further"))
@@ -41,6 +42,20 @@ def judge(evidence: Evidence) -> Judgement:
         map_verdicts, others = [*verdicts, *beyond[: len(about_map)]], beyond[len(about_map) :]
         verdicts = [*map_verdicts[:first], *(silenced(v, reason, "not_asked") for v in map_verdicts[first:]), *others]
         return _judgement(evidence, "nothing to read", verdicts, why=reason)
+    waiting = _waiting(evidence, map_verdict, matters)
+    if waiting is not None:
+        first, reason = waiting
+        open_verdict = verdicts[first - 1]
+        map_verdicts, others = [*verdicts, *beyond[: len(about_map)]], beyond[len(about_map) :]
+        held_back = [
+            replace(
+                silenced(v, reason, "not_yet"),
+                decides_at=open_verdict.decides_at,
+                decides_between=open_verdict.decides_between,
+            )
+            for v in map_verdicts[first:]
+        ]
+        return _judgement(evidence, "undecided", [*map_verdicts[:first], *held_back, *others])
     verdicts += beyond
     if pointing.answer == "fails":
         return _judgement(evidence, "do not read", verdicts)
@@ -54,6 +69,15 @@ def judge(evidence: Evidence) -> Judgement:
     if matters.answer == "holds" and pointing.answer == "holds":
         return _judgement(evidence, "read as evidence", verdicts, classes=[c for c in classes if c.cell == "holds"])
     return _judgement(evidence, "debugging only", verdicts)
+
+
+def _waiting(evidence: Evidence, map_verdict: Verdict, matters: Verdict) -> tuple[int, Message] | None:
+    """Where an earlier question is open and leans to "no": how many verdicts stand, and why the others wait."""
+    if map_verdict.answer == "uninformative" and seems_empty(evidence):
+        return 1, Message("judge.because.no_map_so_far")
+    if matters.answer == "uninformative" and seems_not_to(evidence):
+        return 2, Message("judge.because.elsewhere_so_far")
+    return None
 
 
 def _two_kinds(evidence: Evidence, verdicts: Sequence[Verdict]) -> str:
@@ -102,11 +126,14 @@ def _margins(row: Entry) -> Mapping[str, Json]:
     return margins if isinstance(margins, dict) else {}
 
 
-def silenced(verdict: Verdict, reason: Message, how: Literal["not_asked", "refused"]) -> Verdict:
+def silenced(verdict: Verdict, reason: Message, how: Literal["not_asked", "not_yet", "refused"]) -> Verdict:
     """The verdict without its answer; its numbers stay."""
     key = "judge.not_asked_numbers" if verdict.contrasts else "judge.not_asked"
+    key = "judge.not_yet" if how == "not_yet" else key
     sentence, overruled = Message.of(key, why=reason), Message(f"judge.rule.{how}")
-    return replace(verdict, answer="uninformative", sentence=sentence, overruled=overruled, decides_at=None)
+    return replace(
+        verdict, answer="uninformative", sentence=sentence, overruled=overruled, decides_at=None, decides_between=None
+    )
 
 
 def _judgement(
@@ -120,17 +147,20 @@ def _judgement(
     class_names = tuple(c.name for c in classes)
     added, margins = _added(evidence)
     verdicts = [*verdicts, *added]
-    # as many as there are decide nothing: it is independent draws, not examples, that are wanting
-    verdicts = [replace(v, decides_at=None) if (v.decides_at or 0) <= len(evidence) else v for v in verdicts]
-    needed = [v.decides_at for v in verdicts[1:3] if v.answer == "uninformative"]
-    sizes = [n for n in needed if n is not None]
-    decides_at = max(sizes) if reading == "undecided" and sizes and len(sizes) == len(needed) else None
+    verdicts = [_capped(v, evidence) for v in verdicts]
+    needed = [v for v in verdicts[1:3] if v.answer == "uninformative"]
+    decides_at, decides_between = _all_decided(needed) if reading == "undecided" else (None, None)
     few = _few(evidence)
     more: Text = ""
     if few:
-        more, decides_at = Message.of("judge.undecided_few", few=few), None
-    elif decides_at and decides_at > len(evidence):
-        more = Message.of("judge.undecided_more", n=decides_at)
+        more, decides_at, decides_between = Message.of("judge.undecided_few", few=few), None, None
+    elif decides_between:
+        low, high = decides_between
+        more = (
+            Message.of("judge.undecided_from", n=low)
+            if high is None
+            else Message.of("judge.undecided_more", low=low, high=high)
+        )
     everything = len(class_names) == len(set(evidence.classes))
     about = Message.of("judge.when_predicting", classes=list(class_names)) if class_names and not everything else ""
     params: dict[Reading, dict[str, Any]] = {
@@ -150,6 +180,7 @@ def _judgement(
         margins={**PRINTED, **PRINTED_BESIDE, **margins},
         notes=(*(sentence for _, sentence in evidence.defects), *([few] if few and reading != "undecided" else [])),
         decides_at=decides_at,
+        decides_between=decides_between,
         graded=graded(evidence, verdicts) if evidence.pointing else None,
     )
 
@@ -158,6 +189,35 @@ def _open_part(verdicts: Sequence[Verdict]) -> str:
     """Which of the two deciding questions is open, where one alone is."""
     matters, pointing = (v.answer == "uninformative" for v in verdicts[1:3])
     return "" if matters == pointing else "_matter" if matters else "_points"
+
+
+def _capped(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """The numbers of examples that would decide, at most those that there are where that is known.
+
+    As many as were judged decide nothing: it is independent draws, not examples, that are wanting.
+    """
+    likely, between = verdict.decides_at, verdict.decides_between
+    if between is None or (likely is not None and likely <= len(evidence)):
+        return replace(verdict, decides_at=None, decides_between=None)
+    low, high = between
+    low = max(low, len(evidence) + 1)
+    available = evidence.available
+    if available is not None and low <= available:
+        high = min(high or available, available)
+    return replace(verdict, decides_between=(low, None if high is None else max(low, high)))
+
+
+def _all_decided(verdicts: Sequence[Verdict]) -> tuple[int | None, tuple[int, int | None] | None]:
+    """Of several open questions: the numbers of examples that would decide all of them."""
+    ranges = [v.decides_between for v in verdicts if v.decides_between is not None]
+    if not ranges or len(ranges) < len(verdicts):
+        return None, None
+    likely, highs = [v.decides_at for v in verdicts], [high for _, high in ranges]
+    most = None if None in highs else max(h for h in highs if h is not None)
+    return (
+        None if None in likely else max(n for n in likely if n is not None),
+        (max(low for low, _ in ranges), most),
+    )
 
 
 def _few(evidence: Evidence) -> Message | None:

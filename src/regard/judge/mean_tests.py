@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import NormalDist
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regard.judge.margins import LEVEL, POWER
+from regard.judge.margins import LEVEL
+from regard.measures.alpha_spending import level_now, overall_p
+from regard.measures.bounded_mean import FEWEST_CLUSTERS, BoundedMean
+from regard.measures.intervals import ClusterSums
 from regard.measures.significance import t_quantile, upper_tail
 from regard.records import Contrast, Floats, Json, Text
 
-FEWEST_CLUSTERS = 10
-"""Independent draws below which nothing is claimed."""
 MOST = 100_000
 """More examples than this are no answer to "how many would decide it"."""
+SPREAD = 1.5
+"""Predictive standard deviations of the range of examples that would decide; calibrated in benchmarks/coverage.py."""
+ONE_LOOK = (1.0,)
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
     """The mean of per-example values with its cluster-robust error.
 
-    The variance is that of sums over clusters (patients, documents), with as many degrees of freedom as clusters minus
-    one. An error of 0 (all examples alike) is certainty in the direction of the mean.
+    Claims and intervals are those of `BoundedMean`, which hold for skewed values and few or unequal clusters; error is
+    the plain standard error. fractions: the information at every look so far (see `alpha_spending`); p is for all of
+    them together.
     """
 
     estimate: float
@@ -35,11 +39,12 @@ class Mean:
     clusters: int
     freedom: float | None = None
     """Degrees of freedom where they are not those of the clusters."""
-    share: bool = False
-    """The values are yes or no: no interval leaves 0..1."""
+    fractions: tuple[float, ...] = ONE_LOOK
+    bounded: BoundedMean | None = field(default=None, compare=False, repr=False)
+    """None where only the numbers above are known: then the test is Student's."""
 
     @staticmethod
-    def over_seeds(values: Floats, clusters: ArrayLike) -> Mean:
+    def over_seeds(values: Floats, clusters: ArrayLike, *, fractions: tuple[float, ...] = ONE_LOOK) -> Mean:
         """Of (example, seed) values: both the examples and the seeds are drawn, and both kinds of chance count.
 
         The two variances are added (which counts what they share twice), the degrees of freedom are Satterthwaite's.
@@ -48,44 +53,58 @@ class Mean:
         finite = np.isfinite(values)
         examples_with_data = finite.any(-1)
         rows = np.where(finite, values, 0.0).sum(-1)[examples_with_data] / finite.sum(-1)[examples_with_data]
-        by_example = Mean.of(rows, np.asarray(clusters, np.str_)[examples_with_data])
+        names = np.asarray(clusters, np.str_)[examples_with_data]
+        by_example = Mean.of(rows, names, fractions=fractions)
         seeds_with_data = finite.any(0)
         by_seed = np.where(finite, values, 0.0).sum(0)[seeds_with_data] / np.maximum(finite.sum(0)[seeds_with_data], 1)
         count = len(by_seed)
         if count < 2 or by_example.clusters < 2:
             return by_example
         example_variance, seed_variance = by_example.error**2, float(by_seed.var(ddof=1)) / count
+        variance = example_variance + seed_variance
         share = example_variance**2 / (by_example.clusters - 1) + seed_variance**2 / (count - 1)
-        freedom = (example_variance + seed_variance) ** 2 / share if share > 0 else None
-        return Mean(
-            by_example.estimate, math.sqrt(example_variance + seed_variance), by_example.n, by_example.clusters, freedom
-        )
+        freedom = variance**2 / share if share > 0 else None
+        bounded = None
+        if example_variance > 0 and freedom is not None:
+            spread = math.sqrt(variance / example_variance)
+            bounded = replace(BoundedMean.of(_sums(rows, names), spread=spread), freedom=freedom)
+        return replace(by_example, error=math.sqrt(variance), freedom=freedom, bounded=bounded)
 
     @staticmethod
-    def of(values: Floats, clusters: ArrayLike, *, share: bool = False) -> Mean:
-        """NaN and infinity are no values.
-
-        share: the values are yes or no; one of each is added, so that all alike is not certain.
-        """
-        finite = np.isfinite(values)
-        v = values[finite]
-        names = np.asarray(clusters, np.str_)[finite]
-        if not len(v):
-            return Mean(math.nan, math.nan, 0, 0)
-        which = np.unique(names, return_inverse=True)[1]
-        count = int(which.max()) + 1
-        if share:
-            v, which = np.append(v, [0.0, 1.0]), np.append(which, [count, count + 1])
-        mean = float(v.mean())
-        sums = np.bincount(which, weights=v - mean)
-        groups = len(sums)
-        variance = groups / max(1, groups - 1) * float((sums**2).sum()) / len(v) ** 2
-        return Mean(mean, math.sqrt(variance), int(finite.sum()), count, share=share)
+    def of(
+        values: Floats,
+        clusters: ArrayLike,
+        *,
+        share: bool = False,
+        bounds: tuple[float, float] | None = None,
+        fractions: tuple[float, ...] = ONE_LOOK,
+    ) -> Mean:
+        """NaN and infinity are no values. share: they are yes or no. bounds: the lowest and highest possible value."""
+        sums = _sums(values, clusters)
+        count = len(sums.names)
+        if not sums.n:
+            return Mean(math.nan, math.nan, 0, 0, fractions=fractions)
+        deviations = sums.total - sums.count * sums.mean
+        variance = count / max(1, count - 1) * float(deviations @ deviations) / sums.n**2
+        return Mean(
+            estimate=sums.mean,
+            error=math.sqrt(variance),
+            n=sums.n,
+            clusters=count,
+            fractions=fractions,
+            bounded=BoundedMean.of(sums, (0.0, 1.0) if share else bounds),
+        )
 
     def p(self, claim: Literal["above", "below"], margin: float) -> float:
-        """Of a mean this far on the claimed side of the margin, if the truth were on the other side."""
+        """Of a mean this far on the claimed side of the margin, if the truth were on the other side, over all looks."""
+        return overall_p(self._p_now(claim, margin), self.fractions)
+
+    def _p_now(self, claim: Literal["above", "below"], margin: float) -> float:
+        """As if this were the only look."""
         if self.clusters < FEWEST_CLUSTERS:
             return 1.0
+        if self.bounded is not None:
+            return self.bounded.p(claim, margin)
         way = self.estimate - margin if claim == "above" else margin - self.estimate
         if self.error < 1e-12:
             return 0.0 if way > 1e-12 else 1.0
@@ -96,26 +115,65 @@ class Mean:
         return self.clusters - 1 if self.freedom is None else self.freedom
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Two-sided; infinitely wide where there are too few draws."""
+        """Two-sided, as if this were the only look; infinitely wide where there are too few draws."""
         if self.clusters < FEWEST_CLUSTERS:
             return (-math.inf, math.inf) if self.n else (math.nan, math.nan)
+        if self.bounded is not None:
+            return self.bounded.interval(level)
         half = t_quantile((1 - level) / 2, self._freedom) * self.error
-        low, high = self.estimate - half, self.estimate + half
-        return (max(0.0, low), min(1.0, high)) if self.share else (low, high)
+        return self.estimate - half, self.estimate + half
 
-    def decides_at(self, margin: float, tests: int) -> float:
-        """Examples that would probably put the mean on its side of the margin, if it stays where it is."""
-        way = abs(self.estimate - margin)
-        if not self.n or math.isnan(way) or way == 0:
+    def decides_at(self, claim: Literal["above", "below"], margin: float, level: float, drift: float = 0.0) -> float:
+        """Examples at which the claim passes at this level, if the rest is like these; infinite where it never does.
+
+        drift: standard deviations by which the mean of all of them is nearer to the claim than that of these. What it
+        may still move by is the predictive spread, error x sqrt(1 - these / all).
+        """
+        if not self.n or math.isnan(self.estimate):
             return math.inf
-        normal = NormalDist()
-        reach = normal.inv_cdf(1 - LEVEL / max(1, tests)) + normal.inv_cdf(POWER)
-        return max(self.n * (reach * self.error / way) ** 2, 3.0 * FEWEST_CLUSTERS)
+        now = level_now(level, self.fractions)
+        way = 1.0 if claim == "above" else -1.0
+
+        def passes(factor: float) -> bool:
+            shift = way * drift * self.error * math.sqrt(max(0.0, 1 - 1 / factor))
+            if self.bounded is not None:
+                return self.bounded.p(claim, margin, times=factor, shift=shift) < now
+            distance = way * (self.estimate + shift - margin)
+            return (
+                distance > 0
+                and float(upper_tail(distance * math.sqrt(factor) / max(self.error, 1e-300), math.inf)) < now
+            )
+
+        least = max(1.0, FEWEST_CLUSTERS / max(1, self.clusters))
+        most = max(least, MOST / self.n)
+        if not passes(most):
+            return math.inf
+        low, high = math.log(least), math.log(most)
+        if passes(least):
+            return least * self.n
+        while high - low > 0.02:
+            middle = (low + high) / 2
+            low, high = (low, middle) if passes(math.exp(middle)) else (middle, high)
+        return self.n * math.exp(high)
+
+
+def share_bounds(best: Floats, share: float) -> tuple[float, float]:
+    """How far ours - share x best can reach: ours finds nothing, or all, where the best finds most."""
+    finite = np.abs(best[np.isfinite(best)])
+    most = float(finite.max(initial=0.0))
+    return min(0.0, -share * most), max(0.0, (1 - share) * most)
+
+
+def _sums(values: Floats, clusters: ArrayLike) -> ClusterSums:
+    return ClusterSums.of(values, np.asarray(clusters, np.str_))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One comparison, before it is known how many others there are. subject: the method or head that it is about."""
+    """One comparison, before it is known how many others there are. subject: the method or head that it is about.
+
+    times: how often its p counts, where one of several comparisons is enough for the claim (Bonferroni).
+    """
 
     __test__ = False
 
@@ -125,6 +183,7 @@ class Test:
     mean: Mean
     where: Mapping[str, Json] = field(default_factory=dict)
     subject: str = ""
+    times: float = 1.0
 
     @property
     def p(self) -> float:
@@ -134,9 +193,17 @@ class Test:
     def passes(self) -> bool:
         return self.p < LEVEL
 
-    def contrast(self, family: int, corrected: float) -> Contrast:
-        level = 1 - 2 * LEVEL / max(1, family)
-        low, high = self.mean.interval(level)
+    def decides_at(self, level: float = LEVEL, drift: float = 0.0) -> float:
+        """Examples of its kind at which it passes (see `Mean.decides_at`)."""
+        return self.mean.decides_at(self.claim, self.margin, level / self.times, drift)
+
+    def contrast(self, level: float) -> Contrast:
+        """level: the one-sided level, over all looks, at which the claim that it belongs to is decided.
+
+        The interval is the one that decides: the claim passes if, and only if, it leaves the margin outside.
+        """
+        own_level = level_now(level / self.times, self.mean.fractions)
+        low, high = self.mean.interval(1 - 2 * own_level)
         return Contrast(
             name=self.name,
             claim=self.claim,
@@ -144,11 +211,11 @@ class Test:
             estimate=self.mean.estimate,
             low=low,
             high=high,
-            level=level,
+            level=1 - 2 * own_level,
             n=self.mean.n,
             clusters=self.mean.clusters,
             p=self.p,
-            corrected=corrected,
+            corrected=min(1.0, self.p * self.times * LEVEL / level),
             where=dict(self.where),
             subject=self.subject,
         )
@@ -156,13 +223,32 @@ class Test:
 
 def all_of(tests: Sequence[Test]) -> float:
     """The p of a claim that needs all of its tests: the largest (intersection-union)."""
-    return max((t.p for t in tests), default=1.0)
+    return max((min(1.0, t.times * t.p) for t in tests), default=1.0)
 
 
-def examples_for(tests: Sequence[Test], family: int, share: float = 1.0) -> int | None:
-    """Examples in all that would probably decide these tests; None where no reasonable number would.
+def any_of(tests: Sequence[Test]) -> Test:
+    """The surest of tests any of which makes the claim, counted for all of them (Bonferroni)."""
+    return replace(min(tests, key=lambda t: t.p), times=len(tests))
 
-    share: the part of all examples that the tests are about.
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Examples in all that would decide an open question: the likely number, and the range that holds it mostly.
+
+    None: no reasonable number would.
     """
-    needed = max((t.mean.decides_at(t.margin, family) for t in tests), default=math.inf) / max(share, 1e-9)
-    return int(math.ceil(needed / 10) * 10) if needed <= MOST else None
+
+    likely: int | None
+    low: int | None
+    high: int | None
+
+
+def examples_for(tests: Sequence[Test], level: float, share: float = 1.0) -> Needed:
+    """Examples in all at which all of these tests pass at a level; share: the part of all that they are about."""
+
+    def all_pass(drift: float) -> int | None:
+        counts = [t.decides_at(level, drift) for t in tests]
+        needed = max(counts, default=math.inf) / max(share, 1e-9)
+        return int(math.ceil(needed / 10) * 10) if needed <= MOST else None
+
+    return Needed(likely=all_pass(0.0), low=all_pass(SPREAD), high=all_pass(-SPREAD))

@@ -18,7 +18,7 @@ from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
 from regard.judge.example_trust import ExampleTrust, example_trust
 from regard.judge.margins import FOLLOWS, FOUND, GOOD, LEVEL, MATTERS, MIXED, MOSTLY, POOR
-from regard.judge.mean_tests import Mean, Test, all_of
+from regard.judge.mean_tests import Test, all_of
 from regard.judge.slice_columns import CLASS, COLUMN, CONFIDENCE, LABEL, LENGTH
 from regard.judge.trust_slices import TrustSlice, trust_slices
 from regard.records import Answer, Json, Message
@@ -48,23 +48,23 @@ HALVED = (LENGTH, CONFIDENCE, LABEL)
 def mixture(evidence: Evidence) -> Draft | None:
     """Does it deserve the same trust on every input?"""
     trust = example_trust(evidence)
-    if trust is None:
+    if trust is None or not trust.measured.any():
         return None
-    wrong, right = trust.wrong.astype(float), trust.right.astype(float)
+    wrong, right = (np.where(trust.measured, flags, np.nan) for flags in (trust.wrong, trust.right))
     partly = np.where(trust.defined, 1 - wrong - right, 0.0)
-    share_wrong = (Message("judge.mixture.share_wrong"), Mean.of(wrong, evidence.clusters, share=True))
-    share_right = (Message("judge.mixture.share_right"), Mean.of(right, evidence.clusters, share=True))
+    share_wrong = (Message("judge.mixture.share_wrong"), evidence.mean(wrong, share=True))
+    share_right = (Message("judge.mixture.share_right"), evidence.mean(right, share=True))
     many_wrong, many_right = (Test(name, "above", MIXED, mean) for name, mean in (share_wrong, share_right))
     few_wrong, few_right = (Test(name, "below", MIXED, mean) for name, mean in (share_wrong, share_right))
     valley = (
-        Test(Message("judge.mixture.wrong_beyond"), "above", 0.0, Mean.of(wrong - partly, evidence.clusters)),
-        Test(Message("judge.mixture.right_beyond"), "above", 0.0, Mean.of(right - partly, evidence.clusters)),
+        Test(Message("judge.mixture.wrong_beyond"), "above", 0.0, evidence.mean(wrong - partly, bounds=(-1.0, 1.0))),
+        Test(Message("judge.mixture.right_beyond"), "above", 0.0, evidence.mean(right - partly, bounds=(-1.0, 1.0))),
     )
     mostly = Test(
         Message("judge.mixture.right_of_defined"),
         "above",
         MOSTLY,
-        Mean.of(np.where(trust.defined, right, np.nan), evidence.clusters, share=True),
+        evidence.mean(np.where(trust.defined, right, np.nan), share=True),
     )
     two: tuple[Test, ...] = (many_wrong, many_right, *valley)
     slices = trust_slices(evidence, trust)
@@ -93,7 +93,7 @@ def mixture(evidence: Evidence) -> Draft | None:
         tests=(*two, mostly),
         rows=_rows(evidence, trust, slices),
         rests=rests,
-        deciding=(many_wrong,) if wrong.mean() > MIXED else (few_wrong,),
+        deciding=(many_wrong,) if float(np.nanmean(wrong)) > MIXED else (few_wrong,),
     )
 
 
@@ -106,13 +106,13 @@ def matters_where_right(evidence: Evidence) -> bool:
     if trust is None:
         return False
     change, route = (np.where(trust.right, evidence.of(name), np.nan) for name in ("permuted", "route"))
-    moves = Mean.of(change, evidence.clusters).p("above", MATTERS) < LEVEL
-    return moves and Mean.of(route, evidence.clusters, share=True).p("above", FOLLOWS) < LEVEL
+    moves = evidence.mean(change, bounds=(0.0, 1.0)).p("above", MATTERS) < LEVEL
+    return moves and evidence.mean(route, share=True).p("above", FOLLOWS) < LEVEL
 
 
 def _percent(trust: ExampleTrust) -> dict[str, Json]:
     shares = {"right": trust.right, "wrong": trust.wrong, "silent": ~trust.defined}
-    return {name: round(100 * float(flags.mean())) for name, flags in shares.items()}
+    return {name: round(100 * float(flags[trust.measured].mean())) for name, flags in shares.items()}
 
 
 def _two(key: str, trust: ExampleTrust, slices: tuple[TrustSlice, ...]) -> Message:

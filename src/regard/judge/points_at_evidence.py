@@ -12,9 +12,9 @@ import numpy as np
 from regard.judge.beyond_random import ORDER, Beyond, beyond_random
 from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
-from regard.judge.gain_over_random import Cell, Found, judged
-from regard.judge.margins import FEWEST, FOUND, GOOD, POOR, SET_ASIDE
-from regard.judge.mean_tests import Test
+from regard.judge.gain_over_random import TOGETHER, Cell, Found, judged, others
+from regard.judge.margins import FEWEST, FOUND, GOOD, LENIENT, LEVEL, POOR, SET_ASIDE
+from regard.judge.mean_tests import Test, all_of
 from regard.records import Answer, Bools, Json, Message, Text
 from regard.registry import question
 
@@ -29,82 +29,111 @@ FAILS: dict[Beyond, str] = {
 
 @dataclass(frozen=True, slots=True)
 class OfClass:
-    """What is found about one predicted class."""
+    """What is found about one predicted class: by every operator, and by their mean, the top unit first.
+
+    rests: the tests behind the cell. top: the mean over operators for the first unit alone (else for all sizes).
+    """
 
     name: str
     cell: Cell
-    p: float
     n: int
     few: bool
     found: tuple[Found, ...]
+    rests: tuple[Test, ...] = ()
+    top: Found | None = None
+
+    @property
+    def p(self) -> float:
+        return all_of(self.rests) if self.rests else math.nan
 
     @property
     def rows(self) -> tuple[Mapping[str, Json], ...]:
-        whole: dict[str, Json] = {"class": self.name, "operator": "together", "answer": self.cell, "n": self.n}
+        numbers = self.top.row if self.top is not None else {}
+        whole: dict[str, Json] = {**numbers, "class": self.name, "operator": TOGETHER, "answer": self.cell, "n": self.n}
         return (whole, *(f.row for f in self.found))
 
     @property
-    def rests(self) -> tuple[Test, ...]:
-        """The tests behind the answer: of the sizes that gave it, by the operators that it takes together."""
-        cells = ("holds", "fails", "mixed") if self.cell == "mixed" else (self.cell,)
-        top = [f for f in self.found if f.row.get("sizes") == [1]]
-        more = [f for f in self.found if f not in top]
-        alone, wide = (_together(some)[0] for some in (top, more))
-        findings = top if alone == self.cell else more if wide == self.cell else self.found
-        return tuple(t for f in findings if f.cell in cells for t in f.tests)
+    def tests(self) -> tuple[Test, ...]:
+        together = () if self.top is None else self.top.tests
+        return (*together, *(t for f in self.found for t in f.tests))
+
+    def passes(self, part: str) -> bool:
+        """Whether there is something to find, and this comparison of attention with it passed."""
+        return self.top is not None and not self.few and self.top.passes("much") and self.top.passes(part)
+
+    def leans(self, part: str) -> bool:
+        """Whether a comparison passes at the lenient level that a class needs beside all classes together."""
+        return self.top is not None and part in self.top.parts and self.top.parts[part].p < LENIENT
 
     @property
-    def tests(self) -> tuple[Test, ...]:
-        return tuple(t for f in self.found for t in f.tests)
+    def silent(self) -> bool:
+        """Whether no method seems to find anything here."""
+        return self.cell == "none" or (self.top is not None and self.top.best_gain < FOUND)
 
 
 @lru_cache(maxsize=4)
 def by_class(evidence: Evidence) -> list[OfClass]:
     """Every predicted class, in the order of the model's labels."""
+    return [of_class(evidence, [inside], name) for name, inside in _groups(evidence).items()]
+
+
+def _groups(evidence: Evidence) -> dict[str, Bools]:
     names = sorted(set(evidence.classes), key=lambda c: (_place(evidence.labels, c), c))
-    return [of_class(evidence, np.array([c == name for c in evidence.classes]), name) for name in names]
+    return {name: np.array([c == name for c in evidence.classes]) for name in names}
 
 
 def _place(labels: Sequence[str], name: str) -> int:
     return labels.index(name) if name in labels else len(labels)
 
 
-def of_class(evidence: Evidence, inside: Bools, name: str) -> OfClass:
-    """One class: operators make one answer, then sizes do."""
-    n = int(inside.sum())
-    operators = evidence.operators
-    narrow = [judged(evidence, inside, o, (1,), name) for o in operators if 1 in evidence.sizes]
-    wide = [judged(evidence, inside, o, evidence.sizes, name) for o in operators if len(evidence.sizes) > 1]
-    findings = tuple(narrow + wide)
-    if n < FEWEST or not findings:
-        return OfClass(name=name, cell="imprecise", p=math.nan, n=n, few=n < FEWEST, found=findings)
-    cell, p = _together(narrow)
-    if wide:
-        cell, p = _sizes((cell, p), _together(wide))
-    return OfClass(name=name, cell=cell, p=p, n=n, few=False, found=findings)
+def of_class(evidence: Evidence, groups: Sequence[Bools], name: str) -> OfClass:
+    """One class, or several together: operators make one answer, then sizes do."""
+    n = int(np.any(groups, axis=0).sum())
+    operators = [o for o in evidence.operators if others(evidence, o)]
+    narrow, wide = (1,), evidence.sizes
+    sizes = [*([narrow] if 1 in wide else []), *([wide] if len(wide) > 1 else [])]
+    single = {size: [judged(evidence, groups, (o,), size, name) for o in operators] for size in sizes}
+    findings = tuple(f for size in sizes for f in single[size])
+    if not findings:
+        return OfClass(name=name, cell="imprecise", n=n, few=n < FEWEST, found=findings)
+    together = {size: judged(evidence, groups, operators, size, name) for size in sizes}
+    top = together[sizes[0]]
+    if n < FEWEST:
+        return OfClass(name=name, cell="imprecise", n=n, few=True, found=findings, top=top)
+    cells = [_together(together[size], single[size]) for size in sizes]
+    near = top.share > (GOOD + POOR) / 2
+    cell, rests = cells[0] if len(cells) == 1 else _sizes(*cells, near=near)
+    return OfClass(name=name, cell=cell, n=n, few=False, found=findings, rests=rests, top=top)
 
 
-def _together(found: Sequence[Found]) -> tuple[Cell, float]:
-    """The operators' answers as one, and the largest p of those that it rests on."""
-    count = {c: [f.p for f in found if f.cell == c] for c in ("holds", "fails", "mixed", "none")}
-    holds, fails, mixed, none = (count[c] for c in ("holds", "fails", "mixed", "none"))
-    if len(holds) >= 2 and not fails:
-        return "holds", max(holds)
-    if len(fails) >= 2 and not holds:
-        return "fails", max(fails)
-    if len(holds) + len(fails) + len(mixed) >= 2:
-        return "mixed", max(holds + fails + mixed)
-    if len(none) >= 2 and not fails and not mixed:
-        return "none", max(none)
-    if len(holds) == 1 and not fails and not mixed:
-        return "leans", holds[0]
-    return "imprecise", math.nan
+def _together(mean: Found, single: Sequence[Found]) -> tuple[Cell, tuple[Test, ...]]:
+    """The answer of the mean over operators, unless single operators contradict it, or one alone makes it."""
+    holds, fails, between = ([f for f in single if f.cell == cell] for cell in ("holds", "fails", "mixed"))
+    if holds and fails:
+        surest = (min(some, key=lambda f: f.p) for some in (holds, fails))
+        return "mixed", tuple(replace(t, times=len(single)) for f in surest for t in f.tests)
+    if mean.cell == "none":
+        return ("imprecise", ()) if holds or fails or between or len(single) < 2 else ("none", mean.tests)
+    if mean.cell == "imprecise":
+        return "imprecise", ()
+    alike = [f for f in single if f.best_gain >= FOUND and _same_side(mean.cell, f.share)]
+    if len(alike) >= 2:
+        return mean.cell, mean.tests
+    return ("leans", mean.tests) if mean.cell == "holds" else ("imprecise", ())
 
 
-def _sizes(top: tuple[Cell, float], more: tuple[Cell, float]) -> tuple[Cell, float]:
-    """The top word decides; a few words speak where it is silent."""
+def _same_side(cell: Cell, share: float) -> bool:
+    return share > GOOD if cell == "holds" else share < POOR if cell == "fails" else True
+
+
+def _sizes(
+    top: tuple[Cell, tuple[Test, ...]], more: tuple[Cell, tuple[Test, ...]], *, near: bool
+) -> tuple[Cell, tuple[Test, ...]]:
+    """The top word decides; a few words speak where it is silent, or near what they show (redundant evidence)."""
     if {top[0], more[0]} == {"holds", "fails"}:
-        return "mixed", max(top[1], more[1])
+        return "mixed", (*top[1], *more[1])
+    if top[0] == "mixed" and more[0] == "holds" and near:
+        return "leans", more[1]
     if top[0] in ("holds", "fails", "mixed"):
         return top
     if top[0] == "imprecise" and more[0] == "holds":
@@ -117,105 +146,145 @@ def _sizes(top: tuple[Cell, float], more: tuple[Cell, float]) -> tuple[Cell, flo
 # ---------------------------------------------------------------------- the questions
 
 
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The answer with the rule that gave it, its sentence, and the tests that it rests on."""
+
+    answer: Answer
+    rule: str
+    sentence: Message
+    rests: tuple[Test, ...] = ()
+
+    @property
+    def p(self) -> float:
+        return all_of(self.rests) if self.rests else math.nan
+
+
 @question(rank=2, family="first")
 def points(evidence: Evidence) -> Draft:
     """Does it point at the evidence?"""
     classes = by_class(evidence)
     rows = tuple(row for c in classes for row in c.rows)
     tests = tuple(t for c in classes for t in c.tests)
-    answer, p, rule, sentence = _answer(evidence, classes)
-    rests = tuple(t for c in _resting(evidence, classes, rule) for t in c.rests)
-    lost = _open(classes)
+    ruling = _ruling(evidence, classes)
     blank = Draft(
         question="points",
-        answer=answer,
-        p=p,
-        sentence=sentence,
-        rule=rule,
+        answer=ruling.answer,
+        p=ruling.p,
+        sentence=ruling.sentence,
+        rule=ruling.rule,
         margins=MARGINS,
         tests=tests,
         rows=rows,
-        rests=rests,
-        lost=lost,
+        rests=ruling.rests,
+        share=min((t.mean.n for t in ruling.rests), default=len(evidence)) / max(1, len(evidence)),
+        lost=_open(classes),
     )
-    if answer != "uninformative":
+    if ruling.answer != "uninformative":
         return blank
-    wanting = [(c, f) for c in classes if c.cell in ("imprecise", "leans") and not c.few for f in c.found]
-    if not wanting:
-        return blank
-    # two operators must get there, so the second cheapest says how much it takes; the dearest class decides
-    costs = []
-    for c in {c.name: c for c, _ in wanting}.values():
-        ways = sorted((f.deciding for f in c.found if f.deciding), key=_dearness)
-        if ways:
-            costs.append((ways[min(1, len(ways) - 1)], c.n / max(1, len(evidence))))
+    wanting = [c for c in classes if c.cell in ("imprecise", "leans") and c.top is not None and c.top.deciding]
+    costs = [(c.top.deciding, c.n / max(1, len(evidence))) for c in wanting if c.top is not None]
     deciding, share = max(costs, key=lambda cost: _dearness(cost[0]) / cost[1], default=((), 1.0))
     return replace(blank, deciding=deciding, share=share)
 
 
-def _resting(evidence: Evidence, classes: Sequence[OfClass], rule: str) -> Sequence[OfClass]:
-    """The classes that the answer of this rule rests on: every one that must hold, or the surest one."""
-    if rule == "Q2.pooled":
-        return [_whole(evidence)]
-    considered, _ = _heard(evidence, classes)
-    of = {
-        cell: sorted((c for c in considered if c.cell == cell), key=lambda c: c.p)
-        for cell in ("holds", "fails", "mixed")
-    }
-    return {
-        "Q2.holds": of["holds"],
-        "Q2.fails": of["fails"][:1],
-        "Q2.between": of["mixed"][:1],
-        "Q2.classes differ": [*of["holds"][:1], *of["fails"][:1]],
-    }.get(rule, [])
-
-
-def _whole(evidence: Evidence) -> OfClass:
-    return of_class(evidence, np.ones(len(evidence), np.bool_), EVERY)
+def whole(evidence: Evidence) -> OfClass:
+    """All examples, each compared with the best other ranking of its class."""
+    return of_class(evidence, list(_groups(evidence).values()), EVERY)
 
 
 def _dearness(tests: Sequence[Test]) -> float:
-    return max(t.mean.decides_at(t.margin, 1) for t in tests)
+    return max(t.decides_at() for t in tests)
 
 
-def _answer(evidence: Evidence, classes: Sequence[OfClass]) -> tuple[Answer, float, str, Message]:
+def _ruling(evidence: Evidence, classes: Sequence[OfClass]) -> Ruling:
+    """Every class must hold; or all together do and none lags. Partly: not all hold, and not all fail."""
     considered, aside = _heard(evidence, classes)
-    holding, failing, mixed = ([c for c in considered if c.cell == cell] for cell in ("holds", "fails", "mixed"))
+    if not considered:
+        return Ruling("uninformative", "Q2.few", _open(classes))
+    if len(considered) > 1 and len({c.name for c in considered}) == len(classes):
+        everything = whole(evidence)
+    else:
+        everything = of_class(evidence, [_groups(evidence)[c.name] for c in considered], EVERY)
+    return (
+        _holding(considered, aside, everything)
+        or _failing(evidence, considered, everything)
+        or _between(considered, everything)
+        or _unsettled(considered)
+    )
+
+
+def _holding(considered: Sequence[OfClass], aside: Sequence[OfClass], everything: OfClass) -> Ruling | None:
+    holding = [c for c in considered if c.cell == "holds"]
     if holding and all(c.cell in ("holds", "leans", "none") for c in considered):
-        return "holds", max(c.p for c in holding), "Q2.holds", _holds(considered, aside)
-    if failing and not holding and not mixed:
-        return (
-            "fails",
-            min(1.0, len(considered) * min(c.p for c in failing)),
-            "Q2.fails",
-            _fails(evidence, failing, considered),
-        )
-    if holding and any(c.cell == "imprecise" for c in considered):
-        return "uninformative", math.nan, "Q2.imprecise", _open(considered)
-    if holding and failing:
-        sentence = Message.of("judge.points.classes_differ", right=_names(holding), wrong=_names(failing))
-        return "mixed", max(min(c.p for c in holding), min(c.p for c in failing)), "Q2.classes differ", sentence
-    if mixed or (holding and failing):
+        return Ruling("holds", "Q2.holds", _holds(considered, aside), tuple(t for c in holding for t in c.rests))
+    alike = all(not c.few and (c.cell == "none" or c.leans("good")) for c in considered)
+    if everything.cell == "holds" and alike and not any(c.cell in ("fails", "mixed") for c in considered):
+        return Ruling("holds", "Q2.pooled", Message("judge.points.pooled"), everything.rests)
+    return None
+
+
+def _failing(evidence: Evidence, considered: Sequence[OfClass], everything: OfClass) -> Ruling | None:
+    """One class fails, or all together do, and no class is better: it fails too, or leans to it, or has no evidence."""
+    failing = [c for c in considered if c.cell == "fails"]
+    rest = [c for c in considered if c.cell != "fails"]
+    if any(c.cell in ("holds", "mixed") or c.passes("not_bad") for c in rest):
+        return None
+    if not all(c.silent or c.leans("bad") or (c.few and c.n <= SET_ASIDE * len(evidence)) for c in rest):
+        return None
+    if failing:
+        surest = min(failing, key=lambda c: c.p)
+        rests = tuple(replace(t, times=len(considered)) for t in surest.rests)
+        return Ruling("fails", "Q2.fails", _fails(evidence, failing, considered), rests)
+    if everything.cell == "fails":
+        return Ruling("fails", "Q2.pooled", _fails(evidence, [everything], [everything]), everything.rests)
+    return None
+
+
+def _between(considered: Sequence[OfClass], everything: OfClass) -> Ruling | None:
+    """Partly: some class is shown to be above the lower share, and some class below the higher one."""
+    holding, failing, mixed = ([c for c in considered if c.cell == cell] for cell in ("holds", "fails", "mixed"))
+    times = len(considered)
+    if failing and (holding or any(c.passes("not_bad") for c in considered)):
+        surest = min(failing, key=lambda c: c.p)
+        better = holding or [c for c in considered if c.passes("not_bad")]
+        key = "judge.points.classes_differ" if holding else "judge.points.classes_differ_in_part"
+        sentence = Message.of(key, right=_names(better), wrong=_names(failing))
+        other = min((_of(c, "not_bad") if c.cell != "holds" else c.rests for c in better), key=all_of)
+        return Ruling("mixed", "Q2.classes differ", sentence, _times((*surest.rests, *other), times))
+    if mixed:
         sentence = Message.of("judge.points.mixed", of=_of_classes(mixed if len(considered) > 1 else ()))
-        return "mixed", min(1.0, len(considered) * min(c.p for c in mixed)), "Q2.between", sentence
-    return _pooled(evidence, considered)
+        return Ruling("mixed", "Q2.between", sentence, _times(min(mixed, key=lambda c: c.p).rests, times))
+    candidates = [*considered, everything]
+    below, above = ([c for c in candidates if c.passes(part)] for part in ("not_good", "not_bad"))
+    if below and above and everything.cell != "holds" and not any(c.silent for c in considered):
+        rests = (
+            *min((_of(c, "not_good") for c in below), key=all_of),
+            *min((_of(c, "not_bad") for c in above), key=all_of),
+        )
+        ruling = Ruling("mixed", "Q2.pooled", Message.of("judge.points.mixed", of=""), _times(rests, len(candidates)))
+        if everything.cell == "mixed":  # shown for all together, which needs no choice between classes
+            ruling = replace(ruling, rests=everything.rests)
+        return ruling if ruling.p < LEVEL else None
+    return None
 
 
-def _pooled(evidence: Evidence, heard: Sequence[OfClass]) -> tuple[Answer, float, str, Message]:
-    """No class by itself says anything: all examples together, if every class has enough of them."""
-    if any(c.few for c in heard) or not heard:
-        return "uninformative", math.nan, "Q2.few", _open(heard)
-    whole = _whole(evidence)
-    if whole.cell in ("holds", "fails", "mixed"):
-        sentence = {
-            "holds": Message("judge.points.pooled"),
-            "fails": _fails(evidence, [whole], [whole]),
-            "mixed": Message.of("judge.points.mixed", of=""),
-        }[whole.cell]
-        return whole.cell, whole.p, "Q2.pooled", sentence
-    if all(c.cell == "none" for c in heard):
-        return "uninformative", math.nan, "Q2.none", Message("judge.points.nothing")
-    return "uninformative", math.nan, "Q2.open", _open(heard)
+def _of(c: OfClass, part: str) -> tuple[Test, ...]:
+    """There is something to find, and the comparison."""
+    return () if c.top is None else (c.top.parts["much"], c.top.parts[part])
+
+
+def _times(tests: Sequence[Test], times: int) -> tuple[Test, ...]:
+    return tuple(replace(t, times=t.times * times) for t in tests)
+
+
+def _unsettled(considered: Sequence[OfClass]) -> Ruling:
+    if any(c.few for c in considered):
+        return Ruling("uninformative", "Q2.few", _open(considered))
+    if all(c.cell == "none" for c in considered):
+        return Ruling("uninformative", "Q2.none", Message("judge.points.nothing"))
+    rule = "Q2.imprecise" if any(c.cell == "holds" for c in considered) else "Q2.open"
+    return Ruling("uninformative", rule, _open(considered))
 
 
 def _heard(evidence: Evidence, classes: Sequence[OfClass]) -> tuple[list[OfClass], list[OfClass]]:
@@ -295,9 +364,9 @@ def _open(classes: Sequence[OfClass]) -> Message:
     if few:
         return Message.of("judge.points.few", fewest=FEWEST, counts=counts([(c.name, c.n) for c in few]))
     silent = [c for c in classes if c.cell in ("imprecise", "leans")]
-    shares = [f.row["share"] for c in silent for f in c.found if f.row.get("best gain", 0) >= FOUND]  # type: ignore[operator]
-    numbers = [float(share) for share in shares if isinstance(share, int | float)]
-    if numbers and len(numbers) * 2 >= sum(len(c.found) for c in silent):
+    shares = [c.top.share for c in silent if c.top is not None and c.top.best_gain >= FOUND]
+    numbers = [share for share in shares if math.isfinite(share)]
+    if numbers and len(numbers) * 2 >= len(silent):
         share = max(0.0, float(np.median(numbers)))
         return Message.of("judge.points.open_share", share=share, good=GOOD, of=_of_classes(silent))
     return Message.of("judge.points.open", of=_of_classes(silent))

@@ -12,7 +12,7 @@ import numpy as np
 from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
 from regard.judge.further_margins import ALIKE, FARTHER, UNLIKE
-from regard.judge.mean_tests import Mean, Test
+from regard.judge.mean_tests import Test
 from regard.judge.other_evidence import Beside, Table
 from regard.records import Answer, Json, Message
 from regard.registry import question
@@ -33,7 +33,7 @@ def seed_noise(evidence: Evidence) -> Draft:
         return _noise("uninformative", math.nan, sentence=sentence, rule="Q6.not tested", tests=(), row={})
     own_table = Table(evidence.ids, evidence.clusters, far[:, None])
     values, clusters = own_table.minus(apart)
-    mean = Mean.over_seeds(values, clusters)
+    mean = evidence.mean_over_seeds(values, clusters)
     more, less = Test(APART, "above", FARTHER, mean), Test(APART, "below", FARTHER, mean)
     linear = evidence.of("linear")
     exact = evidence.measured("linear") and float(np.nanmin(linear)) > 0.5
@@ -122,9 +122,9 @@ def stable(evidence: Evidence) -> Draft:
     apart, chance = beside.table("seed_jsd"), beside.table("seed_jsd_chance")
     lower = apart is not None and apart.where.get("bound") == "lower"
     if apart is not None and chance is not None:
-        tests_of[BETWEEN] = _four(apart, chance)
+        tests_of[BETWEEN] = _four(evidence, apart, chance)
     for name, table in _noises(evidence, beside).items():
-        tests_of[name] = _four(table, None)
+        tests_of[name] = _four(evidence, table, None)
     if not tests_of:
         sentence = Message.of("judge.stable.not_tested", needs=NEEDS)
         return _stability("uninformative", math.nan, sentence, "Q7.not tested", ())
@@ -181,16 +181,16 @@ def _noises(evidence: Evidence, beside: Beside) -> dict[Message, Table]:
     return tables
 
 
-def _four(apart: Table, chance: Table | None) -> tuple[Test, Test, Test, Test]:
+def _four(evidence: Evidence, apart: Table, chance: Table | None) -> tuple[Test, Test, Test, Test]:
     """stable, unstable, and the two that establish what lies between; relative to `chance` where there is one."""
 
     def test(claim: Literal["above", "below"], share: float) -> Test:
         if chance is None:
             name = Message("judge.stable.distance_noise")
-            return Test(name, claim, share, Mean.over_seeds(apart.values, apart.clusters))
+            return Test(name, claim, share, evidence.mean_over_seeds(apart.values, apart.clusters))
         values, clusters = apart.minus(chance, share)
         name = Message.of("judge.stable.distance_seeds", share=share)
-        return Test(name, claim, 0.0, Mean.over_seeds(values, clusters))
+        return Test(name, claim, 0.0, evidence.mean_over_seeds(values, clusters))
 
     return test("below", ALIKE), test("above", UNLIKE), test("above", ALIKE), test("below", UNLIKE)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -12,14 +13,20 @@ from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
 from regard.judge.further_margins import HELPS, HIDDEN, NEEDED
 from regard.judge.margins import FOUND, GOOD, LEVEL, POOR
-from regard.judge.mean_tests import Mean, Test, all_of
-from regard.judge.other_evidence import Beside, Table
+from regard.judge.mean_tests import Test, all_of, any_of
+from regard.judge.other_evidence import Table
 from regard.judge.seed_noise import NEEDS
 from regard.records import Answer, Json, Message
 from regard.registry import question
 
 MARGINS = {"good": GOOD, "poor": POOR, "found": FOUND, "helps": HELPS}
 OPEN = Message("judge.transfer.lost")
+SHARES: tuple[tuple[float, Literal["above", "below"]], ...] = (
+    (GOOD, "above"),
+    (GOOD, "below"),
+    (POOR, "below"),
+    (POOR, "above"),
+)
 
 Part = tuple[Answer, float, Message, tuple[Test, ...], Mapping[str, Json], tuple[Test, ...]]
 """Answer, p, sentence, tests, row, and the tests that the answer rests on."""
@@ -28,8 +35,7 @@ Part = tuple[Answer, float, Message, tuple[Test, ...], Mapping[str, Json], tuple
 @question(rank=11, family="map")
 def transfer(evidence: Evidence) -> Draft:
     """Do the maps carry over to other networks?"""
-    beside = evidence.beside
-    parts = [part for part in (_by_siblings(beside), _by_words(beside)) if part is not None]
+    parts = [part for part in (_by_siblings(evidence), _by_words(evidence)) if part is not None]
     if not parts:
         sentence = Message.of("judge.not_tested", needs=NEEDS)
         return _draft("uninformative", math.nan, sentence=sentence, rule="Q8.not tested", tests=(), rows=())
@@ -51,9 +57,10 @@ def transfer(evidence: Evidence) -> Draft:
         )
     if sure:
         surest = min(sure, key=lambda part: part[1])
-        p, rule = min(1.0, len(parts) * surest[1]), f"Q8.{surest[0]}"
-        return _draft(surest[0], p, sentence=sentence, rule=rule, tests=tests, rows=rows, rests=surest[5])
-    nearest = min(tests, key=lambda t: t.mean.decides_at(t.margin, 1))
+        rests = tuple(replace(t, times=len(parts)) for t in surest[5])
+        rule = f"Q8.{surest[0]}"
+        return _draft(surest[0], all_of(rests), sentence=sentence, rule=rule, tests=tests, rows=rows, rests=rests)
+    nearest = min(tests, key=lambda t: t.decides_at())
     return _draft(
         "uninformative",
         math.nan,
@@ -66,14 +73,16 @@ def transfer(evidence: Evidence) -> Draft:
     )
 
 
-def _by_siblings(beside: Beside) -> Part | None:
+def _by_siblings(evidence: Evidence) -> Part | None:
+    beside = evidence.beside
     attention_gain, best = beside.table("transfer_gain", of="attention"), beside.table("transfer_gain", of="best")
     if attention_gain is None or best is None:
         return None
     name = Message("judge.transfer.best_cost")
-    much = Test(name, "above", FOUND, Mean.over_seeds(best.values, best.clusters))
-    good, not_good = _share(attention_gain, best, GOOD, "above"), _share(attention_gain, best, GOOD, "below")
-    bad, not_bad = _share(attention_gain, best, POOR, "below"), _share(attention_gain, best, POOR, "above")
+    much = Test(name, "above", FOUND, evidence.mean_over_seeds(best.values, best.clusters))
+    good, not_good, bad, not_bad = (
+        _share(evidence, attention_gain, best, share=share, claim=claim) for share, claim in SHARES
+    )
     own = beside.table("transfer_gain", of="own attention")
     row: dict[str, Json] = {
         "by": "siblings",
@@ -95,17 +104,18 @@ def _by_siblings(beside: Beside) -> Part | None:
     return "uninformative", math.nan, OPEN, tests, row, ()
 
 
-def _share(ours: Table, best: Table, share: float, claim: Literal["above", "below"]) -> Test:
+def _share(evidence: Evidence, ours: Table, best: Table, *, share: float, claim: Literal["above", "below"]) -> Test:
     values, clusters = ours.minus(best, share)
-    return Test(Message.of("judge.transfer.cost", share=share), claim, 0.0, Mean.over_seeds(values, clusters))
+    return Test(Message.of("judge.transfer.cost", share=share), claim, 0.0, evidence.mean_over_seeds(values, clusters))
 
 
-def _by_words(beside: Beside) -> Part | None:
+def _by_words(evidence: Evidence) -> Part | None:
+    beside = evidence.beside
     base, flat = (beside.table("probe_correct", attention=name) for name in ("base", "uniform"))
     if base is None or flat is None:
         return None
     values, clusters = base.minus(flat)
-    mean = Mean.over_seeds(values, clusters)
+    mean = evidence.mean_over_seeds(values, clusters)
     name = Message("judge.transfer.accuracy")
     more, less = Test(name, "above", HELPS, mean), Test(name, "below", HELPS, mean)
     row: dict[str, Json] = {"by": "a bag of words", "seeds": base.values.shape[1]}
@@ -128,7 +138,7 @@ def needed(evidence: Evidence) -> Draft | None:
     if own is None or flat is None:
         return None
     values, clusters = own.minus(flat)
-    mean = Mean.over_seeds(values, clusters)
+    mean = evidence.mean_over_seeds(values, clusters)
     name = Message("judge.task.accuracy")
     more, less = Test(name, "above", NEEDED, mean), Test(name, "below", NEEDED, mean)
     rows: list[dict[str, Json]] = [{"attention": "trained", "when": "", "accuracy": _mean(own.values)}]
@@ -160,7 +170,7 @@ def hides(evidence: Evidence) -> Draft | None:
     mass, use = (beside.table(name, network="deceptive", rows="texts") for name in ("hidden_attention", "hidden_use"))
     if mass is None or use is None:
         return None
-    at, moves = Mean.over_seeds(mass.values, mass.clusters), Mean.over_seeds(use.values, use.clusters)
+    at, moves = (evidence.mean_over_seeds(t.values, t.clusters) for t in (mass, use))
     hidden, change = Message("judge.hide.attention"), Message("judge.hide.change")
     hidden_test, visible_test = Test(hidden, "below", HIDDEN, at), Test(hidden, "above", HIDDEN, at)
     effect_test, idle = Test(change, "above", HIDDEN, moves), Test(change, "below", HIDDEN, moves)
@@ -174,9 +184,8 @@ def hides(evidence: Evidence) -> Draft | None:
             (hidden_test, effect_test),
             "judge.hide.holds",
         )
-    elif 2 * min(visible_test.p, idle.p) < LEVEL:
-        answer, p, key = "fails", min(1.0, 2 * min(visible_test.p, idle.p)), "judge.hide.fails"
-        rests = (min(visible_test, idle, key=lambda t: t.p),)
+    elif all_of((either := any_of((visible_test, idle)),)) < LEVEL:
+        answer, p, key, rests = "fails", all_of((either,)), "judge.hide.fails", (either,)
     rows: list[dict[str, Json]] = []
     for network in ("honest", "deceptive", "without"):
         row: dict[str, Json] = {"network": network}

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from regard.judge.evidence import Evidence
 from regard.judge.example_trust import ExampleTrust
 from regard.judge.margins import LEVEL
-from regard.judge.mean_tests import FEWEST_CLUSTERS, Mean
+from regard.judge.mean_tests import Mean
+from regard.measures.bounded_mean import FEWEST_CLUSTERS
 from regard.measures.significance import holm
 from regard.records import Bools, Json
 

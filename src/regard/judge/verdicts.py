@@ -47,6 +47,7 @@ def verdicts(run: Run | str | Path, *, keep: bool = False) -> list[Judgement]:
         scores=stored_run.scores(),
         own=own,
         plain=plain,
+        schedule=manifest.get("schedule") or {},
     )
     judgements = [judge(evidence) for evidence in evidences]
     if not judgements and _nothing(tested):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
 from regard.judge.margins import DOES_NOT_MATTER, FOLLOWS, LEVEL, MATTERS, PASSES_BY
-from regard.judge.mean_tests import Mean, Test, all_of
+from regard.judge.mean_tests import Mean, Test, all_of, any_of
 from regard.records import Answer, Message
 from regard.registry import question
 
@@ -20,9 +20,9 @@ ROUTE, ELSEWHERE = Message("judge.matter.route"), Message("judge.matter.elsewher
 @question(rank=1, family="first")
 def matter(evidence: Evidence) -> Draft:
     """Do these weights matter to the prediction?"""
-    change = Mean.of(evidence.of("permuted"), evidence.clusters)
-    flips = Mean.of(evidence.of("permuted_flips"), evidence.clusters)
-    route = Mean.of(evidence.of("route"), evidence.clusters, share=True)
+    change = evidence.mean(evidence.of("permuted"), bounds=(0.0, 1.0))
+    flips = evidence.mean(evidence.of("permuted_flips"), bounds=(0.0, 1.0))
+    route = evidence.mean(evidence.of("route"), share=True)
     above_test, still = _tests(CHANGE, change, MATTERS, DOES_NOT_MATTER)
     tips = Test(FLIPS, "above", DOES_NOT_MATTER, flips)
     same_test = Test(FLIPS, "below", DOES_NOT_MATTER, flips)
@@ -30,18 +30,14 @@ def matter(evidence: Evidence) -> Draft:
     tests = (above_test, still, same_test, follows, passes_by)
     if any(what == "unused" for what, _ in evidence.defects):
         return _draft("fails", 0.0, ELSEWHERE, "Q1.unused", tests)
-    # either way of failing is enough, so each counts for two
-    ways = [2 * all_of((still, same_test)), 2 * passes_by.p]
-    if evidence.measured("permuted") and min(ways) < LEVEL:
-        rule = "Q1.weights" if ways[0] <= ways[1] else "Q1.route"
-        return _draft(
-            "fails",
-            min(ways),
-            sentence=ELSEWHERE,
-            rule=rule,
-            tests=tests,
-            rests=(still, same_test) if ways[0] <= ways[1] else (passes_by,),
-        )
+    # either way of failing is enough; the one that needs more examples gets four fifths of the level
+    ways = {
+        "Q1.weights": (replace(still, times=1.25), replace(same_test, times=1.25)),
+        "Q1.route": (replace(passes_by, times=5),),
+    }
+    rule, rests = min(ways.items(), key=lambda way: all_of(way[1]))
+    if evidence.measured("permuted") and all_of(rests) < LEVEL:
+        return _draft("fails", all_of(rests), sentence=ELSEWHERE, rule=rule, tests=tests, rests=rests)
     if above_test.passes and follows.passes:
         sentence = Message.of("judge.matter.holds", points=round(100 * change.estimate))
         return _draft(
@@ -52,10 +48,10 @@ def matter(evidence: Evidence) -> Draft:
             tests=tests,
             rests=(above_test, follows),
         )
-    not_nothing = min(1.0, 2 * min(Test(CHANGE, "above", DOES_NOT_MATTER, change).p, tips.p))
-    not_past = Test(ROUTE, "above", PASSES_BY, route).p
-    less, part = Test(CHANGE, "below", MATTERS, change).p, Test(ROUTE, "below", FOLLOWS, route).p
-    not_enough = min(1.0, 2 * min(less, part))
+    not_nothing = any_of((Test(CHANGE, "above", DOES_NOT_MATTER, change), tips))
+    not_past = Test(ROUTE, "above", PASSES_BY, route)
+    less, part = replace(above_test, claim="below"), replace(follows, claim="below")
+    between = (not_nothing, not_past, any_of((less, part)))
     if not evidence.measured("route"):
         if above_test.passes:
             return _draft(
@@ -66,17 +62,9 @@ def matter(evidence: Evidence) -> Draft:
                 tests=tests,
                 rests=(above_test,),
             )
-    elif max(not_nothing, not_past, not_enough) < LEVEL:
-        sentence = Message("judge.matter.in_part" if part < less else "judge.matter.rarely")
-        rests = (_below(follows) if part < less else _below(above_test),)
-        return _draft(
-            "mixed",
-            max(not_nothing, not_past, not_enough),
-            sentence=sentence,
-            rule="Q1.between",
-            tests=tests,
-            rests=rests,
-        )
+    elif all_of(between) < LEVEL:
+        sentence = Message("judge.matter.in_part" if part.p < less.p else "judge.matter.rarely")
+        return _draft("mixed", all_of(between), sentence=sentence, rule="Q1.between", tests=tests, rests=between)
     lost = Message("judge.matter.lost")
     return _draft(
         "uninformative",
@@ -89,13 +77,15 @@ def matter(evidence: Evidence) -> Draft:
     )
 
 
+def seems_not_to(evidence: Evidence) -> bool:
+    """Whether the estimates lie where they would fail: nothing changes, or the prediction does not follow."""
+    change, flips, route = (evidence.mean(evidence.of(name)) for name in ("permuted", "permuted_flips", "route"))
+    still = max(change.estimate, flips.estimate) < DOES_NOT_MATTER
+    return evidence.measured("permuted") and bool(still or route.estimate < PASSES_BY)
+
+
 def _tests(name: Message, mean: Mean, much: float, little: float) -> tuple[Test, Test]:
     return Test(name, "above", much, mean), Test(name, "below", little, mean)
-
-
-def _below(test: Test) -> Test:
-    """The same comparison the other way round: why it is not more."""
-    return replace(test, claim="below")
 
 
 def _nearest(change: Mean, route: Mean, tests: tuple[Test, ...]) -> tuple[Test, ...]:

@@ -91,8 +91,19 @@ def about(judgement: Mapping[str, Any]) -> str:
 
 def said(verdict: Mapping[str, Any]) -> str:
     """The answer in plain words, and what would settle an open one."""
-    more = say("joint") + say("reading.decides_at", n=verdict["decides_at"]) if verdict["decides_at"] else ""
-    return render(verdict["sentence"]) + more
+    more = _what_decides(verdict)
+    return render(verdict["sentence"]) + (say("joint") + more if more else "")
+
+
+def _what_decides(verdict: Mapping[str, Any]) -> str:
+    """The range of examples that would decide an open question; one number in a run of before ranges were stored."""
+    between = verdict.get("decides_between")
+    if between:
+        low, high = between
+        return (
+            say("reading.decides_from", n=low) if high is None else say("reading.decides_between", low=low, high=high)
+        )
+    return say("reading.decides_at", n=verdict["decides_at"]) if verdict["decides_at"] else ""
 
 
 def question(verdict: Mapping[str, Any]) -> str:
@@ -145,6 +156,16 @@ def _p(value: float | None) -> str:
     return "?" if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
 
 
+def kinds_line(verdict: Mapping[str, Any]) -> str:
+    """Ids of examples on which the map is right, and wrong, where the verdict names both."""
+    ids = {
+        kind: [str(row["example"]) for row in verdict["rows"] if row.get("here") == kind] for kind in ("right", "wrong")
+    }
+    if verdict["answer"] not in ("fails", "mixed") or not all(ids.values()):
+        return ""
+    return say("trust.kinds", right=say("listed").join(ids["right"]), wrong=say("listed").join(ids["wrong"]))
+
+
 def verdict_table(judgements: Sequence[Mapping[str, Any]]) -> RenderableType:
     """The reading of each attention, and every question with its answer in plain words."""
     parts: list[RenderableType] = []
@@ -157,7 +178,7 @@ def verdict_table(judgements: Sequence[Mapping[str, Any]]) -> RenderableType:
         parts.append(Text(""))
         rows: list[list[str | Text]] = []
         for v in judgement["verdicts"]:
-            behind = weakest(v)
+            behind = "\n".join(filter(None, (kinds_line(v), weakest(v))))
             words = Text.assemble(said(v), (f"\n{behind}" if behind else "", "dim"))
             label = Text(answer(v), style=_STYLES[v["answer"]])
             rows.append([question(v), label, words])

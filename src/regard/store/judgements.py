@@ -62,11 +62,18 @@ def judgement_from_json(value: Mapping[str, Any]) -> Judgement:
     for v in value["verdicts"]:
         contrasts = tuple(_contrast(c) for c in v["contrasts"])
         texts = {name: decoded(v.get(name, "")) for name in ("sentence", "rule_in_words", "not_claimed", "overruled")}
-        verdicts.append(Verdict(**{**_known(v, Verdict), **texts, "contrasts": contrasts, "rows": tuple(v["rows"])}))
+        lists = {"contrasts": contrasts, "rows": tuple(v["rows"]), "decides_between": _range_from(v)}
+        verdicts.append(Verdict(**{**_known(v, Verdict), **texts, **lists}))
     texts = {name: decoded(value[name]) for name in ("sentence", "why", "attention")}
     lists = {"classes": tuple(value["classes"]), "notes": tuple(map(decoded, value["notes"]))}
-    graded = _graded_from(value.get("graded"))
-    return Judgement(**{**_known(value, Judgement), **texts, **lists, "graded": graded, "verdicts": tuple(verdicts)})
+    parts = {"graded": _graded_from(value.get("graded")), "decides_between": _range_from(value)}
+    return Judgement(**{**_known(value, Judgement), **texts, **lists, **parts, "verdicts": tuple(verdicts)})
+
+
+def _range_from(value: Mapping[str, Any]) -> tuple[int, int | None] | None:
+    """The examples that would decide; a run of before this was stored has one number or none."""
+    ends = value.get("decides_between")
+    return None if ends is None else (ends[0], ends[1])
 
 
 def _contrast(value: Mapping[str, Any]) -> Contrast:

@@ -111,6 +111,7 @@ CONTRAST = record(
     },
     {"where": _FREE, "subject": TEXT},
 )
+_RANGE = optional(listed(optional(COUNT), length=2))
 VERDICT = record(
     {
         **_all(TEXT, "question rule"),
@@ -118,7 +119,7 @@ VERDICT = record(
         "answer": choice(*get_args(Answer)),
         **{"contrasts": listed(CONTRAST), "rows": listed(_FREE), "decides_at": optional(COUNT)},
     },
-    {"rests_on": COUNT, "overruled": WORDS},
+    {"rests_on": COUNT, "overruled": WORDS, "decides_between": _RANGE},
 )
 GRADED = record(
     {
@@ -133,7 +134,7 @@ JUDGEMENT = record(
         **{"reading": choice(*get_args(Reading)), "n": COUNT, "verdicts": listed(VERDICT)},
         **{"classes": listed(SCALAR), "margins": _FREE, "notes": listed(WORDS)},
     },
-    {"decides_at": optional(COUNT), "graded": optional(GRADED)},
+    {"decides_at": optional(COUNT), "decides_between": _RANGE, "graded": optional(GRADED)},
 )
 _SHIFTED = record(
     {

@@ -1,0 +1,89 @@
+"""Means of bounded values against exact tails, and what skewed and clustered values must not do to them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.measures.bounded_mean import BoundedMean, cluster_interval, exponential_tail
+from regard.measures.intervals import ClusterSums, clopper_pearson
+from regard.records import Floats
+
+
+def single(values: Floats) -> ClusterSums:
+    return ClusterSums.of(values, [str(i) for i in range(len(values))])
+
+
+def shares(count: int, n: int) -> BoundedMean:
+    return BoundedMean.of(single((np.arange(n) < count).astype(float)), (0.0, 1.0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_tail_of_weighted_exponentials_by_monte_carlo(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    coefficients = rng.normal(0.3, 1.0, 15)
+    counts = rng.integers(1, 4, 15)
+    drawn = rng.gamma(np.tile(counts, (100_000, 1)))
+    assert exponential_tail(coefficients, counts) == pytest.approx((drawn @ coefficients >= 0).mean(), abs=0.006)
+    repeated = exponential_tail(np.repeat(coefficients, counts))
+    assert exponential_tail(coefficients, counts) == pytest.approx(repeated, rel=1e-9)
+
+
+@pytest.mark.parametrize(("count", "n"), [(0, 60), (3, 100), (50, 100), (97, 100), (40, 400)])
+def test_of_yes_or_no_it_is_the_exact_binomial_interval(count: int, n: int) -> None:
+    """Up to the approximation of the tail and the step from the normal to Student's distribution."""
+    low, high = shares(count, n).interval(0.95)
+    exact = clopper_pearson(count, n)
+    assert (low, high) == pytest.approx(exact, abs=0.004)
+
+
+def test_no_movers_seen_is_no_proof_that_there_are_none() -> None:
+    """4 % of the examples move by .5: forty examples hold none of them once in five times."""
+    nothing = BoundedMean.of(single(np.zeros(40)), (0.0, 1.0))
+    assert nothing.p("below", 0.02) == pytest.approx(0.98**40, abs=0.01)
+    assert BoundedMean.of(single(np.zeros(200)), (0.0, 1.0)).p("below", 0.02) < 0.02
+    assert nothing.p("above", 0.02) == 1.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.floats(-1, 1), min_size=10, max_size=40),
+    st.floats(-0.9, 0.9),
+    st.sampled_from([0.05, 0.01]),
+    st.booleans(),
+)
+def test_the_interval_excludes_exactly_what_is_claimed(
+    values: list[float], margin: float, level: float, bounded: bool
+) -> None:
+    mean = BoundedMean.of(single(np.array(values)), (-1.0, 1.0) if bounded else None)
+    low, high = mean.interval(1 - 2 * level)
+    assert low <= mean.estimate + 1e-9
+    assert mean.estimate <= high + 1e-9
+    if abs(low - margin) > 1e-6:
+        assert (mean.p("above", margin) < level) == (low > margin)
+    if abs(high - margin) > 1e-6:
+        assert (mean.p("below", margin) < level) == (high < margin)
+
+
+def test_equal_clusters_count_as_one_draw_each_and_unequal_ones_as_fewer() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.normal(0.2, 0.3, 20)
+    alone = BoundedMean.of(single(base)).interval(0.95)
+    copies = ClusterSums.of(np.repeat(base, 5), [str(i) for i in np.repeat(np.arange(20), 5)])
+    assert BoundedMean.of(copies).interval(0.95) == pytest.approx(alone)
+    sizes = np.array([40] + [2] * 19)
+    unequal = ClusterSums.of(np.repeat(base, sizes), [str(i) for i in np.repeat(np.arange(20), sizes)])
+    low, high = BoundedMean.of(unequal).interval(0.95)
+    assert high - low > 1.5 * (alone[1] - alone[0])
+
+
+def test_with_too_few_clusters_it_is_infinitely_wide() -> None:
+    few = cluster_interval(single(np.linspace(0, 1, 9)))
+    assert (few.low, few.high) == (-math.inf, math.inf)
+    assert math.isnan(cluster_interval(single(np.array([np.nan]))).estimate)
+    enough = cluster_interval(single(np.linspace(0, 1, 10)))
+    assert 0 <= enough.low < 0.5 < enough.high <= 1
