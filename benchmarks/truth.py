@@ -31,10 +31,13 @@ import numpy as np
 import regard
 from benchmarks.__main__ import commit
 from regard.audits.audit import audit
+from regard.audits.rounds import PILOT, planned_looks, round_order
 from regard.datasets.builtin.planted import planted
 from regard.datasets.builtin.planted_texts import planted_texts
 from regard.datasets.examples import Examples
-from regard.judge.verdicts import verdicts
+from regard.judge.evidence import evidence_of
+from regard.judge.judge import judge
+from regard.judge.verdicts import headline_settled, verdicts
 from regard.measures.intervals import wilson
 from regard.models.adapter import TorchModel
 from regard.models.open.load import load
@@ -121,6 +124,7 @@ def evidence(stand: Stand, n: int = EXAMPLES, out: Path | None = None) -> tuple[
     experiments = [f"{name}{head}" for name in EXPERIMENTS]
     run = audit(
         model, texts(stand, model, n), out=path, explainers=["random"], metrics=[], experiments=experiments, keep=0,
+        budget="none",
     )  # fmt: skip
     return run, model
 
@@ -129,7 +133,7 @@ def _code() -> str:
     """Of the files that evidence is made by."""
     root = Path(regard.__file__).parent
     files = [root / "experiments" / f"{name}.py" for name in ("_map", "_rankings", *EXPERIMENTS)]
-    files += [root / "models" / "ask" / "patching.py"]
+    files += [root / "models" / "ask" / "patching.py", root / "explainers" / "_alignment.py"]
     files += [root / "measures" / f"{name}.py" for name in ("exclusivity", "exclusivity_of_many")]
     digest = hashlib.blake2b(digest_size=8)
     for file in files:
@@ -137,9 +141,40 @@ def _code() -> str:
     return digest.hexdigest()
 
 
-def judged(stand: Stand, run: Run, model: TorchModel) -> Row:
-    (judgement,) = verdicts(run)
+def judged(stand: Stand, run: Run, model: TorchModel, *, rounds: bool = True) -> Row:
+    """Compare verdicts with the truth. rounds: as an audit with a budget gives them, else from all examples."""
+    (judgement,) = [at_stopping(run)] if rounds else verdicts(run)
     return row(stand, truth_of(stand.name, certificate_of(model)), judgement)
+
+
+def at_stopping(run: Run) -> Judgement:
+    """Return the judgement at the look at which an audit would have stopped: headline settled, or no examples left.
+
+    Replays the rounds on the evidence of all examples, so that a change of the judge needs no new evidence.
+    """
+    examples, manifest = run.examples(), run.manifest
+    (judgement,) = verdicts(run)
+    decided = [e for e in examples if isinstance(e["target"], int) and e["units"] is not None]
+    rows = [{"id": e["id"], "target": e["target"], "length": len(e["units"]["names"])} for e in decided]
+    order = round_order(rows, int(manifest["seed"]))
+    looks = planned_looks(PILOT, len(order))
+    findings, defects = [*run.findings()], (manifest.get("preconditions") or {}).get("defects", [])
+    labels = manifest["model"].get("labels") or []
+    for look in looks:
+        names = {*order[:look]}
+        evidences = evidence_of(
+            [e for e in decided if e["id"] in names],
+            findings,
+            defects=defects,
+            labels=labels,
+            schedule={"looks": looks, "available": len(order)},
+        )
+        if not evidences:  # the weights themselves show that there is nothing to read, and no experiment was made
+            break
+        judgement = judge(evidences[0])
+        if headline_settled([judgement]):
+            break
+    return judgement
 
 
 def row(stand: Stand, truth: Truth, judgement: Judgement) -> Row:
@@ -265,9 +300,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--size", choices=("s", "m", "l"), help="only models of this size")
     parser.add_argument("--n", type=int, default=EXAMPLES, help="texts per audit")
+    parser.add_argument("--all-examples", action="store_true", help="judge all texts at once instead of in rounds")
     parser.add_argument("--grow", action="store_true", help="models and evidence only; the judge is not asked")
     asked = parser.parse_args(arguments)
-    whole = not (asked.only or asked.kind or asked.limit or asked.size or asked.grow) and asked.n == EXAMPLES
+    whole = (
+        not (asked.only or asked.kind or asked.limit or asked.size or asked.grow or asked.all_examples)
+        and asked.n == EXAMPLES
+    )
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {}
     good = True
     for half in ("dev", "sealed") if asked.half == "both" else (asked.half,):
@@ -286,7 +325,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if asked.grow:
                 print(f"{at + 1}/{len(stands)} {stand.key} ({spent})", flush=True)
                 continue
-            rows.append(judged(stand, run, model))
+            rows.append(judged(stand, run, model, rounds=not asked.all_examples))
             said = rows[-1].reading if half == "dev" or whole else "..."
             print(f"{at + 1}/{len(stands)} {stand.key}: {said} ({spent})", flush=True)
         if asked.grow:

@@ -51,7 +51,7 @@ def test_a_whole_audit(undisturbed: Run) -> None:
     assert run.progress == (20, 20)
     assert run.problems() == []
     assert run.methods() == [
-        "attention", "rollout", "input_x_gradient", "integrated_gradients", "leave_one_out", "random"
+        "attention", "rollout", "input_x_gradient", "integrated_gradients", "lrp", "leave_one_out", "random"
     ]  # fmt: skip
     for key in ("model", "data", "seed", "profile", "versions", "specs", "created", "command", "checked", "estimate"):
         assert run.manifest[key] is not None, key
@@ -215,7 +215,7 @@ def test_a_run_of_nothing_but_bad_examples_says_so(tmp_path: Path) -> None:
 def test_a_method_the_model_does_not_support_is_named_with_the_reason(tmp_path: Path) -> None:
     said: list[str] = []
     run = audit(TorchToy(blind=True), TEXTS, out=tmp_path / "run", metrics=["agreement"], announce=said.append)
-    assert set(run.skipped) == {"attention", "rollout", "lrp"}
+    assert set(run.skipped) == {"attention", "rollout"}
     assert run.manifest["skipped"] == run.skipped
     assert any("skipped attention" in s and "it is blind" in s for s in said)
     assert "leave_one_out" in run.methods()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from run_content import stored_bytes
 from torch_toy import Texts, TorchToy, sentences
 
+from regard.audits import audit as audit_module
 from regard.audits.accounts import accounts
 from regard.audits.audit import audit
 from regard.audits.budget import Budget
@@ -22,8 +24,10 @@ from regard.audits.rounds import PILOT, planned_looks, round_order
 from regard.audits.schedule import affordable_examples, allowance, pilot_size, predictions_within
 from regard.audits.shard import Settings
 from regard.errors import InputError
+from regard.judge.verdicts import headline_settled
 from regard.present.model_warning import model_warning
 from regard.present.run_reader import Material
+from regard.records import Answer, Contrast, Judgement, Verdict
 from regard.store.run import Run
 
 TEXTS = Texts(sentences(60, longest=12))
@@ -240,11 +244,64 @@ def test_bad_examples_are_reported_once_and_enter_no_round(tmp_path: Path) -> No
     assert len(nothing.problems()) == 2
 
 
-def test_settled_questions_end_the_rounds(tmp_path: Path) -> None:
-    run = audit("planted:pointed", out=tmp_path, limit=120, budget="20000-passes", profile="quick", keep=0)
+def test_settled_questions_end_the_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def settled(judgements: Sequence[Judgement]) -> bool:
+        sizes.append(judgements[0].n)
+        return sizes[-1] >= 32
+
+    monkeypatch.setattr(audit_module, "headline_settled", settled)
+    run = audit(TorchToy(), TEXTS, out=tmp_path, budget="15000-passes", **QUICK)
     schedule = run.manifest["schedule"]
+    assert sizes == schedule["taken"] == [16, 32]
     assert schedule["stopped"] == "settled"
-    assert schedule["actual"]["examples"] == schedule["taken"][-1] < schedule["looks"][-1] < 120
+    assert schedule["actual"]["examples"] == 32 < schedule["looks"][-1]
+    audit(TorchToy(), TEXTS, out=tmp_path, budget="15000-passes", **QUICK)
+    assert sizes == [16, 32], "a finished run asks the judge no more"
+
+
+def _verdict(question: str, answer: Answer, *, measured: bool = True) -> Verdict:
+    numbers: dict[str, Any] = {"estimate": 0.3, "low": 0.2, "high": 0.4, "p": 0.01, "corrected": 0.02, "level": 0.95}
+    contrast = Contrast(name="x", claim="above", margin=0.1, n=40, clusters=40, **numbers)
+    contrasts = (contrast,) if measured else ()
+    return Verdict(
+        question=question,
+        answer=answer,
+        sentence="",
+        rule="",
+        rule_in_words="",
+        not_claimed="",
+        contrasts=contrasts,
+    )
+
+
+def test_headline_is_settled_when_every_measured_question_has_an_answer() -> None:
+    first = [_verdict("map", "holds"), _verdict("matter", "fails"), _verdict("points", "mixed")]
+    judgement = Judgement("debugging only", "", "", "", 40, tuple(first))
+    assert not headline_settled([])
+    assert headline_settled([judgement])
+    assert headline_settled([replace(judgement, verdicts=(*first, _verdict("seeds", "uninformative")))])
+    untested = _verdict("stable", "uninformative", measured=False)
+    assert headline_settled([replace(judgement, verdicts=(*first, untested))])
+    assert not headline_settled([replace(judgement, verdicts=(*first, _verdict("stable", "uninformative")))])
+    silenced = replace(judgement, reading="nothing to read", verdicts=(_verdict("points", "uninformative"),))
+    assert headline_settled([silenced])
+
+
+@pytest.mark.slow
+def test_standard_audit_spends_the_rest_on_the_shelf_and_never_repeats_an_answer(tmp_path: Path) -> None:
+    run = audit(TorchToy(), TEXTS, out=tmp_path, budget="15000-passes", profile="standard", keep=0, limit=16)
+    further = run.manifest["schedule"]["actual"]["further"]
+    assert {name.split()[0] for name in further} == {"experiment", "metric", "metrics", "explainer"}
+    rows = Counter(str(row["id"]) for page in run._results for row in page.rows)
+    assert set(rows.values()) == {1}
+    pairs = Counter((r.method, name) for page in run._results for r in page.relevances for name in r.ids)
+    assert set(pairs.values()) == {1}
+    shelf = {"saliency", "lime", "smooth_grad"} & set(run.methods())
+    assert shelf, "explainers of the shelf are scored by the metrics of the headline"
+    assert shelf <= {s.method for s in run.scores() if s.metric == "comprehensiveness"}
+    assert {s.method for s in run.scores() if s.metric == "aopc"} >= {"attention", "leave_one_out"}
 
 
 # ---------------------------------------------------------------------- does the model work?

@@ -70,6 +70,21 @@ def test_citations_of_every_kind_of_input(files: Path, words: tuple[str, ...], c
     assert [c["sources"] for c in cited(*words)["citations"]] == citations
 
 
+def test_a_log_of_completions_is_cited_line_by_line(files: Path) -> None:
+    records = [
+        {"messages": MESSAGES, "choices": [{"message": {"role": "assistant", "content": city}}]}
+        for city in ("Lima", "Rome")
+    ]
+    (files / "log.jsonl").write_text("\n".join(map(json.dumps, records)), "utf-8")
+    words = ("cite", "copier.py:make", "--messages", "log.jsonl", "--sources", "sources.json")
+    facts = json.loads(run(*words, "--json").stdout)
+    assert [fact["citations"][0]["sources"] for fact in facts] == [[2], [0]]
+    assert [fact["record"] for fact in facts] == ["log.jsonl, line 1", "log.jsonl, line 2"]
+    assert "log.jsonl, line 2" in run(*words).output
+    assert run(*words, "--html", "page.html").exit_code == 2
+    assert run(*words, "--answer", "Oslo").exit_code == 2
+
+
 def test_tables_and_page(files: Path) -> None:
     words = ("cite", "copier.py:make", "--messages", "answered.json", "--sources", "sources.json")
     for language in ("en", "zh"):

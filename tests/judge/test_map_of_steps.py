@@ -29,5 +29,7 @@ def test_a_defect_of_constant_weights_yields_to_maps_that_differ() -> None:
     assert there(evidence)[0].rule == "P.constant"
     moving = replace(evidence, single={**evidence.single, "varies": np.full(len(evidence), 0.6)})
     assert there(moving)[0].rule == "P.there"
+    by_units = replace(made(locked=0.5), defects=evidence.defects)
+    assert there(by_units)[0].rule == "P.there", "the audited row depends on the units, whatever the others do"
     one_key = replace(moving, defects=(("one_key", Message("defect.one_key")),))
     assert there(one_key)[0].rule == "P.one_key"

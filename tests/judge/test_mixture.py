@@ -137,6 +137,28 @@ def test_the_mixture_turns_the_reading_and_names_both_kinds() -> None:
     assert judge(known).reading == "read as evidence"
 
 
+def test_examples_that_were_not_measured_do_not_count() -> None:
+    evidence = simulated(two_populations(0.3), 100, 2, noise=0.01)
+    blank = {
+        k: Curves(np.vstack([c.removed, np.full((60, 3), np.nan)]), None, c.own) for k, c in evidence.pointing.items()
+    }
+    names = tuple(f"e{i}" for i in range(160))
+    longer = replace(
+        evidence,
+        ids=names,
+        classes=("yes",) * 160,
+        clusters=names,
+        probability=np.full(160, 0.98),
+        neutral=np.full(160, 0.5),
+        pointing=blank,
+    )
+    whole, part = mixture(evidence), mixture(longer)
+    assert whole is not None
+    assert part is not None
+    assert [t.mean for t in part.tests] == [t.mean for t in whole.tests]
+    assert part.rows == whole.rows
+
+
 def test_without_rankings_nothing_is_asked() -> None:
     assert mixture(replace(made(), pointing={})) is None
 

@@ -17,6 +17,7 @@ from regard.explainers.integrated_gradients import integrated_gradients
 from regard.explainers.kernel_shap import kernel_shap
 from regard.explainers.leave_one_out import leave_one_out
 from regard.explainers.lime import lime
+from regard.explainers.lrp import lrp
 from regard.explainers.occlusion import occlusion
 from regard.explainers.saliency import saliency
 from regard.explainers.smooth_grad import smooth_grad
@@ -31,7 +32,7 @@ def case(request: pytest.FixtureRequest) -> DeskCase:
 def test_every_method_says_something_about_every_task(case: Any) -> None:
     small: dict[Any, dict[str, int]] = {
         saliency: {}, input_x_gradient: {}, smooth_grad: {"samples": 2}, gradient_shap: {"samples": 2},
-        leave_one_out: {}, occlusion: {}, lime: {"samples": 12}, kernel_shap: {"samples": 12}, captum: {},
+        leave_one_out: {}, occlusion: {}, lrp: {}, lime: {"samples": 12}, kernel_shap: {"samples": 12}, captum: {},
     }  # fmt: skip
     for method, params in small.items():
         got = method(case, **params)
@@ -47,6 +48,16 @@ def test_conservation_on_every_task(case: Any) -> None:
     path = integrated_gradients(case, steps=64)
     if case.baselines[0] != "zero":  # a norm without a centre makes the objective jump at zero
         np.testing.assert_allclose([row.sum() for row in path], path.extras["difference"], rtol=0.05, atol=0.02)
+
+
+@pytest.mark.parametrize("rule", ["cp", "attnlrp"])
+def test_relevance_and_what_is_absorbed_sum_to_the_objective_on_every_task(case: Any, rule: Any) -> None:
+    got = lrp(case, rule=rule)
+    rest = [values for name, values in got.extras.items() if name != "value"]
+    np.testing.assert_allclose(
+        np.array([row.sum() for row in got]) + sum(rest), case.base().value, rtol=1e-3, atol=1e-3
+    )
+    np.testing.assert_allclose(got.extras["value"], case.base().value, rtol=1e-4, atol=1e-4)
 
 
 def test_captum_agrees_on_every_task(case: Any) -> None:

@@ -141,6 +141,19 @@ def test_a_certificate_sees_a_model_that_is_not_what_its_name_says() -> None:
     assert "matter should be fails" in truth_of("pair_idle", wired_certificate(opened("pair_point"), 80)).left_out
 
 
+@pytest.mark.parametrize("name", ["classes_beside", "part_bypass", "sink_token", "trigger_point", "cue_excused"])
+def test_rough_models_are_what_their_name_says_and_leave_open_what_noise_may_decide(name: str) -> None:
+    stand = next(s for s in zoo("dev") if s.name == name and s.params.get("rough"))
+    model = load(stand.key, device="cpu")
+    assert isinstance(model, TorchModel)
+    certificate = wired_certificate(model, 200)
+    assert 0.9 <= certificate["accuracy"] <= 1
+    assert len({round(facts["need"], 2) for facts in certificate["classes"].values()}) > 1, "no two classes are alike"
+    certified, tidy = truth_of(name, certificate), truth_of(name, None)
+    assert certified.left_out == ""
+    assert certified.cells == {**tidy.cells, "agree": "open", "exclusive": "open"}
+
+
 def test_relayed_evidence_reaches_the_answer_without_weight_on_it() -> None:
     model = opened("relay")
     plan = plan_of(model)

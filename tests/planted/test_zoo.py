@@ -274,7 +274,10 @@ def test_what_goes_past_is_all_there_is_where_attention_is_idle() -> None:
 
 def judged_rightly(stand: Stand, place: Path, n: int = 64) -> bench.Row:
     run, model = bench.evidence(stand, n, place / "run")
-    row = bench.judged(stand, run, model)
+    row = bench.judged(stand, run, model, rounds=False)
+    early = bench.judged(stand, run, model)
+    assert early.reading in row.truth.readings
+    assert early.examples <= row.examples
     assert row.truth.left_out == ""
     assert row.reading in row.truth.readings
     for question, truth, answer in row.cells():

@@ -10,7 +10,7 @@ import signal
 import time
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,10 +22,13 @@ from torch import Tensor
 from regard.errors import InputError, Unsupported
 from regard.models.ask.add_noise import add_noise
 from regard.models.ask.gradients import slopes
+from regard.models.ask.propagated_relevance import propagated_relevance
 from regard.models.ask.randomised import randomised_copy
 from regard.models.ask.reorder import reorder
+from regard.models.propagation.proof import propagated
+from regard.models.propagation.rules import Rule
 from regard.models.read_rows import read_rows
-from regard.protocols import Point, SiteAttention, Slopes
+from regard.protocols import Point, PropagatedRelevance, SiteAttention, Slopes
 from regard.records import Answers, Attention, Bools, Edit, Example, Site, Spec, Units
 
 VOCABULARY, WIDTH, MASK = 97, 8, 1
@@ -239,11 +242,34 @@ class TorchToy:
             for i, e in enumerate(batch)
         ]  # fmt: skip
 
+    def propagated(
+        self, batch: Sequence[Read], targets: Sequence[object], rule: Rule, baseline: str
+    ) -> list[PropagatedRelevance]:
+        self._called("slopes", batch)
+        ids, real = self._padded(batch)
+        x = self._inputs(batch, ids).requires_grad_()
+        i, t = torch.arange(len(batch)), torch.tensor(targets)
+
+        def value(outputs: Mapping[str, Tensor]) -> Tensor:
+            return outputs["logits"][i, t] - outputs["logits"][i, 1 - t]
+
+        def call() -> dict[str, Tensor]:
+            return {"logits": self._run(x.clone(), real)[0]}
+
+        flow = propagated(torch.nn.Identity(), call, [x], value, rule=rule, rows=len(batch))
+        assert flow is not None
+        rows = (x * flow.gradients[0]).sum(-1).detach().double().numpy()
+        return [
+            PropagatedRelevance(np.where(e.units.free, row[: e.length], 0.0), 0.0, {}, float(flow.value[i]))
+            for i, (e, row) in enumerate(zip(batch, rows, strict=True))
+        ]
+
     def reading(self, encoded: Read, target: object, site: Site) -> tuple[int, ...]:
         return tuple(range(encoded.length))
 
 
 slopes.register(TorchToy, lambda model, *args: model.slopes(*args))
+propagated_relevance.register(TorchToy, lambda model, *args: model.propagated(*args))
 read_rows.register(TorchToy, TorchToy.reading)
 add_noise.register(TorchToy, TorchToy.noisy)
 reorder.register(TorchToy, TorchToy.reordered)

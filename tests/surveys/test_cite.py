@@ -15,7 +15,7 @@ import pytest
 
 from regard.errors import InputError, Unsupported
 from regard.models.open.load import load
-from regard.surveys.cite import cite
+from regard.surveys.cite import Evidence, cite
 from regard.testing.architectures import find
 from regard.testing.copier import copier
 
@@ -79,9 +79,20 @@ def test_two_sources_that_agree_are_either() -> None:
     facts = [*FACTS, AGREES]
     (sentence,) = cite(model(), chat(facts), "Rome", sources=facts, delta=1.5).sentences
     base = on_paper("Rome", facts)
-    assert sentence.pair == pytest.approx(base - on_paper("Rome", FACTS[1:]), abs=1e-4)
+    assert sentence.pair is not None
+    assert sentence.pair.exact == pytest.approx(base - on_paper("Rome", FACTS[1:]), abs=1e-4)
+    assert sentence.pair.effect == pytest.approx(sentence.pair.exact, abs=1e-4)
     assert all(value is not None and value < 1.5 for value in (sentence.exact[0], sentence.exact[4]))
     assert (sentence.status, sentence.cited) == ("either", (0, 4))
+
+
+def test_a_pair_that_can_only_be_deleted_is_unclear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where hiding both sources costs little, deleting both is no reason to cite them."""
+    facts = [*FACTS, AGREES]
+    monkeypatch.setattr(Evidence, "hiding", lambda self, groups: np.full((len(groups), 1), 0.1))
+    (sentence,) = cite(model(), chat(facts), "Rome", sources=facts, delta=1.5, check=5).sentences
+    assert sentence.pair is not None
+    assert (sentence.status, sentence.cited, sentence.supported) == ("unclear", (), False)
 
 
 def test_an_answer_that_stands_nowhere_is_not_cited() -> None:
@@ -93,6 +104,14 @@ def test_an_answer_that_stands_nowhere_is_not_cited() -> None:
 def test_an_answer_in_the_question_is_not_cited() -> None:
     result = cite(model(), chat(FACTS[1:], "Anna lives in Rome. Where does Anna live?"), "Rome", sources=FACTS[1:])
     assert result.sentences[0].status == "none"
+
+
+def test_a_second_source_needs_half_of_the_firsts_effect() -> None:
+    facts = ["Rome Rome Rome Rome.", "Anna sings in Rome.", "Oslo Oslo Oslo Oslo."]
+    (sentence,) = cite(model(), chat(facts), "Rome", sources=facts, delta=0.02).sentences
+    assert 0.02 < sentence.effects[1] < 0.5 * sentence.effects[0]
+    assert all(value is not None and value > 0.02 for value in sentence.exact[:2])
+    assert sentence.cited == (0,)
 
 
 def test_every_sentence_has_its_own_sources() -> None:
@@ -212,6 +231,20 @@ def test_redaction_leaves_no_word() -> None:
     written = hidden._repr_html_() + json.dumps(hidden.to_json())
     assert not [word for word in canaries if word in written]
     assert np.array_equal(hidden.matrix, result.matrix)
+
+
+def test_a_hundred_sources_are_ranked_in_one_call() -> None:
+    facts = [f"Bert swims {'in' if i % 2 else 'to'} {CITIES[1 + i % 5]}." for i in range(100)]
+    facts[63] = "Anna lives in Rome."
+    prompt = "\n".join(facts) + "\nWhere does Anna live?"
+    starts = np.cumsum([0, *(len(fact) + 1 for fact in facts[:-1])]).tolist()
+    spans = [(0, start, start + len(fact)) for start, fact in zip(starts, facts, strict=True)]
+    module, tokenizer = copier(CITIES, [*FACTS, QUESTION, "swims to"], strength=60.0)
+    config: Any = module.config
+    config.max_position_embeddings = tokenizer.model_max_length = 2000
+    result = cite(module, prompt, "Rome", sources=spans, tokenizer=tokenizer)
+    assert int(result.matrix.argmax()) == 63
+    assert result.ranking_passes == pytest.approx(1 + 101 / result.prompt_tokens, abs=1e-3)
 
 
 def test_json_is_complete_and_finite(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from regard.audits.resolve import Source, Subject, resolve, run_folder, shifted
 from regard.audits.scheduler import Progress, Workshop, engine_of, run_shards, worker_count
 from regard.audits.stages import Listeners, Stages
 from regard.audits.stored_summaries import summaries_from_tables
-from regard.audits.studies import cost_in_words, run_studies
+from regard.audits.studies import cost_in_words, run_studies, without_studies
 from regard.audits.torch_threads import recorded_threads
 from regard.desk.encoding import encoded_once
 from regard.errors import CaptureError, InputError, RegardError
@@ -88,7 +88,7 @@ def audit(
     _run(path, make_plan(subject, options), options, session, budget)
     if other is not None:
         elsewhere = shifted(options)
-        _run(path / SHIFT, make_plan(other, elsewhere), elsewhere, session, budget)
+        _run(path / SHIFT, without_studies(make_plan(other, elsewhere)), elsewhere, session, budget)
         shift_of(path, keep=True)
     return Run(path)
 
@@ -116,7 +116,7 @@ def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session, budge
                         _run_everything(workshop, plan, workers, session)
                     else:
                         _run_stages(workshop, plan, options, budget, session)
-                run_studies(writer, subject.model, subject.examples, plan.settings, say)
+                run_studies(writer, subject.model, _studied(path, plan, budget), plan.settings, say)
                 _finish_check(check, writer, Run(path), say)
                 _check_preconditions(writer, plan, say)
                 writer.close("complete", summaries=summaries_from_tables(Run(path)))
@@ -158,6 +158,14 @@ def _run_stages(workshop: Workshop, plan: Plan, options: AuditOptions, budget: B
     listeners = Listeners(session.say, session.progress, piloted, is_settled)
     stages = Stages(workshop, plan, options, budget, listeners, worker_count(options))
     stages.run()
+
+
+def _studied(path: Path, plan: Plan, budget: Budget) -> Sequence[Example]:
+    """The examples that studies ask about: all of them, or those that the budget explained."""
+    if budget.unlimited:
+        return plan.subject.examples
+    explained = {str(row["id"]) for row in Run(path).examples() if row["units"] is not None}
+    return [example for example in plan.subject.examples if example.id in explained]
 
 
 def _judge_unfinished(path: Path, identity: Mapping[str, Json]) -> None:

@@ -86,11 +86,13 @@ def shifted(options: AuditOptions) -> AuditOptions:
     usual = () if options.narrowed else tuple(profile(options.profile_name).experiments)
     names = usual if options.experiments is None else options.experiments
     specs = [name if isinstance(name, Spec) else Spec.parse("experiment", name) for name in names]
+    experiments = tuple(spec for spec in specs if entry("experiment", spec.name).facts.get("scope") == "case")
+    staged = options.experiments is None and not options.limits.unlimited  # then the stages choose, as for the first
     return replace(
         options,
         keep=0,
         labels=options.shift_labels or options.labels,
-        experiments=tuple(spec for spec in specs if entry("experiment", spec.name).facts.get("scope") == "case"),
+        experiments=None if staged else experiments,
         shift=None,
         rationale_column=None,
         id_column=None,

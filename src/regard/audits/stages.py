@@ -81,7 +81,7 @@ class Stages:
     def run(self) -> None:
         """Run every stage."""
         self._predict()
-        order = round_order(self.predictions, self.options.seed)
+        order = self._middle_first(round_order(self.predictions, self.options.seed))
         if not order:
             self._note(looks=(), stopped=OUT_OF_DATA)
             return
@@ -120,6 +120,12 @@ class Stages:
 
         self.workshop.run(groups, task, self._settled, stage=PREDICTIONS)
 
+    def _middle_first(self, order: Sequence[str]) -> list[str]:
+        """The order with an example of middling length in front, which is timed before the others."""
+        ranked = sorted(order[:PILOT], key=lambda name: self.plan.subject.lengths[name])
+        middle = ranked[len(ranked) // 2 : len(ranked) // 2 + 1]
+        return [*middle, *(name for name in order if name not in middle)]
+
     def _prepare(self, order: Sequence[str]) -> None:
         """Store the attention of the first examples, and draw companions from those that the model can read."""
         readable = [example for example in self.plan.subject.examples if example.id in set(order)]
@@ -135,7 +141,7 @@ class Stages:
         """Run the first round and return its passes; one example of middling length goes first and is timed."""
         before, seconds = self.spending.passes, self.spending.seconds
         gradients = self.spending.backwards
-        self._explain(self._pilot_first(order)[:1])
+        self._explain(order[:1])
         first = self.spending.passes - before
         pace = (self.spending.seconds - seconds) / self.workers / max(1, first)
         if not self.schedule.pilot:
@@ -145,9 +151,8 @@ class Stages:
             if size < min(PILOT, len(order)):
                 cost = duration(first * pace)
                 self.listeners.say(Message.of("budget.small_pilot", n=size, usual=PILOT, passes=first, time=cost))
-        rest = self._pilot_first(order)[1 : self.schedule.pilot]
         alone = self.spending.passes, self.spending.seconds
-        self._explain(rest)
+        self._explain(order[1 : self.schedule.pilot])
         if self.spending.passes > alone[0]:  # larger batches than those of the first example
             pace = (self.spending.seconds - alone[1]) / self.workers / (self.spending.passes - alone[0])
         if not self.schedule.seconds_per_pass:
@@ -160,7 +165,7 @@ class Stages:
             schedule = self.schedule
             passes = allowance(self.budget, self.spending.passes, self._elapsed(), schedule.seconds_per_pass)
             most = affordable_examples(
-                self._pilot_first(order),
+                order,
                 self.plan.subject.lengths,
                 pilot=schedule.pilot,
                 cost=cost,
@@ -188,19 +193,12 @@ class Stages:
             skipped={},
         )
 
-    def _pilot_first(self, order: Sequence[str]) -> list[str]:
-        """The order with the examples of the pilot in front, also where it is smaller than a first round."""
-        lengths, size = self.plan.subject.lengths, self.schedule.pilot
-        middle = sorted(order[:PILOT], key=lambda name: lengths[name])[len(order[:PILOT]) // 2]
-        pilot = [middle, *[name for name in order[: size + 1] if name != middle][: size - 1]]
-        return [*pilot, *(name for name in order if name not in set(pilot))]
-
     def _rounds(self, order: Sequence[str]) -> int:
         """Run rounds until the headline questions are settled, or the passes or the data end; return the examples."""
-        ordered, count = self._pilot_first(order), self.schedule.pilot
+        count = self.schedule.pilot
         for look in self.schedule.looks:
             while count < look and self.spending.passes < self.schedule.passes:
-                names = ordered[count : min(look, count + SLICE)]
+                names = order[count : min(look, count + SLICE)]
                 self._explain(names)
                 count += len(names)
             if count in self.schedule.taken:  # decided in an earlier session, from the pages of that moment

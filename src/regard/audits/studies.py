@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from regard.audits.plan import Plan
 from regard.audits.shard import Settings, named_findings
 from regard.errors import RegardError, Unsupported
 from regard.protocols import Model
@@ -36,6 +37,13 @@ class AuditStudy:
 def studies_of(settings: Settings) -> list[Spec]:
     """Those of the experiments that are asked once."""
     return [spec for spec in settings.experiments if entry(spec.kind, spec.name).facts.get("scope") == "study"]
+
+
+def without_studies(plan: Plan) -> Plan:
+    """The plan without experiments that are asked once: they are about the network, not about the data."""
+    studies = studies_of(plan.settings)
+    rest = tuple(spec for spec in plan.settings.experiments if spec not in studies)
+    return replace(plan, settings=replace(plan.settings, experiments=rest))
 
 
 def trainings(spec: Spec) -> int:

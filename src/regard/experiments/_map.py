@@ -19,6 +19,7 @@ from regard.desk.questions import edited
 from regard.errors import Unsupported
 from regard.explainers._alignment import on_units, pooled_heads, rows_read
 from regard.explainers._site_choice import chosen_sites
+from regard.measures.ranking import order
 from regard.protocols import Case, Read, SiteAttention
 from regard.records import Answers, Bools, Edit, Floats, Ints, Json, Message, Score, Text
 
@@ -183,13 +184,25 @@ def distances(case: Case, answers: Answers) -> tuple[list[Floats], list[Bools]]:
     return apart, flips
 
 
-def yardsticks(case: Case, found: Sequence[Map], where: dict[str, Json], change: str, flips: str) -> list[Score]:
+def yardsticks(
+    case: Case,
+    found: Sequence[Map],
+    where: dict[str, Json],
+    *,
+    names: tuple[str, str],
+    most: int | None = None,
+) -> list[Score]:
     """Return null and ceiling rows for a change of the prediction under patched weights.
 
-    `CHANGE_null` and `FLIPS_null`: the same weights patched in unchanged; any value above 0 is an artefact of the
-    patching. `CHANGE_ceiling` and `FLIPS_ceiling`: the largest effect of putting all weight on one unit.
+    names: of the change and of its flips. `CHANGE_null` and `FLIPS_null`: the same weights patched in unchanged; any
+    value above 0 is an artefact of the patching. `CHANGE_ceiling` and `FLIPS_ceiling`: the largest effect of putting
+    all weight on one unit; on one of the `most` heaviest ones, a lower bound, where there are more.
     """
-    edit_lists = [[m.moved(np.arange(len(m))), *(m.single(t) for t in range(len(m)))] for m in found]
+    change, flips = names
+    tried = [np.sort(order(m.alpha)[:most]) if most else np.arange(len(m)) for m in found]
+    edit_lists = [
+        [m.moved(np.arange(len(m))), *(m.single(int(t)) for t in units)] for m, units in zip(found, tried, strict=True)
+    ]
     apart, flipped = distances(case, edited(case, edit_lists))
     rows = {name: np.full(len(found), np.nan) for name in (f"{change}_null", f"{flips}_null")}
     rows |= {name: np.full(len(found), np.nan) for name in (f"{change}_ceiling", f"{flips}_ceiling")}

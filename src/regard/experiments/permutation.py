@@ -16,7 +16,7 @@ from regard.registry import HEADLINE, THOROUGH, InProfile, experiment
     needs=("attention",),
     cite="Jain & Wallace 2019; Vashishth et al. 2019",
     formula="mean and median over permutations of the total variation between predictions; share of changed decisions",
-    cost="`times` forwards, and one per unit for the ceiling, of which only what lies above the attention is computed",
+    cost="`times` forwards, and one per unit (at most `most`) for the ceiling, computed above the attention only",
     misleads="no power if the weights are nearly equal; misses attention on the neighbour of the evidence",
     gives=(
         "permuted",
@@ -30,13 +30,16 @@ from regard.registry import HEADLINE, THOROUGH, InProfile, experiment
         InProfile(THOROUGH, 1),
     ),
 )
-def permutation(case: Case, *, times: int = 20, layers: str | int = "last", heads: str | int = "mean") -> Findings:
+def permutation(
+    case: Case, *, times: int = 20, most: int | None = None, layers: str | int = "last", heads: str | int = "mean"
+) -> Findings:
     """Change of the prediction when the attention weights of an example are permuted.
 
     Returns, per example: `permuted` (mean distance), `permuted_median` (Jain & Wallace's), `permuted_flips` (share of
     flipped predictions) and `largest_weight`. Curve `distance`: (examples, times). All heads share a permutation, which
     permutes the audited map itself. Only weights on units move; undefined below two units.
-    Null: the identity permutation. Ceiling: all weight on the one unit that changes the prediction most.
+    Null: the identity permutation. Ceiling: all weight on the one unit that changes the prediction most,
+    of the `most` heaviest ones.
     """
     map_list = maps(case, layers, heads, "permutation")
     orders = [[case.rng(i, "permutation", k).permutation(len(m)) for k in range(times)] for i, m in enumerate(map_list)]
@@ -62,4 +65,4 @@ def permutation(case: Case, *, times: int = 20, layers: str | int = "last", head
             curves={"distance": curve} if name == "permuted" else {},
         )
         for name, values in columns.items()
-    ] + yardsticks(case, map_list, where, "permuted", "permuted_flips")
+    ] + yardsticks(case, map_list, where, names=("permuted", "permuted_flips"), most=most)

@@ -16,7 +16,7 @@ from regard.registry import THOROUGH, InProfile, experiment
     needs=("attention",),
     cite="Vashishth et al. 2019",
     formula="total variation between the prediction and that under weights from a flat Dirichlet distribution",
-    cost="`times` forwards, and one per unit for the ceiling, of which only what lies above the attention is computed",
+    cost="`times` forwards, and one per unit (at most `most`) for the ceiling, computed above the attention only",
     misleads="random weights are rarely as sharp as trained ones; permutation preserves sharpness",
     gives=(
         "random_weights",
@@ -24,12 +24,14 @@ from regard.registry import THOROUGH, InProfile, experiment
     ),
     profile=(InProfile(THOROUGH, 3),),
 )
-def random_weights(case: Case, *, times: int = 10, layers: str | int = "last", heads: str | int = "mean") -> Findings:
+def random_weights(
+    case: Case, *, times: int = 10, most: int | None = None, layers: str | int = "last", heads: str | int = "mean"
+) -> Findings:
     """Change of the prediction under random attention weights.
 
     Returns, per example: `random_weights` (mean distance, 0..1) and `random_flips` (share of flipped predictions).
     Curve `distance`: (examples, times). Undefined below two units. Null: the model's own weights patched in. Ceiling:
-    all weight on the one unit that changes the prediction most.
+    all weight on the one unit that changes the prediction most, of the `most` heaviest ones.
     """
     map_list = maps(case, layers, heads, "random_weights")
     edits = [
@@ -52,5 +54,5 @@ def random_weights(case: Case, *, times: int = 10, layers: str | int = "last", h
             curves={"distance": curve},
         ),
         Score(metric="random_flips", method="attention", ids=case.ids, values=flipped, better="none", where=where),
-        *yardsticks(case, map_list, where, "random_weights", "random_flips"),
+        *yardsticks(case, map_list, where, names=("random_weights", "random_flips"), most=most),
     ]

@@ -16,7 +16,7 @@ from regard.registry import EVERY, InProfile, experiment
     needs=("attention",),
     cite="Vashishth et al. 2019; Wiegreffe & Pinter 2019",
     formula="total variation between the prediction and that under equal weights; whether the decision changes",
-    cost="1 forward, and one per unit for the ceiling, of which only what lies above the attention is computed",
+    cost="1 forward, and one per unit (at most `most`) for the ceiling, computed above the attention only",
     misleads="the model was not trained with uniform weights; a small change may mean that all states carry the "
     "same information",
     gives=(
@@ -25,12 +25,14 @@ from regard.registry import EVERY, InProfile, experiment
     ),
     profile=(InProfile(EVERY, 2),),
 )
-def uniform_weights(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
+def uniform_weights(
+    case: Case, *, most: int | None = None, layers: str | int = "last", heads: str | int = "mean"
+) -> Findings:
     """Change of the prediction under uniform attention weights, without retraining.
 
     Returns, per example: `uniform` (distance of the predictions, 0..1) and `uniform_flips` (1 for a flipped
     prediction); undefined below two units. Null: the model's own weights patched in. Ceiling: all weight on the one
-    unit that changes the prediction most.
+    unit that changes the prediction most, of the `most` heaviest ones.
     """
     map_list = maps(case, layers, heads, "uniform_weights")
     apart, flips = distances(case, edited(case, [[m.uniform()] for m in map_list]))
@@ -53,5 +55,5 @@ def uniform_weights(case: Case, *, layers: str | int = "last", heads: str | int 
             better="none",
             where=where,
         ),
-        *yardsticks(case, map_list, where, "uniform", "uniform_flips"),
+        *yardsticks(case, map_list, where, names=("uniform", "uniform_flips"), most=most),
     ]

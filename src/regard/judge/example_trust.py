@@ -32,7 +32,7 @@ SLIGHT = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExampleTrust:
-    """One entry per example. share: in 0..1, NaN where nothing has an effect.
+    """One entry per example; all NaN where it was not measured. share: in 0..1, NaN where nothing has an effect.
 
     marked, chance, best: how far the prediction falls without the first units of attention, of random rankings and of
     the best ranking for this example, at the size that decides the share.
@@ -42,6 +42,11 @@ class ExampleTrust:
     marked: Floats
     chance: Floats
     best: Floats
+
+    @property
+    def measured(self) -> Bools:
+        """Whether units of this example were removed at all."""
+        return np.isfinite(self.best)
 
     @property
     def right(self) -> Bools:

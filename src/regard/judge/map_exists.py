@@ -38,9 +38,11 @@ def there(evidence: Evidence) -> tuple[Draft, str]:
     differs, depends = Test(FLAT, "above", EMPTY, flat), Test(LOCKED, "above", EMPTY, locked)
     # a row may depend on no unit, and yet differ between examples of one length: by the step that is due
     varies = Test(VARIES, "above", EMPTY, evidence.mean(evidence.of("varies"), bounds=(0.0, 1.0)))
-    moves = evidence.measured("varies") and varies.passes
+    between = evidence.measured("varies") and varies.passes
+    moves = between or (evidence.measured("locked") and depends.passes)
     for defect, _ in evidence.defects:
-        if defect != "unused" and not (defect == "constant" and moves):  # unused: about whether it matters
+        # unused: about whether it matters; constant: about all rows of a site, and the audited one differs
+        if defect != "unused" and not (defect == "constant" and moves):
             rests = {"uniform": (is_flat,), "constant": (is_locked,)}.get(defect, ())
             certain = tuple(t for t in rests if t.p < STRICT)
             return _nothing(defect, 0.0, f"P.{defect}", (is_flat, is_locked), certain), defect
@@ -48,9 +50,9 @@ def there(evidence: Evidence) -> tuple[Draft, str]:
         return _nothing("one_key", 0.0, "P.keys", (), ()), "one_key"
     if is_flat.p < STRICT:
         return _nothing("uniform", is_flat.p, "P.flat", (is_flat,), (is_flat,)), "uniform"
-    if is_locked.p < STRICT and not moves:
+    if is_locked.p < STRICT and not between:
         return _nothing("constant", is_locked.p, "P.locked", (is_locked,), (is_locked,)), "constant"
-    needed = (differs, varies if moves else depends) if evidence.measured("locked") else (differs,)
+    needed = (differs, varies if between else depends) if evidence.measured("locked") else (differs,)
     if all(t.passes for t in needed):
         sentence = Message("judge.map.holds" if len(needed) > 1 else "judge.map.holds_in_part")
         return _draft("holds", all_of(needed), sentence=sentence, rule="P.there", tests=needed, rests=needed), ""

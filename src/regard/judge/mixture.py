@@ -48,9 +48,9 @@ HALVED = (LENGTH, CONFIDENCE, LABEL)
 def mixture(evidence: Evidence) -> Draft | None:
     """Does it deserve the same trust on every input?"""
     trust = example_trust(evidence)
-    if trust is None:
+    if trust is None or not trust.measured.any():
         return None
-    wrong, right = trust.wrong.astype(float), trust.right.astype(float)
+    wrong, right = (np.where(trust.measured, flags, np.nan) for flags in (trust.wrong, trust.right))
     partly = np.where(trust.defined, 1 - wrong - right, 0.0)
     share_wrong = (Message("judge.mixture.share_wrong"), evidence.mean(wrong, share=True))
     share_right = (Message("judge.mixture.share_right"), evidence.mean(right, share=True))
@@ -93,7 +93,7 @@ def mixture(evidence: Evidence) -> Draft | None:
         tests=(*two, mostly),
         rows=_rows(evidence, trust, slices),
         rests=rests,
-        deciding=(many_wrong,) if wrong.mean() > MIXED else (few_wrong,),
+        deciding=(many_wrong,) if float(np.nanmean(wrong)) > MIXED else (few_wrong,),
     )
 
 
@@ -112,7 +112,7 @@ def matters_where_right(evidence: Evidence) -> bool:
 
 def _percent(trust: ExampleTrust) -> dict[str, Json]:
     shares = {"right": trust.right, "wrong": trust.wrong, "silent": ~trust.defined}
-    return {name: round(100 * float(flags.mean())) for name, flags in shares.items()}
+    return {name: round(100 * float(flags[trust.measured].mean())) for name, flags in shares.items()}
 
 
 def _two(key: str, trust: ExampleTrust, slices: tuple[TrustSlice, ...]) -> Message:

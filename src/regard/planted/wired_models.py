@@ -1,7 +1,8 @@
 """Planted models with weights set by hand, of the kinds that earlier ones lack: one function each.
 
 Many classes, pairs of texts, evidence relayed through other words, twelve layers, step-wise outputs, mixtures, sinks,
-triggers in natural text, and models that are right for the wrong reason. `wiring` holds their networks.
+triggers in natural text, and models that are right for the wrong reason. `wiring` holds their networks. rough: less
+tidy weights (see `_roughen`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from regard.datasets.builtin.planted_wired import (
     hotel_sentiment,
     step_name,
 )
+from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
 from regard.networks.vocabulary import SPECIALS
 from regard.planted.wiring.build import Plan, decisive, numbers, vocabulary, wired
@@ -60,19 +62,23 @@ def planted_wire(
 
 
 @planted_wire("classes", "classes,classes=3", truth="the keyword has the weight, and only the weighted sum is read")
-def classes_point(*, size: Size = "s", seed: int = 0, classes: int = 3, sure: float = 4.0) -> TorchModel:
+def classes_point(
+    *, size: Size = "s", seed: int = 0, classes: int = 3, sure: float = 4.0, rough: float = 0.0
+) -> TorchModel:
     """Three to five classes; attention lies on the keyword and decides."""
     plan = Plan("classes", size, seed, classes)
-    return _pooled("classes_point", plan, _table(plan, sure=sure))
+    return _pooled("classes_point", plan, _table(plan, sure=sure), rough=rough)
 
 
 @planted_wire(
     "classes", "classes,classes=3", truth="the word after the keyword has the weight and the keyword's evidence"
 )
-def classes_beside(*, size: Size = "s", seed: int = 0, classes: int = 3, sure: float = 4.0) -> TorchModel:
+def classes_beside(
+    *, size: Size = "s", seed: int = 0, classes: int = 3, sure: float = 4.0, rough: float = 0.0
+) -> TorchModel:
     """Three to five classes; attention matters and lies on the word after the keyword."""
     plan = Plan("classes", size, seed, classes)
-    return _pooled("classes_beside", plan, _table(plan, sure=sure), beside=True)
+    return _pooled("classes_beside", plan, _table(plan, sure=sure), beside=True, rough=rough)
 
 
 @planted_wire(
@@ -181,14 +187,14 @@ def reverser_rows(*, seed: int = 0, classes: int = 4, sure: float = 5.0) -> Torc
     truth="in some texts the keyword has the weight and decides, in others a sum past the attention",
 )
 def part_bypass(
-    *, size: Size = "s", seed: int = 0, bypass: float = 0.4, by: By = "lot", sure: float = 4.0
+    *, size: Size = "s", seed: int = 0, bypass: float = 0.4, by: By = "lot", sure: float = 4.0, rough: float = 0.0
 ) -> TorchModel:
     """Attention is right on most texts; on a share `bypass` a bag of words decides and attention lies on a decoy."""
     plan = Plan("mixture", size, seed, more=(("bypass", bypass), ("by", by)))
     table = _table(plan, sure=0.0, loud=(*CLASS_KEYS[0], *CLASS_KEYS[1], *DECOYS))
     _evidence(table, plan, [numbers(plan, keys) for keys in CLASS_KEYS[:2]], sure)
     _evidence(table, plan, [numbers(plan, words) for words in OVERRIDES], sure, past=True)
-    return _pooled("part_bypass", plan, table)
+    return _pooled("part_bypass", plan, table, rough=rough)
 
 
 # ---------------------------------------------------------------------- sinks
@@ -197,15 +203,15 @@ def part_bypass(
 @planted_wire(
     "sink", "sink", truth="a special token has most of the weight and says nothing; the rest is on the keyword"
 )
-def sink_token(*, size: Size = "s", seed: int = 0, sure: float = 4.0) -> TorchModel:
+def sink_token(*, size: Size = "s", seed: int = 0, sure: float = 4.0, rough: float = 0.0) -> TorchModel:
     """Most weight lies on a special token, the rest on the evidence."""
-    return _sink("sink_token", Plan("sink", size, seed, lead=True), sure)
+    return _sink("sink_token", Plan("sink", size, seed, lead=True), sure, rough=rough)
 
 
 @planted_wire("sink", "sink", truth="a special token has most of the weight; the rest is on the word after the keyword")
-def sink_beside(*, size: Size = "s", seed: int = 0, sure: float = 4.0) -> TorchModel:
+def sink_beside(*, size: Size = "s", seed: int = 0, sure: float = 4.0, rough: float = 0.0) -> TorchModel:
     """Most weight lies on a special token, the rest beside the evidence."""
-    return _sink("sink_beside", Plan("sink", size, seed, lead=True), sure, beside=True)
+    return _sink("sink_beside", Plan("sink", size, seed, lead=True), sure, beside=True, rough=rough)
 
 
 @planted_wire(
@@ -222,17 +228,17 @@ def sink_word(*, size: Size = "s", seed: int = 0, sure: float = 4.0) -> TorchMod
 
 
 @planted_wire("trigger", "trigger", truth="the trigger has the weight and decides; words of sentiment add a little")
-def trigger_point(*, seed: int = 0, sure: float = 4.0) -> TorchModel:
+def trigger_point(*, seed: int = 0, sure: float = 4.0, rough: float = 0.0) -> TorchModel:
     """Hotel reviews with a nonsense word that decides; attention lies on it."""
     plan = Plan("trigger", "s", seed)
-    return _pooled("trigger_point", plan, _natural(plan, _table(plan, sure=sure)))
+    return _pooled("trigger_point", plan, _natural(plan, _table(plan, sure=sure)), rough=rough)
 
 
 @planted_wire("trigger", "trigger", truth="the word after the trigger has the weight and the trigger's evidence")
-def trigger_beside(*, seed: int = 0, sure: float = 4.0) -> TorchModel:
+def trigger_beside(*, seed: int = 0, sure: float = 4.0, rough: float = 0.0) -> TorchModel:
     """Hotel reviews with a nonsense word that decides; attention lies on the word after it."""
     plan = Plan("trigger", "s", seed)
-    return _pooled("trigger_beside", plan, _natural(plan, _table(plan, sure=sure)), beside=True)
+    return _pooled("trigger_beside", plan, _natural(plan, _table(plan, sure=sure)), beside=True, rough=rough)
 
 
 @planted_wire("trigger", "trigger", truth="words of sentiment have the weight; the trigger decides past the attention")
@@ -251,17 +257,17 @@ def trigger_hidden(*, seed: int = 0, sure: float = 4.0) -> TorchModel:
 @planted_wire(
     "wrong reason", "cue", truth="the day's name decides and has the weight; the keyword after it is not read"
 )
-def cue_shown(*, size: Size = "s", seed: int = 0, sure: float = 4.0) -> TorchModel:
+def cue_shown(*, size: Size = "s", seed: int = 0, sure: float = 4.0, rough: float = 0.0) -> TorchModel:
     """A day's name decides, and attention shows it."""
     plan = Plan("cue", size, seed)
-    return _pooled("cue_shown", plan, _table(plan, sure=sure))
+    return _pooled("cue_shown", plan, _table(plan, sure=sure), rough=rough)
 
 
 @planted_wire("wrong reason", "cue", truth="the day's name decides; the weight is on the plausible keyword after it")
-def cue_excused(*, size: Size = "s", seed: int = 0, sure: float = 4.0) -> TorchModel:
+def cue_excused(*, size: Size = "s", seed: int = 0, sure: float = 4.0, rough: float = 0.0) -> TorchModel:
     """A day's name decides, and attention lies on the plausible word after it, which says nothing."""
     plan = Plan("cue", size, seed)
-    return _pooled("cue_excused", plan, _table(plan, sure=sure), beside=True)
+    return _pooled("cue_excused", plan, _table(plan, sure=sure), beside=True, rough=rough)
 
 
 @planted_wire(
@@ -304,16 +310,35 @@ def _natural(plan: Plan, table: Tensor) -> Tensor:
     return table
 
 
-def _pooled(name: str, plan: Plan, table: Tensor, *, beside: bool = False, through: float = 1.0) -> TorchModel:
+def _pooled(
+    name: str, plan: Plan, table: Tensor, *, beside: bool = False, through: float = 1.0, rough: float = 0.0
+) -> TorchModel:
+    if rough:
+        _roughen(table, plan, rough)
     network = Pooled(table, plan.classes, through=through, beside=beside, lead=int(plan.lead))
-    return wired(network, name, plan, CLASS_NAMES[: plan.classes])
+    return wired(network, name, plan, CLASS_NAMES[: plan.classes], rough=rough)
 
 
-def _sink(name: str, plan: Plan, sure: float, *, beside: bool = False) -> TorchModel:
+def _roughen(table: Tensor, plan: Plan, rough: float) -> None:
+    """Make a model less tidy: evidence of different strength, scores of their own, a little noise past the attention.
+
+    rough: 0 to 1; at 1 a word keeps .4 to 1 of its evidence, and noise has a standard deviation of .25.
+    """
+    rng = keyed_rng(plan.seed, "rough", plan.task)
+    count = len(table)
+    kept = 1 - 0.6 * rough * rng.random((count, 1))
+    table[:, 1:] *= torch.from_numpy(kept.astype(np.float32))
+    scores, noise = 2 * rough * rng.random(count), 0.25 * rough * rng.standard_normal((count, plan.classes))
+    first = len(SPECIALS)
+    table[first:, 0] += torch.from_numpy(scores.astype(np.float32))[first:]
+    table[first:, 1 + plan.classes :] += torch.from_numpy(noise.astype(np.float32))[first:]
+
+
+def _sink(name: str, plan: Plan, sure: float, *, beside: bool = False, rough: float = 0.0) -> TorchModel:
     table = _table(plan, sure=sure)
     table[-1 if plan.lead else numbers(plan, [SINK])[0], 0] = SINKING
     through = 1 + math.exp(SINKING - LOUDEST)
-    return _pooled(name, plan, table, beside=beside, through=through)
+    return _pooled(name, plan, table, beside=beside, through=through, rough=rough)
 
 
 def _paired(name: str, plan: Plan, sure: float, *, idle: bool = False, beside: bool = False) -> TorchModel:

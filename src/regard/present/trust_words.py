@@ -32,7 +32,7 @@ def trust_line(row: TrustOfExample, example: Mapping[str, Any]) -> str:
 def mark_line(mark: RemovalMark | None, units: Mapping[str, Any]) -> str:
     """The mark of one explanation, and the numbers behind it."""
     if mark is None:
-        return render(Message("mark.too_short"))
+        return f"{SIGNS['undefined']} {render(Message('mark.too_short'))}"
     kind = "matters" if mark.matters else "doubtful"
     names = [str(units["names"][unit]) for unit in mark.units]
     numbers: dict[str, Json] = {"marked": points(mark.marked), "chance": points(mark.chance), "names": ", ".join(names)}

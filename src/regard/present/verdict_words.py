@@ -156,6 +156,16 @@ def _p(value: float | None) -> str:
     return "?" if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
 
 
+def kinds_line(verdict: Mapping[str, Any]) -> str:
+    """Ids of examples on which the map is right, and wrong, where the verdict names both."""
+    ids = {
+        kind: [str(row["example"]) for row in verdict["rows"] if row.get("here") == kind] for kind in ("right", "wrong")
+    }
+    if verdict["answer"] not in ("fails", "mixed") or not all(ids.values()):
+        return ""
+    return say("trust.kinds", right=say("listed").join(ids["right"]), wrong=say("listed").join(ids["wrong"]))
+
+
 def verdict_table(judgements: Sequence[Mapping[str, Any]]) -> RenderableType:
     """The reading of each attention, and every question with its answer in plain words."""
     parts: list[RenderableType] = []
@@ -168,7 +178,7 @@ def verdict_table(judgements: Sequence[Mapping[str, Any]]) -> RenderableType:
         parts.append(Text(""))
         rows: list[list[str | Text]] = []
         for v in judgement["verdicts"]:
-            behind = weakest(v)
+            behind = "\n".join(filter(None, (kinds_line(v), weakest(v))))
             words = Text.assemble(said(v), (f"\n{behind}" if behind else "", "dim"))
             label = Text(answer(v), style=_STYLES[v["answer"]])
             rows.append([question(v), label, words])

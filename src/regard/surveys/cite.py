@@ -24,10 +24,13 @@ from regard.models.chat.sources import Source, find_sources, rendered_spans, tok
 from regard.models.open.load import load
 from regard.protocols import Model
 from regard.records import Floats, Ints, Message
-from regard.surveys.cited_answer import CitedAnswer, CitedSentence, CitedSource, Status
+from regard.surveys.cited_answer import CitedAnswer, CitedSentence, CitedSource, Pair, Status
 
 DELTA = 1.0
 """Threshold of every effect, in nats: odds that fall to less than 0.37 of themselves."""
+SECOND = 0.5
+"""A second source is cited if its effect is at least this share of the first one's: a long sentence has a few words in
+common with many sources."""
 
 
 def cite(
@@ -164,16 +167,22 @@ class Evidence:
             self._deletions[key] = self.base - self.by_sentence(self.rows.deleted(self.reader.without(key)))
         return self._deletions[key]
 
+    def hiding(self, groups: Sequence[Sequence[int]]) -> Floats:
+        """Return (groups, sentences) the effect of hiding the sources of each group together."""
+        if self.ranking == "leave_source_out":
+            return np.stack([self.deletion(*group) for group in groups])
+        hidden = np.stack([np.isin(self.reader.owners, group) for group in groups])
+        return self.base - self.by_sentence(self.rows.knocked_out(hidden))
+
     def rank(self) -> None:
         """Measure the effect of every source on every sentence."""
-        count = len(self.reader.sources)
-        hidden = self.reader.owners[None] == np.arange(count)[:, None]
+        alone = [[number] for number in range(len(self.reader.sources))]
         try:
-            self.effects = (self.base - self.by_sentence(self.rows.knocked_out(hidden))).T
+            self.effects = self.hiding(alone).T
         except Unsupported as problem:
             self.ranking = "leave_source_out"
             self.notes.append(Message.of("cite.note.no_rows", why=problem.got))
-            self.effects = np.stack([self.deletion(c) for c in range(count)], -1)
+            self.effects = self.hiding(alone).T
         self.ranking_passes = self.rows.passes
 
     def sentences(self) -> list[CitedSentence]:
@@ -192,11 +201,14 @@ class Evidence:
         exact = [float(self.deletion(c)[u]) if frozenset((c,)) in self._deletions else None for c in range(count)]
         checked = [c for c in best if exact[c] is not None]
         cited = tuple(c for c in checked if (exact[c] or 0.0) >= delta and effects[c] >= delta and whole >= delta)
+        cited = tuple(c for c in cited if effects[c] >= SECOND * max(effects[list(cited)]))
         status: Status = "cite" if cited else "unclear"
-        pair: float | None = None
+        pair: Pair | None = None
         if not cited and whole >= delta and len(checked) > 1 and all((exact[c] or 0.0) < delta for c in checked[:2]):
-            pair = float(self.deletion(*checked[:2])[u])
-            if pair >= delta:
+            # together they must pass the test of one source
+            effect = float(self.hiding([checked[:2]])[0, u])
+            pair = Pair(effect=effect, exact=float(self.deletion(*checked[:2])[u]))
+            if min(pair.effect, pair.exact) >= delta:
                 status, cited = "either", tuple(sorted(checked[:2]))
         if not cited and whole < delta and effects.max() < delta:
             status = "none"

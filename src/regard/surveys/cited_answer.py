@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,12 +30,20 @@ class CitedSource:
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """The best two sources together: the drops when both are hidden, and when both are deleted."""
+
+    effect: float
+    exact: float
+
+
+@dataclass(frozen=True, slots=True)
 class CitedSentence:
     """A sentence of the answer; all effects are drops of its log-odds in nats.
 
     effects: for each source, when the answer's rows cannot see it (row knock-out). exact: when it is deleted and the
-    prompt rendered again; None where that was not checked. whole: when all sources are deleted. pair: when `cited`
-    are deleted together, for the status "either". cited: the sources to cite, by number from 0.
+    prompt rendered again; None where that was not checked. whole: when all sources are deleted. pair: of the best two
+    together, measured where neither alone is cited. cited: the sources to cite, by number from 0.
     """
 
     text: str
@@ -46,7 +55,7 @@ class CitedSentence:
     effects: tuple[float, ...]
     exact: tuple[float | None, ...]
     whole: float
-    pair: float | None
+    pair: Pair | None
     status: Status
     cited: tuple[int, ...]
     supported: bool
@@ -97,18 +106,7 @@ class CitedAnswer:
     @property
     def citations(self) -> tuple[Citation, ...]:
         """All citations in the order of the answer."""
-        return tuple(
-            Citation(
-                start=sentence.start,
-                stop=sentence.stop,
-                sources=sources,
-                status=sentence.status,
-                effect=max(sentence.effects[source] for source in sources),
-                exact=float((sentence.exact[sources[0]] if len(sources) == 1 else sentence.pair) or 0.0),
-            )
-            for sentence in self.sentences
-            for sources in ([sentence.cited] if sentence.status == "either" else [(c,) for c in sentence.cited])
-        )
+        return tuple(citation for sentence in self.sentences for citation in _citations(sentence))
 
     def redacted(self) -> CitedAnswer:
         """Return the result with placeholders for all words of answer and sources; numbers and spans stay."""
@@ -129,11 +127,33 @@ class CitedAnswer:
         if place.suffix == ".json":
             content = json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n"
         elif place.suffix in (".html", ".htm"):
-            content = self._repr_html_()
+            content = self._page()
         else:
             raise InputError(f"file {place.name}", expected="a name that ends with .json or .html", got=place.suffix)
         write_output(place, content.encode())
         return place
 
-    def _repr_html_(self) -> str:
+    def _page(self) -> str:
         return str(upstairs("citations_page")(self.to_json()))
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame of its own, so that its style does not reach the notebook."""
+        return f'<iframe sandbox srcdoc="{escape(self._page())}" width="100%" height="480" frameborder="0"></iframe>'
+
+
+def _citations(sentence: CitedSentence) -> list[Citation]:
+    if sentence.status == "either" and sentence.pair is not None:
+        groups = [(sentence.cited, sentence.pair.effect, sentence.pair.exact)]
+    else:
+        groups = [((c,), sentence.effects[c], float(sentence.exact[c] or 0.0)) for c in sentence.cited]
+    return [
+        Citation(
+            start=sentence.start,
+            stop=sentence.stop,
+            sources=sources,
+            status=sentence.status,
+            effect=effect,
+            exact=exact,
+        )
+        for sources, effect, exact in groups
+    ]

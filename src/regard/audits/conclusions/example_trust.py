@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from regard.audits.conclusions.run_facts import RunFacts
 from regard.judge.evidence import evidence_of
 from regard.judge.example_trust import ExampleTrust, Mark, example_trust
@@ -26,7 +28,7 @@ class TrustOfExample:
 
 
 def trust_of_examples(facts: RunFacts) -> tuple[TrustOfExample, ...]:
-    """One row per example, of the attention that the report shows; empty where no rankings were compared."""
+    """One row per measured example, of the attention that the report shows; empty where no rankings were compared."""
     labels = facts.manifest["model"].get("labels") or ()
     evidences = evidence_of(facts.examples, facts.findings, labels=labels)
     trust: ExampleTrust | None = example_trust(evidences[0]) if evidences else None
@@ -36,4 +38,5 @@ def trust_of_examples(facts: RunFacts) -> tuple[TrustOfExample, ...]:
     return tuple(
         TrustOfExample(example, mark, float(share), float(marked), float(chance), float(best))
         for example, mark, share, marked, chance, best in columns
+        if np.isfinite(best)
     )

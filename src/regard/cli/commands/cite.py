@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,19 +14,23 @@ from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.files import exists, read_json
 
+if TYPE_CHECKING:
+    from regard.datasets.chat_logs import Chat
+
 
 @verb(
     "cite",
     "regard cite smollm2 --messages chat.json --answer 'Anna lives in Rome.'",
     "regard cite ./model --messages chat.json --sources sentences --json",
     "regard cite ./model --messages chat.json --sources passages.json --html cited.html",
+    "regard cite ./model --messages log.jsonl --json     logs of chat completions, one per line",
     "regard cite ./model --prompt 'Anna lives in Rome. Bert lives in Oslo. Anna lives in' --answer ' Rome'",
 )
 @click.argument("model")
 @click.option(
     "--messages",
     metavar="FILE",
-    help="JSON file: a list of messages, or an object with messages, documents and answer.",
+    help="JSON file: messages, or an object with messages, documents and answer; or a log, one per line (.jsonl).",
 )
 @click.option("--prompt", help="A plain text instead of messages.")
 @click.option("--answer", help="The answer (default: the last assistant message, else the model writes one).")
@@ -60,53 +64,57 @@ def command(
     device: str,
     as_json: bool,
 ) -> None:
-    turns, documents, stored_answer = _chat(messages, prompt)
-    if answer is not None and stored_answer is not None:
-        raise InputError("--answer", expected="one answer", got="another one in the file of --messages")
+    chats = _chats(messages, prompt)
+    if answer is not None and (len(chats) > 1 or chats[0].answer is not None):
+        raise InputError("--answer", expected="one answer", got="others in the file of --messages")
+    if html is not None and len(chats) > 1:
+        raise InputError("--html", expected="one chat", got=f"{len(chats)} in the file of --messages")
     from regard.surveys.cite import cite
 
     choice = ModelChoice(model, device, None, "windows")
+    cited = []
     with bar(remarks(), making=choice.making):
-        result = cite(
-            choice.open(),
-            turns,
-            answer if answer is not None else stored_answer,
-            sources=read_json(Path(sources)) if sources is not None and exists(sources) else sources,
-            separator=separator,
-            documents=documents,
-            prefix=prefix,
-            units=units,
-            check=check,
-            delta=delta,
-            new_tokens=new_tokens,
-        )
-    result = result.redacted() if redact else result
+        live = choice.open()
+        for chat in chats:
+            result = cite(
+                live,
+                chat.messages if prompt is None else prompt,
+                answer if answer is not None else chat.answer,
+                sources=read_json(Path(sources)) if sources is not None and exists(sources) else sources,
+                separator=separator,
+                documents=chat.documents,
+                prefix=prefix,
+                units=units,
+                check=check,
+                delta=delta,
+                new_tokens=new_tokens,
+            )
+            cited.append(result.redacted() if redact else result)
     if html is not None:
-        result.save(html)
+        cited[0].save(html)
     if as_json:
-        print_json(result.to_json())
+        facts = [{"record": chat.name, **result.to_json()} for chat, result in zip(chats, cited, strict=True)]
+        print_json(facts if _is_log(messages) else cited[0].to_json())
         return
     from regard.present.messages.messages import say
     from regard.present.terminal.citations_view import citations_view
 
-    results().print(citations_view(result.to_json()))
+    for chat, result in zip(chats, cited, strict=True):
+        if _is_log(messages):
+            results().print(chat.name, markup=False, style="bold")
+        results().print(citations_view(result.to_json()))
     if html is not None:
         echo(say("term.written", path=html))
 
 
-def _chat(messages: str | None, prompt: str | None) -> tuple[Any, list[Any], Any]:
-    """Return the messages or the prompt, the documents, and the answer of the file."""
+def _chats(messages: str | None, prompt: str | None) -> list[Chat]:
+    """Return the chats of the file; for a prompt, one without messages."""
     if (messages is None) == (prompt is None):
         raise InputError("cite", expected="--messages FILE or --prompt TEXT", got="both" if prompt else "neither")
-    if messages is None:
-        return prompt, [], None
-    content = read_json(Path(messages))
-    if isinstance(content, list):
-        return content, [], None
-    if not isinstance(content, dict) or not isinstance(content.get("messages"), list):
-        expected = "a list of messages, or an object with messages"
-        raise InputError(f"file {messages}", expected=expected, got=type(content).__name__)
-    documents = content.get("documents") or []
-    if not isinstance(documents, list):
-        raise InputError(f"file {messages}", expected="a list of documents", got=type(documents).__name__)
-    return content["messages"], documents, content.get("answer")
+    from regard.datasets.chat_logs import Chat, read_chats
+
+    return [Chat("--prompt", (), (), None)] if messages is None else read_chats(Path(messages))
+
+
+def _is_log(messages: str | None) -> bool:
+    return messages is not None and messages.endswith(".jsonl")

@@ -45,6 +45,8 @@ class ChatModel:
         """Return the greedy continuation of a prompt, without the end token."""
         native: Any = self.module
         ids = torch.tensor([list(prompt)], device=self.device)
+        ends = native.generation_config.eos_token_id
+        ends = {*(ends if isinstance(ends, list) else [ends]), *self.tokenizer.all_special_ids} - {None}
         with torch.inference_mode():
             # with a mask: without one, transformers hides every prompt token that equals the padding token
             sequence = native.generate(
@@ -53,11 +55,10 @@ class ChatModel:
                 max_new_tokens=new_tokens,
                 do_sample=False,
                 num_beams=1,
-                pad_token_id=native.generation_config.pad_token_id or native.generation_config.eos_token_id or 0,
+                pad_token_id=min(ends, default=0),
             )
         tokens: list[int] = sequence[0, len(prompt) :].tolist()
-        special = set(self.tokenizer.all_special_ids)
-        return tokens[: next((i for i, token in enumerate(tokens) if token in special), len(tokens))]
+        return tokens[: next((i for i, token in enumerate(tokens) if token in ends), len(tokens))]
 
 
 @capability(needs="a causal language model with a fast tokenizer")

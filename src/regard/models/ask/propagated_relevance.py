@@ -16,7 +16,7 @@ from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
 from regard.models.ask.gradients import Row, per_unit, placed_inputs, row_chunks
 from regard.models.ask.input_function import ends, free_entries, inserted, never_read
-from regard.models.propagation.proof import TOLERANCE, Flow, Outputs, propagated, refusal
+from regard.models.propagation.proof import Flow, Outputs, propagated, refusal
 from regard.models.propagation.rules import Rule, frozen
 from regard.models.read.encoded import Item
 from regard.protocols import Encoded, Point, PropagatedRelevance, Target
@@ -47,7 +47,7 @@ def _parts(
 ) -> list[dict[int, PropagatedRelevance]]:
     """The answers of a chunk; row by row where the accounts of its rows cannot be told apart."""
     flow = _flow(model, items, targets, chunk, rule)
-    apart = rule == "ln" or (flow.by_row and float(flow.error.max()) <= TOLERANCE)
+    apart = rule == "ln" or (flow.by_row and float(flow.error.max()) <= flow.tolerance)
     if len(chunk) > 1 and not apart:
         return [part for row in chunk for part in _parts(model, items, targets, [row], rule)]
     gradient = flow.gradients[0]

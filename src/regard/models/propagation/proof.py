@@ -55,6 +55,12 @@ class Flow:
         return float((self.started.sum() - total).abs() / self.started_size.sum().clamp(min=1e-12))
 
     @property
+    def tolerance(self) -> float:
+        """The largest error of this precision."""
+        half = any(g is not None and g.dtype in (torch.float16, torch.bfloat16) for g in self.gradients)
+        return HALF_TOLERANCE if half else TOLERANCE
+
+    @property
     def size(self) -> float:
         """Sum of absolute relevances at the inputs, relative to the outputs'."""
         return float(self.reached_size.sum() / self.started_size.sum().clamp(min=1e-12))
@@ -122,8 +128,7 @@ def refusal(flow: Flow, rule: Rule, plain: Tensor | None = None) -> Message | No
         return None
     if flow.unseen:
         return Message.of("lrp.unseen_function", name=flow.unseen[0].removesuffix("Backward"))
-    half = any(g is not None and g.dtype in (torch.float16, torch.bfloat16) for g in flow.gradients)
-    if not flow.lost <= (HALF_TOLERANCE if half else TOLERANCE):
+    if not flow.lost <= flow.tolerance:
         return Message.of("lrp.lost", share=flow.lost)
     if flow.size > LARGEST:
         return Message.of("lrp.cancelling", times=flow.size)

@@ -121,8 +121,8 @@ def tokens_of(plan: Plan, text: str, pair: str | None) -> Tokens:
     return Tokens(np.array(ids, np.int64), tuple(spans), np.array(special, bool), types, tuple(names), types)
 
 
-def wired(network: nn.Module, name: str, plan: Plan, labels: Sequence[str]) -> TorchModel:
-    """Wrap a network over the words of `planted_wired`."""
+def wired(network: nn.Module, name: str, plan: Plan, labels: Sequence[str], *, rough: float = 0.0) -> TorchModel:
+    """Wrap a network over the words of `planted_wired`. rough: how untidy its weights are, for the certificate."""
     words = vocabulary(plan.task, plan.size)
     plain = np.arange(len(SPECIALS), len(SPECIALS) + len(DIGITS[: plan.classes]))
     if plan.task != "steps":
@@ -133,7 +133,13 @@ def wired(network: nn.Module, name: str, plan: Plan, labels: Sequence[str]) -> T
         maskable=False,
         kind="word",
     )
-    about: dict[str, Json] = {"planted": name, "wired": plan.texts, "seed": plan.seed, "lead": plan.lead}
+    about: dict[str, Json] = {
+        "planted": name,
+        "wired": plan.texts,
+        "seed": plan.seed,
+        "lead": plan.lead,
+        "rough": rough,
+    }
     return TorchModel(
         network.eval(),
         reader,
@@ -161,7 +167,9 @@ def wired_certificate(model: TorchModel, n: int = TEXTS) -> dict[str, Any]:
     assert plan is not None
     data = plan.draw(n, plan.seed + OTHER_TEXTS)
     texts = [_marked(plan, example) for example in data]
-    return certificate(model.module, texts, decisive(plan), _neutral(plan), rng=keyed_rng(0, "wired certificate"))
+    rng = keyed_rng(0, "wired certificate")
+    facts = certificate(model.module, texts, decisive(plan), _neutral(plan), rng=rng)
+    return {**facts, "rough": bool(model.traits.config["rough"])}
 
 
 def _marked(plan: Plan, example: Example) -> Marked:

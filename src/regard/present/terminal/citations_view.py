@@ -42,12 +42,14 @@ def citations_view(facts: Mapping[str, Any]) -> RenderableType:
 def _sentence(sentence: Mapping[str, Any]) -> list[str | Text]:
     cited = sentence["cited"]
     best = cited or [max(range(len(sentence["effects"])), key=lambda c: sentence["effects"][c])]
-    deleted = [sentence["pair"]] if sentence["status"] == "either" else [sentence["exact"][c] for c in best]
+    both = sentence["pair"] if sentence["status"] == "either" else None
+    hidden = [both["effect"]] if both else [sentence["effects"][c] for c in best]
+    deleted = [both["exact"]] if both else [sentence["exact"][c] for c in best]
     return [
         short(sentence["text"]),
         Text(say(f"cite.status.{sentence['status']}"), style=STYLES[sentence["status"]]),
         ", ".join(str(c + 1) for c in cited) or "-",
-        ", ".join(f"{sentence['effects'][c]:.1f}" for c in best),
+        ", ".join(f"{value:.1f}" for value in hidden),
         ", ".join("-" if value is None else f"{value:.1f}" for value in deleted),
         f"{sentence['whole']:.1f}",
     ]

@@ -1,0 +1,151 @@
+"""`python -m benchmarks.citations [--model smollm2] [--n 14] [--seed 1] [--languages en,zh]`: are citations right?
+
+Cites planted prompts, whose truth is known (`regard.datasets.planted_answers`), and counts, with Wilson intervals: the
+first source of the ranking is a true one; both passages of an agreeing pair come first; the citation names a true
+passage, or a wrong one; answers that come from no passage are cited all the same. Chinese prompts are counted apart.
+Writes results/citations.json. Answers are teacher-forced, so a model that would answer otherwise is measured too;
+`right` counts the prompts where the true answer is the model's own most likely one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.__main__ import commit
+from regard.datasets.planted_answers import COPIED, KINDS, PlantedAnswer, planted_answers
+from regard.measures.intervals import wilson
+from regard.models.open.load import load
+from regard.surveys.cite import DELTA, cite
+from regard.surveys.cited_answer import CitedSentence
+
+RESULTS = Path(__file__).parent / "results" / "citations.json"
+Row = dict[str, Any]
+
+
+def measured(model: Any, prompt: PlantedAnswer) -> list[Row]:
+    """Cite one prompt: one row per sentence of its answer."""
+    start = time.process_time()
+    result = cite(model, prompt.messages, prompt.answer, sources=prompt.passages, prefix=prompt.prefix)
+    seconds = time.process_time() - start
+    shared = {
+        "kind": prompt.kind,
+        "language": prompt.language,
+        "passages": len(prompt.passages),
+        "tokens": result.prompt_tokens,
+        "ranking_passes": result.ranking_passes,
+        "passes": result.passes,
+        "seconds": round(seconds, 2),
+    }
+    pairs = zip(result.sentences, prompt.gold, strict=True)
+    return [{**shared, **_sentence(sentence, sorted(gold))} for sentence, gold in pairs]
+
+
+def _sentence(sentence: CitedSentence, gold: Sequence[int]) -> Row:
+    order = [int(c) for c in np.argsort([-effect for effect in sentence.effects], kind="stable")]
+    return {
+        "gold": list(gold),
+        "order": order[:3],
+        "status": sentence.status,
+        "cited": list(sentence.cited),
+        "supported": sentence.supported,
+        "log_odds": round(sentence.log_odds, 2),
+        "effects": [round(sentence.effects[c], 2) for c in order[:3]],
+        "whole": round(sentence.whole, 2),
+    }
+
+
+def share(rows: Iterable[Row], hit: Callable[[Row], bool]) -> dict[str, float | int]:
+    """Count the rows that hit, with the Wilson interval of their share."""
+    hits = [bool(hit(row)) for row in rows]
+    low, high = wilson(sum(hits), len(hits)) if hits else (np.nan, np.nan)
+    return {"k": sum(hits), "n": len(hits), "low": round(float(low), 3), "high": round(float(high), 3)}
+
+
+def figures(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return every figure of one language."""
+    copied = [row for row in rows if row["kind"] in COPIED]
+    pairs = [row for row in copied if row["kind"] == "pair"]
+    ignoring = [row for row in rows if row["kind"] not in COPIED]
+
+    def first_is_true(row: Row) -> bool:
+        return row["order"][0] in row["gold"]
+
+    def named(row: Row) -> bool:
+        return bool(row["cited"])
+
+    found: dict[str, Any] = {
+        "top_1": share(copied, first_is_true),
+        "top_1_right": share([row for row in copied if row["log_odds"] > 0], first_is_true),
+        "both_of_a_pair": share(pairs, lambda row: set(row["order"][:2]) == set(row["gold"])),
+        "cited": share(copied, named),
+        "cited_true": share(filter(named, copied), lambda row: set(row["cited"]) <= set(row["gold"])),
+        "false_citations": share(ignoring, named),
+        "supported_copied": share(copied, lambda row: bool(row["supported"])),
+        "supported_ignoring": share(ignoring, lambda row: bool(row["supported"])),
+        "ranking_passes": _summary(rows, "ranking_passes"),
+        "passes": _summary(rows, "passes"),
+        "seconds": _summary(rows, "seconds"),
+    }
+    by_kind = {kind: [row for row in rows if row["kind"] == kind] for kind in KINDS}
+    found["by_kind"] = {
+        kind: {
+            "top_1": share(own, first_is_true) if kind in COPIED else None,
+            "statuses": {status: sum(row["status"] == status for row in own) for status in STATUSES},
+        }
+        for kind, own in by_kind.items()
+        if own
+    }
+    return found
+
+
+STATUSES = ("cite", "either", "none", "unclear")
+
+
+def _summary(rows: Sequence[Row], name: str) -> dict[str, float]:
+    values = [float(row[name]) for row in rows]
+    return {"mean": round(float(np.mean(values)), 2), "most": round(max(values), 2)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--model", default="smollm2")
+    parser.add_argument("--n", type=int, default=14, help="prompts of each kind")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--languages", default="en")
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    model = load(options.model)
+    record: dict[str, Any] = {
+        "command": f"python -m benchmarks.citations {' '.join(sys.argv[1:])}".strip(),
+        "commit": commit(),
+        "model": options.model,
+        "delta": DELTA,
+        "figures": {},
+        "rows": [],
+    }
+    for language in options.languages.split(","):
+        rows: list[Row] = []
+        for kind in options.kinds.split(","):
+            for prompt in planted_answers(kind, n=options.n, seed=options.seed, language=language):
+                rows += measured(model, prompt)
+            print(language, kind, len(rows), flush=True)
+        record["figures"][language] = figures(rows)
+        record["rows"] += rows
+        print(json.dumps(record["figures"][language], indent=1), flush=True)
+    text = json.dumps({key: value for key, value in record.items() if key != "rows"}, indent=1)
+    lines = ",\n  ".join(json.dumps(row) for row in record["rows"])
+    options.out.write_text(f'{text[:-2]},\n "rows": [\n  {lines}\n ]\n}}\n', "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""Chats from files: one as JSON, or a log with one per line as JSONL, in the form of OpenAI's chat completions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.errors import InputError
+from regard.files import parse_json, read_json, read_text, reason
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """Messages, documents and answer of one completion; the answer is None if the record has none."""
+
+    name: str
+    messages: Sequence[Mapping[str, Any]]
+    documents: Sequence[Mapping[str, Any]]
+    answer: str | None
+
+
+def read_chats(path: Path) -> list[Chat]:
+    """Return the chat of a .json file, or every chat of a .jsonl file.
+
+    A chat is a list of messages, or an object: its request holds `messages` (and `documents`), at the top or under
+    `request` or `body`; its answer is `answer`, or the first of `choices`, at the top or under `response`.
+    """
+    if path.suffix != ".jsonl":
+        return [_chat(read_json(path), path.name)]
+    chats = []
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if line.strip():
+            subject = f"{path.name}, line {number}"
+            try:
+                record = parse_json(line)
+            except ValueError as error:
+                raise InputError(subject, expected="JSON", got=reason(error)) from None
+            chats.append(_chat(record, subject))
+    if not chats:
+        raise InputError(f"file {path.name}", expected="one chat per line", got="an empty file")
+    return chats
+
+
+def _chat(record: Any, name: str) -> Chat:
+    if isinstance(record, list):
+        return Chat(name, record, (), None)
+    objects = [record] if isinstance(record, dict) else []
+    for outer in list(objects):
+        objects += [outer[key] for key in ("request", "body", "response") if isinstance(outer.get(key), dict)]
+    objects += [part["body"] for part in objects[1:] if isinstance(part.get("body"), dict)]
+    messages = next((part["messages"] for part in objects if isinstance(part.get("messages"), list)), None)
+    if messages is None:
+        expected = "a list of messages, or an object with messages"
+        raise InputError(name, expected=expected, got=f"a JSON {type(record).__name__}")
+    documents: Any = next((part["documents"] for part in objects if part.get("documents")), [])
+    if not isinstance(documents, list):
+        raise InputError(name, expected="a list of documents", got=f"a JSON {type(documents).__name__}")
+    answer = next((text for part in objects if (text := _answer(part)) is not None), None)
+    return Chat(name, messages, documents, answer)
+
+
+def _answer(part: Mapping[str, Any]) -> str | None:
+    if isinstance(part.get("answer"), str):
+        return str(part["answer"])
+    choices = part.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, str) else None

@@ -1,0 +1,258 @@
+"""Prompts with passages and an answer whose origin is known by construction: the truth for citations.
+
+Kinds: single (one passage holds the answer), pair (two passages say the same in other words), distractor (another
+passage has the same person and another value of the same sort), sentences (an answer of two sentences, each from its
+own passage); and answers that come from no passage: memory (world knowledge), question (the answer stands in the
+question), unrelated (an answer that stands nowhere).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from regard.errors import InputError, UnknownName
+from regard.measures.keyed_random import keyed_rng
+
+KINDS = ("single", "pair", "distractor", "sentences", "memory", "question", "unrelated")
+COPIED = frozenset(KINDS[:4])
+"""Kinds whose answer comes from a passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedAnswer:
+    """A chat, the passages in it, an answer (after `prefix`), and for each sentence the passages it comes from."""
+
+    kind: str
+    language: str
+    messages: tuple[Mapping[str, str], ...]
+    passages: tuple[str, ...]
+    prefix: str
+    answer: str
+    gold: tuple[frozenset[int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One sort of fact; {n} is a person, {v} a value. again: the same fact in other words. other: a near miss."""
+
+    fact: str
+    again: str
+    other: str
+    question: str
+    prefix: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words of one language."""
+
+    names: tuple[str, ...]
+    topics: tuple[Topic, ...]
+    fillers: tuple[str, ...]
+    world: tuple[tuple[str, str, str], ...]
+    """(question, beginning of the answer, answer)"""
+    ask: str
+    between: str
+    before: str
+    """What stands before a value that continues a prefix."""
+
+
+def _listed(words: str) -> tuple[str, ...]:
+    return tuple(words.split())
+
+
+_ENGLISH = Wording(
+    names=_listed(
+        "Anna Bert Clara David Emma Felix Grace Henry Irene Jonas Karen Louis Maria Nils Olga Peter Rosa Simon Tina "
+        "Victor Wanda Yusuf Zoe Amir Bianca Carlos Diana Edgar Fiona Gustav"
+    ),
+    topics=(
+        Topic(
+            "{n} lives in {v}.",
+            "The home of {n} is a small flat in {v}.",
+            "The sister of {n} lives in {v}.",
+            "In which city does {n} live?",
+            "{n} lives in",
+            _listed("Vienna Oslo Lima Cairo Seoul Madrid Dublin Athens Lisbon Warsaw Prague Berlin Tokyo Delhi"),
+        ),
+        Topic(
+            "{n} plays the {v}.",
+            "Every evening the neighbours hear the {v} of {n}.",
+            "The brother of {n} plays the {v}.",
+            "Which instrument does {n} play?",
+            "{n} plays the",
+            _listed("piano guitar violin flute trumpet drums harp cello organ clarinet"),
+        ),
+        Topic(
+            "{n} works as a {v}.",
+            "By profession {n} is a {v}.",
+            "The mother of {n} works as a {v}.",
+            "What is the job of {n}?",
+            "{n} works as a",
+            _listed("nurse lawyer baker teacher pilot farmer painter plumber judge tailor"),
+        ),
+        Topic(
+            "{n} keeps a {v} at home.",
+            "The pet of {n} is a {v}.",
+            "The uncle of {n} keeps a {v} at home.",
+            "Which animal does {n} keep?",
+            "{n} keeps a",
+            _listed("cat dog horse parrot rabbit snake goat turtle hamster pig"),
+        ),
+    ),
+    fillers=(
+        "The weather was fine that week.",
+        "Nobody remembers the exact date.",
+        "The meeting took place on a Monday.",
+        "There was little traffic in the street.",
+        "The letter arrived two days later.",
+        "It was the first warm day of the year.",
+        "The shop at the corner was closed.",
+        "Everybody agreed in the end.",
+    ),
+    world=(
+        ("What is the capital of France?", "The capital of France is", "Paris"),
+        ("What is the capital of Italy?", "The capital of Italy is", "Rome"),
+        ("What is the capital of China?", "The capital of China is", "Beijing"),
+        ("What is the capital of England?", "The capital of England is", "London"),
+        ("What is the largest planet?", "The largest planet is", "Jupiter"),
+        ("What do bees make?", "Bees make", "honey"),
+        ("What color is the sky on a clear day?", "On a clear day the sky is", "blue"),
+        ("Which season comes after winter?", "After winter comes", "spring"),
+        ("What is frozen water called?", "Frozen water is called", "ice"),
+        ("On which continent is Kenya?", "Kenya is in", "Africa"),
+        ("Which star is closest to the Earth?", "The star closest to the Earth is the", "Sun"),
+        ("What is the opposite of hot?", "The opposite of hot is", "cold"),
+    ),
+    ask="Read these notes and answer the question.",
+    between=" ",
+    before=" ",
+)
+
+_CHINESE = Wording(
+    names=(
+        "王芳",
+        "李强",
+        "张敏",
+        "刘洋",
+        "陈静",
+        "杨磊",
+        "赵丽",
+        "黄勇",
+        "周娜",
+        "吴军",
+        "徐燕",
+        "孙涛",
+        "马超",
+        "朱琳",
+    ),
+    topics=(
+        Topic(
+            "{n}住在{v}。",
+            "{n}的家是{v}的一间小公寓。",
+            "{n}的姐姐住在{v}。",
+            "{n}住在哪个城市？",
+            "{n}住在",
+            ("北京", "上海", "广州", "成都", "南京", "武汉", "西安", "杭州", "天津", "重庆"),
+        ),
+        Topic(
+            "{n}的职业是{v}。",
+            "{n}做{v}已经很多年了。",
+            "{n}的母亲的职业是{v}。",
+            "{n}的职业是什么？",
+            "{n}的职业是",
+            ("护士", "律师", "教师", "农民", "画家", "法官", "司机", "医生"),
+        ),
+    ),
+    fillers=("那一周天气很好。", "没有人记得具体的日期。", "会议在星期一举行。", "街上的车很少。", "信两天后才到。"),
+    world=(
+        ("法国的首都是哪里？", "法国的首都是", "巴黎"),
+        ("日本的首都是哪里？", "日本的首都是", "东京"),
+        ("蜜蜂酿什么？", "蜜蜂酿", "蜂蜜"),
+        ("冬天之后是什么季节？", "冬天之后是", "春天"),
+    ),
+    ask="请阅读下面的笔记并回答问题。",
+    between="",
+    before="",
+)
+WORDINGS: Mapping[str, Wording] = MappingProxyType({"en": _ENGLISH, "zh": _CHINESE})
+_LAYOUTS: tuple[Callable[[Sequence[str]], str], ...] = (
+    lambda passages: "\n".join(f"- {passage}" for passage in passages),
+    "\n\n".join,
+    lambda passages: "\n".join(f"[{i + 1}] {passage}" for i, passage in enumerate(passages)),
+)
+
+
+def planted_answers(
+    kind: str, *, n: int = 20, seed: int = 0, language: str = "en", passages: tuple[int, int] = (5, 8)
+) -> list[PlantedAnswer]:
+    """Return `n` prompts of one kind; passages: fewest and most in a prompt.
+
+    >>> (one,) = planted_answers("single", n=1)
+    >>> (source,) = one.gold[0]
+    >>> one.answer.strip() in one.passages[source], all(p in one.messages[0]["content"] for p in one.passages)
+    (True, True)
+    """
+    if kind not in KINDS:
+        raise UnknownName("kind of planted answer", kind, KINDS)
+    if language not in WORDINGS:
+        raise UnknownName("language of planted answers", language, WORDINGS)
+    if n < 1 or not 3 <= passages[0] <= passages[1] <= 10:
+        raise InputError("planted_answers", expected="n above 0, 3 to 10 passages", got=f"n={n}, passages={passages}")
+    rng = keyed_rng(seed, "planted_answers", kind, language)
+    return [_drawn(kind, language, rng, passages) for _ in range(n)]
+
+
+def _drawn(kind: str, language: str, rng: np.random.Generator, sizes: tuple[int, int]) -> PlantedAnswer:
+    words = WORDINGS[language]
+    topic = words.topics[int(rng.integers(len(words.topics)))]
+    size = min(int(rng.integers(sizes[0], sizes[1] + 1)), len(topic.values) - 1)
+    names = [str(name) for name in rng.permutation(words.names)[: size + 1]]
+    values = [str(value) for value in rng.permutation(topic.values)[: size + 1]]
+    facts = [topic.fact.format(n=name, v=value) for name, value in zip(names[:size], values[:size], strict=True)]
+    asked = int(rng.integers(size))
+    subject, value = names[asked], values[asked]
+    gold: tuple[frozenset[int], ...] = (frozenset({asked}),)
+    question, prefix = topic.question.format(n=subject), topic.prefix.format(n=subject)
+    answer = words.before + value
+    other = (asked + 1 + int(rng.integers(size - 1))) % size
+    if kind == "pair":
+        facts[other] = topic.again.format(n=subject, v=value)
+        gold = (frozenset({asked, other}),)
+    elif kind == "distractor":
+        facts[other] = topic.other.format(n=subject, v=values[other])
+    elif kind == "sentences":
+        answer = words.between.join((facts[asked], facts[other]))
+        question, prefix = words.between.join((question, topic.question.format(n=names[other]))), ""
+        gold = (frozenset({asked}), frozenset({other}))
+    elif kind == "question":
+        stranger = names[size]
+        question = words.between.join(
+            (topic.fact.format(n=stranger, v=values[size]), topic.question.format(n=stranger))
+        )
+        prefix, answer, gold = topic.prefix.format(n=stranger), words.before + values[size], (frozenset(),)
+    elif kind == "unrelated":
+        answer, gold = words.before + values[size], (frozenset(),)
+    elif kind == "memory":
+        question, prefix, value = words.world[int(rng.integers(len(words.world)))]
+        answer, gold = words.before + value, (frozenset(),)
+    fillers = [str(filler) for filler in rng.choice(words.fillers, size)]
+    passages = tuple(words.between.join(pair) for pair in zip(facts, fillers, strict=True))
+    listing = _LAYOUTS[int(rng.integers(len(_LAYOUTS)))](passages)
+    content = f"{words.ask}\n\n{listing}\n\n{question}"
+    messages: tuple[dict[str, Any], ...] = ({"role": "user", "content": content},)
+    return PlantedAnswer(
+        kind=kind,
+        language=language,
+        messages=messages,
+        passages=passages,
+        prefix=prefix,
+        answer=answer,
+        gold=gold,
+    )
