@@ -57,8 +57,8 @@ class BoundedMean:
         """bounds: where known, the lowest and highest value possible; else they follow from the values.
 
         Without bounds the pseudo-observation is as far from the mean as the farthest value, and up to three times as
-        far where few values make the variance; where most draws share one value and all lie in 0..1 or -1..1, it is
-        the end of that scale. spread: a factor for all deviations, where the examples are not all that is drawn.
+        far where few values make the variance; where most draws are 0 or an end of 0..1 or -1..1 and all lie in it, it
+        is the end of that scale. spread: a factor for all deviations, where the examples are not all that is drawn.
         scale: "signed" for differences, whose scale is -1..1 at most; "none" for values all alike of which are certain.
         """
         weights = sums.count.astype(np.float64)
@@ -137,13 +137,14 @@ def _reach(values: Floats, estimate: float, deviations: Floats, *, signed: bool)
 
 
 def _scale(values: Floats, scale: Scale) -> tuple[float, float] | None:
-    """The natural scale of values most of which are one and the same."""
+    """The natural scale of values most of which are one and the same end of it, or 0."""
     if not len(values) or scale == "none":
         return None
     ordered = np.sort(values)
     starts = np.flatnonzero(np.append(True, np.diff(ordered) > 1e-9))
-    commonest = float(np.diff(np.append(starts, len(ordered))).max()) / len(ordered)
-    if commonest < COMMON:
+    counts = np.diff(np.append(starts, len(ordered)))
+    common = float(ordered[starts[int(counts.argmax())]])
+    if counts.max() < COMMON * len(ordered) or min(abs(common), abs(common - 1.0), abs(common + 1.0)) > 1e-9:
         return None
     ends = _SCALES[1:] if scale == "signed" else _SCALES
     return next((pair for pair in ends if pair[0] <= ordered[0] and ordered[-1] <= pair[1]), None)
