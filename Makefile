@@ -46,6 +46,7 @@ bench: setup-dev  ## speed and memory side by side with the peers; writes benchm
 quality: setup-dev  ## accuracies and other long runs; writes benchmarks/results/
 	@OMP_NUM_THREADS=$(THREADS) $(PY) -m benchmarks.quality
 	@OMP_NUM_THREADS=1 $(PY) -m benchmarks.reversed_catalogue
+	@OMP_NUM_THREADS=1 $(PY) -m benchmarks.mixtures
 
 golden: setup-dev  ## seven audits by the code of REFERENCE and by this tree: tables bit for bit, verdicts, passes, CPU time
 	@$(PY) -m benchmarks.golden $(if $(REFERENCE),--reference $(REFERENCE))

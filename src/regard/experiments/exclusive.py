@@ -42,6 +42,7 @@ NONE = np.array([-1.0, 0.0, -1.0, 0.0])
         "feasible_jsd",
         "displaceable",
         "displaceable_random",
+        "displaceable_exact",
     ),
     profile=(InProfile(("quick", "standard", "full"), 7),),
 )
@@ -55,8 +56,9 @@ def exclusive(
     the cap .05; curve `jsd` over all caps, curve `change` what a forward pass says the candidate does to p: above the
     cap it is not accepted; column `other`: the accepted attention itself, which lies on two units at most: unit, share,
     unit, share; -1 for none), `feasible_jsd` (of the most distant attention on one unit, without a cap), `displaceable`
-    (1 where attention without the heaviest half can keep p within .05) and `displaceable_random` (the same without as
-    many units drawn by lot). Exact where `linear` is 1; elsewhere attentions on one unit (on one or two, where several
+    (1 where attention without the heaviest half can keep p within .05), `displaceable_random` (the same without as many
+    units drawn by lot) and `displaceable_exact` (1 where `displaceable` is proved: found, or shown to be impossible).
+    The distances are exact where `linear` is 1; elsewhere attentions on one unit (on one or two, where several
     logits are linear) and the rest of the attention are tried, which is a lower bound.
     """
     map_list = maps(case, layers, heads, "exclusive")
@@ -87,7 +89,8 @@ def exclusive(
     curves = np.full((2, len(map_list), len(caps)), np.nan)
     others = np.tile(NONE, (len(map_list), 1))
     columns: dict[str, list[float]] = {
-        name: [] for name in ("reach", "linear", "feasible_jsd", "displaceable", "displaceable_random")
+        name: []
+        for name in ("reach", "linear", "feasible_jsd", "displaceable", "displaceable_random", "displaceable_exact")
     }
     for i, m in enumerate(map_list):
         if len(m) < 2:
@@ -111,10 +114,14 @@ def exclusive(
         ):
             could = bool((apart[i][~away] <= CAP).any() or (not away.all() and checked[i][at] <= CAP))
             many = several[i]
+            exact = linear[i] or could
             if many is not None and not could:
                 assert base.distribution is not None
                 verdict = displaceable_of_many(many, away, base.distribution[i], CAP)
                 could, proved[i] = bool(verdict), proved[i] and verdict is not None
+                exact = verdict is not None
+            if name == "displaceable":
+                columns["displaceable_exact"].append(float(exact))
             columns[name].append(float(displaceable(single, away, *slab) if linear[i] else could))
         columns["linear"].append(float(linear[i] or proved[i]))
     where = setting(layers, heads)

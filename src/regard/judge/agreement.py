@@ -75,8 +75,9 @@ def exclusive(evidence: Evidence) -> Draft:
     other = evidence.mean(evidence.of("displaceable"), share=True)
     name = Message("judge.exclusive.displaceable")
     few, many = Test(name, "below", SOME_OTHER, other), Test(name, "above", MOST_OTHER, other)
-    linear = evidence.of("linear")
-    exact = evidence.measured("linear") and float(np.nanmin(linear)) > 0.5
+    # runs of earlier versions know only whether the distances are exact as well
+    proof = "displaceable_exact" if evidence.measured("displaceable_exact") else "linear"
+    exact = evidence.measured(proof) and float(np.nanmin(evidence.of(proof))) > 0.5
     answer: Answer
     if not evidence.measured("displaceable"):
         answer, p, key, rule, rests = "uninformative", math.nan, "judge.exclusive.not_tested", "Q4.not tested", ()

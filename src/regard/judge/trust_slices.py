@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +104,7 @@ def _difference(wrong: Bools, inside: Bools, clusters: NDArray[np.str_]) -> Mean
     """The difference of two shares as one clustered mean, one of each answer added on both sides (Agresti, Caffo 2000).
 
     Each example carries the difference and its influence on it, so that the error of the mean is the cluster-robust
-    error of the difference, and no share is certain.
+    error of the difference, and no share is certain. The test is Student's: the added answers take the place of bounds.
     """
     answers = np.append(wrong.astype(np.float64), [0.0, 1.0, 0.0, 1.0])
     sides = np.append(inside, [True, True, False, False])
@@ -114,4 +114,4 @@ def _difference(wrong: Bools, inside: Bools, clusters: NDArray[np.str_]) -> Mean
     for side, sign in ((True, 1.0), (False, -1.0)):
         part = sides == side
         influence[part] = sign * len(answers) / part.sum() * (answers[part] - shares[side])
-    return Mean.of(shares[True] - shares[False] + influence, names)
+    return replace(Mean.of(shares[True] - shares[False] + influence, names), bounded=None)

@@ -19,7 +19,7 @@ from regard.present.report.markup import Attributes, Child, Html, join, tag
 from regard.present.results_table import unit_kind
 from regard.present.run_reader import Material
 from regard.present.trust_words import trust_line
-from regard.present.verdict_words import about, graded_lines, headline, said
+from regard.present.verdict_words import about, graded_lines, headline, question, said
 from regard.records import Floats
 from regard.visible import shell_word, visible
 
@@ -101,7 +101,8 @@ def _mixture(material: Material) -> Html | None:
         example, values = material.by_id[row.example], _attention(material, row.example)
         drawing = unit_drawing(example, values, signed=False) if values is not None else row.example
         twins.append(tag("div", {"class": "twin"}, tag("p", {"class": "soft"}, trust_line(row, example)), drawing))
-    return _card("trust", tag("p", None, said(kinds.verdict)), tag("div", {"class": "twins"}, twins))
+    sentence = tag("p", None, tag("b", None, question(kinds.verdict)), " ", said(kinds.verdict))
+    return _card("trust", sentence, tag("div", {"class": "twins"}, twins))
 
 
 def _attention(material: Material, example: str) -> Floats | None:

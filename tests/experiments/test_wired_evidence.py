@@ -1,4 +1,4 @@
-"""Outputs step by step: the audited row is that of the step that is due, and maps are compared between examples."""
+"""Experiments on models wired by hand: rows of steps, maps between examples, proofs of exclusivity."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.experiments.exclusive import exclusive
 from regard.experiments.map_shape import map_shape
 from regard.explainers.attention import attention
 from regard.models.adapter import TorchModel
@@ -47,3 +48,10 @@ def test_maps_of_places_alone_are_the_same_for_all_examples_of_a_length() -> Non
     case = DeskCase(Desk(load("planted:constant", device="cpu")), list(planted(n=6, length=12)))
     values = {score.metric: score.values for score in map_shape(case)}
     np.testing.assert_allclose(values["varies"], 0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "proved"), [("planted:classes_point", 1.0), ("planted:pair_point", 0.0)])
+def test_no_other_attention_does_and_linear_logits_prove_it(name: str, proved: float) -> None:
+    values = {score.metric: score.values for score in exclusive(case_of(name, 6))}
+    assert not values["displaceable"].any(), "by construction no other word says anything"
+    assert (values["displaceable_exact"] == proved).all()
