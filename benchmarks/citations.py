@@ -114,6 +114,13 @@ def _summary(rows: Sequence[Row], name: str) -> dict[str, float]:
     return {"mean": round(float(np.mean(values)), 2), "most": round(max(values), 2)}
 
 
+def write(path: Path, record: dict[str, Any]) -> None:
+    """Write the record, one row per line."""
+    text = json.dumps({key: value for key, value in record.items() if key != "rows"}, indent=1)
+    lines = ",\n  ".join(json.dumps(row) for row in record["rows"])
+    path.write_text(f'{text[:-2]},\n "rows": [\n  {lines}\n ]\n}}\n', "utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--model", default="smollm2")
@@ -141,9 +148,7 @@ def main() -> int:
         record["figures"][language] = figures(rows)
         record["rows"] += rows
         print(json.dumps(record["figures"][language], indent=1), flush=True)
-    text = json.dumps({key: value for key, value in record.items() if key != "rows"}, indent=1)
-    lines = ",\n  ".join(json.dumps(row) for row in record["rows"])
-    options.out.write_text(f'{text[:-2]},\n "rows": [\n  {lines}\n ]\n}}\n', "utf-8")
+        write(options.out, record)
     return 0
 
 

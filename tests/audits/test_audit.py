@@ -304,7 +304,9 @@ def test_an_interruption_ends_the_workers_at_once(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        audit(TorchToy(), TEXTS, out=tmp_path / "run", explainers=FEW, metrics=[], workers=2, progress=stop)
+        audit(
+            TorchToy(), TEXTS, out=tmp_path / "run", budget="none", explainers=FEW, metrics=[], workers=2, progress=stop
+        )
     assert multiprocessing.active_children() == []
     assert Run(tmp_path / "run").manifest["status"] == "interrupted"
     assert 0 < Run(tmp_path / "run").progress[0] < 20

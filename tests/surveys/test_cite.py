@@ -15,6 +15,7 @@ import pytest
 
 from regard.errors import InputError, Unsupported
 from regard.models.open.load import load
+from regard.records import Floats
 from regard.surveys.cite import Evidence, cite
 from regard.testing.architectures import find
 from regard.testing.copier import copier
@@ -75,23 +76,30 @@ def test_effects_are_those_computed_on_paper() -> None:
     assert result.ranking == "row_knock_out"
 
 
-def test_two_sources_that_agree_are_either() -> None:
+class Additive(Evidence):
+    """Hiding both copies of a fact costs as much as hiding one of them after the other, as in deeper models."""
+
+    def hiding(self, groups: Sequence[Sequence[int]]) -> Floats:
+        return np.array([[2.0 * len({0, 4} & set(group))] for group in groups])
+
+
+def test_two_sources_that_agree_are_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = [*FACTS, AGREES]
+    monkeypatch.setattr("regard.surveys.cite.Evidence", Additive)
+    result = cite(model(), chat(facts), "Rome", sources=facts, delta=1.5)
+    (sentence,) = result.sentences
+    assert sentence.pair is not None
+    assert sentence.pair.exact == pytest.approx(on_paper("Rome", facts) - on_paper("Rome", FACTS[1:]), abs=1e-4)
+    assert all(value is not None and value < 1.5 for value in (sentence.exact[0], sentence.exact[4]))
+    assert (sentence.status, sentence.cited, sentence.supported) == ("either", (0, 4), True)
+    assert [(c.sources, c.effect) for c in result.citations] == [((0, 4), 4.0)]
+
+
+def test_two_weak_sources_are_unclear() -> None:
+    """Deleting both is no reason to cite two sources if hiding the better one costs less than the threshold."""
     facts = [*FACTS, AGREES]
     (sentence,) = cite(model(), chat(facts), "Rome", sources=facts, delta=1.5).sentences
-    base = on_paper("Rome", facts)
-    assert sentence.pair is not None
-    assert sentence.pair.exact == pytest.approx(base - on_paper("Rome", FACTS[1:]), abs=1e-4)
-    assert sentence.pair.effect == pytest.approx(sentence.pair.exact, abs=1e-4)
-    assert all(value is not None and value < 1.5 for value in (sentence.exact[0], sentence.exact[4]))
-    assert (sentence.status, sentence.cited) == ("either", (0, 4))
-
-
-def test_a_pair_that_can_only_be_deleted_is_unclear(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where hiding both sources costs little, deleting both is no reason to cite them."""
-    facts = [*FACTS, AGREES]
-    monkeypatch.setattr(Evidence, "hiding", lambda self, groups: np.full((len(groups), 1), 0.1))
-    (sentence,) = cite(model(), chat(facts), "Rome", sources=facts, delta=1.5, check=5).sentences
-    assert sentence.pair is not None
+    assert max(sentence.effects) < 1.5 < sentence.whole
     assert (sentence.status, sentence.cited, sentence.supported) == ("unclear", (), False)
 
 

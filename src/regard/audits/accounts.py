@@ -36,5 +36,4 @@ def accounts(run: Run) -> list[Message]:
         available=schedule.available,
         time=duration(left * cost),
     )
-    needed = next((j["decides_at"] for j in run.manifest["judgements"][:1] if j.get("decides_at")), None)
-    return [spent, more, *([Message.of("budget.decides", n=needed)] if needed else [])]
+    return [spent, more]

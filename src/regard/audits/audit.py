@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -98,6 +99,7 @@ def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session, budge
     if not options.resume and Ledger.exists(path):
         raise InputError(f"--out {path}", expected="a new directory", got="a run", remedy="resume it, or another --out")
     workers, subject, say = worker_count(options), plan.subject, session.say
+    started = time.monotonic()
     writer = RunWriter(path, plan.identity, text=options.text)
     try:
         with writer, recorded_threads(writer, subject.model, workers) as threads:
@@ -115,7 +117,8 @@ def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session, budge
                     if budget.unlimited:
                         _run_everything(workshop, plan, workers, session)
                     else:
-                        _run_stages(workshop, plan, options, budget, session)
+                        # the checks before the stages are repeated after them
+                        _run_stages(workshop, plan, options, budget.less(2 * (time.monotonic() - started)), session)
                 run_studies(writer, subject.model, _studied(path, plan, budget), plan.settings, say)
                 _finish_check(check, writer, Run(path), say)
                 _check_preconditions(writer, plan, say)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regard.errors import InputError
 
@@ -29,6 +29,10 @@ class Budget:
     @property
     def unlimited(self) -> bool:
         return self.seconds is None and self.passes is None
+
+    def less(self, seconds: float) -> Budget:
+        """The budget after some seconds are spent; one in passes stays as it is."""
+        return self if self.seconds is None else replace(self, seconds=max(1.0, self.seconds - seconds))
 
     def halved(self) -> Budget:
         """One half of it: an audit of two data sets spends as much on each."""

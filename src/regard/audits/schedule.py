@@ -10,7 +10,7 @@ from regard.audits.budget import Budget
 from regard.audits.rounds import PILOT, SMALLEST_PILOT, planned_looks
 from regard.records import Json, Message
 
-END_SHARE = 0.12
+END_SHARE = 0.15
 """Of a budget in time: set aside for verdicts, conclusions and the report."""
 PREDICTIONS_SHARE = 0.1
 """Of the budget: predictions, beyond the least number of them."""

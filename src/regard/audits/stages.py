@@ -19,6 +19,7 @@ from regard.audits.options import AuditOptions
 from regard.audits.plan import Plan, companions, shards
 from regard.audits.rounds import PILOT, round_order
 from regard.audits.schedule import (
+    END_SHARE,
     TIMED_PREDICTIONS,
     Schedule,
     Spending,
@@ -139,11 +140,9 @@ class Stages:
 
     def _pilot(self, order: Sequence[str]) -> int:
         """Run the first round and return its passes; one example of middling length goes first and is timed."""
-        before, seconds = self.spending.passes, self.spending.seconds
-        gradients = self.spending.backwards
-        self._explain(order[:1])
+        before, gradients = self.spending.passes, self.spending.backwards
+        pace = self._timed(order[:1])
         first = self.spending.passes - before
-        pace = (self.spending.seconds - seconds) / self.workers / max(1, first)
         if not self.schedule.pilot:
             passes = allowance(self.budget, self.spending.passes, self._elapsed(), pace)
             size = pilot_size(passes, self.spending.passes, first, len(order))
@@ -151,14 +150,26 @@ class Stages:
             if size < min(PILOT, len(order)):
                 cost = duration(first * pace)
                 self.listeners.say(Message.of("budget.small_pilot", n=size, usual=PILOT, passes=first, time=cost))
-        alone = self.spending.passes, self.spending.seconds
-        self._explain(order[1 : self.schedule.pilot])
-        if self.spending.passes > alone[0]:  # larger batches than those of the first example
-            pace = (self.spending.seconds - alone[1]) / self.workers / (self.spending.passes - alone[0])
+        pace = self._timed(order[1 : self.schedule.pilot]) or pace
         if not self.schedule.seconds_per_pass:
             self._note(seconds_per_pass=pace)
         self._pilot_backwards = self.spending.backwards - gradients
         return self.spending.passes - before
+
+    def _timed(self, names: Sequence[str]) -> float:
+        """Explain these examples; return the seconds per pass, storing included, 0 where there was no pass.
+
+        Pages of an earlier session took the seconds that they recorded.
+        """
+        passes, seconds, before, start = (
+            self.spending.passes,
+            self.spending.seconds,
+            self.spending.before,
+            time.monotonic(),
+        )
+        self._explain(names)
+        spent = time.monotonic() - start if self.spending.before == before else self.spending.seconds - seconds
+        return spent / max(1, self.spending.passes - passes) if self.spending.passes > passes else 0.0
 
     def _schedule_rounds(self, order: Sequence[str], cost: int) -> None:
         if not self.schedule.looks:
@@ -283,11 +294,18 @@ class Stages:
     def _report(self, total: int = 0) -> None:
         if self.listeners.progress is None:
             return
-        planned = self._planned_passes() if self.schedule.looks else 0
+        planned = self._planned_passes() if self.schedule.looks else self._guessed_passes()
         pace = self.schedule.seconds_per_pass
         left = max(0, planned - self.spending.passes)
-        eta = left * pace if planned and pace else None
+        eta = left * pace if self.schedule.looks and pace else None
         self.listeners.progress(self.spending.passes, max(planned, self.spending.passes, total), eta)
+
+    def _guessed_passes(self) -> int:
+        """The passes of the whole audit before the pilot has timed them: at the pace so far, if there is any."""
+        if self.budget.passes is not None:
+            return self.budget.passes
+        share = self._elapsed() / max(1e-9, (self.budget.seconds or 0.0) * (1 - END_SHARE))
+        return int(self.spending.passes / min(1.0, max(share, 1e-3)))
 
     def _planned_passes(self) -> int:
         """The passes of the whole audit as far as they can be known: at most those of the budget."""

@@ -204,8 +204,9 @@ class Evidence:
         cited = tuple(c for c in cited if effects[c] >= SECOND * max(effects[list(cited)]))
         status: Status = "cite" if cited else "unclear"
         pair: Pair | None = None
-        if not cited and whole >= delta and len(checked) > 1 and all((exact[c] or 0.0) < delta for c in checked[:2]):
-            # together they must pass the test of one source
+        weak = len(checked) > 1 and all((exact[c] or 0.0) < delta for c in checked[:2])
+        if weak and min(whole, float(effects.max())) >= delta:
+            # the second can replace the first: together they must pass the test of one source
             effect = float(self.hiding([checked[:2]])[0, u])
             pair = Pair(effect=effect, exact=float(self.deletion(*checked[:2])[u]))
             if min(pair.effect, pair.exact) >= delta:
