@@ -89,9 +89,10 @@ def main() -> int:
         (HERE / "results" / "quality.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     failed = not all(row["met"] for row in rows)
     if not sys.argv[1:]:
-        from benchmarks import translators
+        from benchmarks import coverage, translators
 
         failed = bool(translators.main()) or failed
+        failed = bool(coverage.main([])) or failed
     return int(failed)
 
 

@@ -81,9 +81,18 @@ def test_equal_clusters_count_as_one_draw_each_and_unequal_ones_as_fewer() -> No
     assert high - low > 1.5 * (alone[1] - alone[0])
 
 
-def test_with_too_few_clusters_it_is_infinitely_wide() -> None:
-    few = cluster_interval(single(np.linspace(0, 1, 9)))
-    assert (few.low, few.high) == (-math.inf, math.inf)
+def test_few_clusters_make_a_wide_interval_and_one_none() -> None:
+    few = cluster_interval(single(np.linspace(0, 1, 4)))
+    assert few.low < 0.1
+    assert few.high > 0.9
+    assert math.isnan(cluster_interval(single(np.array([0.4]))).low)
     assert math.isnan(cluster_interval(single(np.array([np.nan]))).estimate)
-    enough = cluster_interval(single(np.linspace(0, 1, 10)))
-    assert 0 <= enough.low < 0.5 < enough.high <= 1
+    alike = cluster_interval(single(np.ones(30)), scale="none")
+    assert (alike.low, alike.high) == (1.0, 1.0)
+    assert cluster_interval(single(np.ones(30))).low == pytest.approx(0.05 ** (1 / 30) - 0.02, abs=0.02)
+
+
+def test_differences_that_were_never_negative_may_still_be() -> None:
+    gains = np.where(np.arange(60) < 4, 0.3, 0.0)
+    assert cluster_interval(single(gains)).low > 0
+    assert cluster_interval(single(gains), scale="signed").low < 0

@@ -183,7 +183,7 @@ class DistinctRun:
 
     def _summary(self, score: Score) -> Summary:
         role: Any = "baseline" if score.method == "random" else "method"
-        return summarise(score, [self.clusters[name] for name in score.ids], seed=0, role=role, draws=200)
+        return summarise(score, [self.clusters[name] for name in score.ids], seed=0, role=role)
 
     # ------------------------------------------------------------------ the reader
 

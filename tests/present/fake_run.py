@@ -99,11 +99,11 @@ class FakeRun:
             inside = [i for i, e in enumerate(self.examples_) if e["predicted"] == name]
             part = Score(metric, method, tuple(ids[i] for i in inside), score.values[inside], better,
                          {"operator": operator, "class": name})  # fmt: skip
-            self._summaries.append(summarise(part, part.ids, seed=self.seed, draws=200))
+            self._summaries.append(summarise(part, part.ids, seed=self.seed))
 
     def _keep(self, score: Score, role: Any) -> None:
         self._scores.append(score)
-        self._summaries.append(summarise(score, score.ids, seed=self.seed, draws=200, role=role))
+        self._summaries.append(summarise(score, score.ids, seed=self.seed, role=role))
 
     def examples(self) -> list[dict[str, Any]]:
         return self.examples_

@@ -67,7 +67,7 @@ def test_noise_around_the_baseline_is_not_told_apart() -> None:
 
 
 def test_the_table_keeps_the_baseline_last_and_never_calls_it_best() -> None:
-    material = Material(fake_run(n=12))
+    material = Material(fake_run(n=40))
     found = evidence(material.summaries, material.methods)
     assert found.methods[-1] == "random"
     for column in found.columns:

@@ -27,7 +27,6 @@ def fold(
     slices: Sequence[Mapping[str, str]] = (),
     seed: int,
     level: float = 0.95,
-    draws: int = 2000,
     specs: Mapping[str, Spec] = MappingProxyType({}),
 ) -> list[Summary]:
     """A summary of every score over all examples, then one per predicted class (`where={"class": name}`) and slice.
@@ -36,7 +35,7 @@ def fold(
     slices: for each column, example id -> "column=value"; a column with a single value makes no parts.
     specs: method -> its Spec, where its name does not say how it removes units.
     """
-    summaries = [_summary(score, clusters, seed=seed, level=level, draws=draws, specs=specs) for score in scores]
+    summaries = [_summary(score, clusters, seed=seed, level=level, specs=specs) for score in scores]
     for kind, belonging in [("class", classes), *(("slice", column) for column in slices)]:
         names = sorted({belonging[name] for score in scores for name in score.ids if name in belonging})
         if not 2 <= len(names) <= MOST_PARTS:
@@ -46,17 +45,15 @@ def fold(
                 inside = np.array([belonging.get(i) == name for i in score.ids], np.bool_)
                 if inside.sum() >= SMALLEST_PART:
                     part = _only(score, inside, {kind: name})
-                    summaries.append(_summary(part, clusters, seed=seed, level=level, draws=draws, specs=specs))
+                    summaries.append(_summary(part, clusters, seed=seed, level=level, specs=specs))
     return summaries
 
 
 def _summary(
-    score: Score, clusters: Mapping[str, str], *, seed: int, level: float, draws: int, specs: Mapping[str, Spec]
+    score: Score, clusters: Mapping[str, str], *, seed: int, level: float, specs: Mapping[str, Spec]
 ) -> Summary:
     own = specs.get(score.method)
-    return summarise(
-        score, [clusters[name] for name in score.ids], seed=seed, level=level, draws=draws, role=role(score, own)
-    )
+    return summarise(score, [clusters[name] for name in score.ids], seed=seed, level=level, role=role(score, own))
 
 
 def role(score: Score, spec: Spec | None = None) -> Role:

@@ -146,7 +146,7 @@ class BaselineComparison:
         clusters = [self.new.cluster(name) for name in ids]
         draws = [c for c, v in zip(clusters, values, strict=True) if not math.isnan(v)]
         kind: Literal["auto", "amount"] = "auto" if share else "amount"
-        interval = mean_interval(values, clusters, kind=kind, level=level, seed=self.new.seed)
+        interval = mean_interval(values, clusters, kind=kind, level=level)
         return interval, len(draws), len(set(draws))
 
 

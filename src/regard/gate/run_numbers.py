@@ -227,7 +227,7 @@ class RunNumbers:
         if column.confidence is not None:
             interval = ece_interval(column.confidence, column.values, clusters, level=level, seed=self.seed)
         else:
-            interval = mean_interval(column.values, clusters, level=level, seed=self.seed)
+            interval = mean_interval(column.values, clusters, level=level)
         return interval, len(draws), len(set(draws))
 
 

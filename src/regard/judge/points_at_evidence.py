@@ -242,31 +242,49 @@ def _failing(evidence: Evidence, considered: Sequence[OfClass], everything: OfCl
 
 
 def _between(considered: Sequence[OfClass], everything: OfClass) -> Ruling | None:
-    """Partly: some class is shown to be above the lower share, and some class below the higher one."""
-    holding, failing, mixed = ([c for c in considered if c.cell == cell] for cell in ("holds", "fails", "mixed"))
-    times = len(considered)
-    if failing and (holding or any(c.passes("not_bad") for c in considered)):
-        surest = min(failing, key=lambda c: c.p)
-        better = holding or [c for c in considered if c.passes("not_bad")]
-        key = "judge.points.classes_differ" if holding else "judge.points.classes_differ_in_part"
-        sentence = Message.of(key, right=_names(better), wrong=_names(failing))
-        other = min((_of(c, "not_bad") if c.cell != "holds" else c.rests for c in better), key=all_of)
-        return Ruling("mixed", "Q2.classes differ", sentence, _times((*surest.rests, *other), times))
-    if mixed:
-        sentence = Message.of("judge.points.mixed", of=_of_classes(mixed if len(considered) > 1 else ()))
-        return Ruling("mixed", "Q2.between", sentence, _times(min(mixed, key=lambda c: c.p).rests, times))
+    """Partly: some class is shown to be above the lower share, and some class below the higher one.
+
+    Classes that differ, or lie between, are named first; where that is not sure enough, all together may be.
+    """
+    ways = (_differing(considered), _single_between(considered), _pooled_between(considered, everything))
+    rulings = [ruling for ruling in ways if ruling is not None]
+    return next((r for r in rulings if r.p < LEVEL), min(rulings, key=lambda r: r.p, default=None))
+
+
+def _differing(considered: Sequence[OfClass]) -> Ruling | None:
+    holding, failing = ([c for c in considered if c.cell == cell] for cell in ("holds", "fails"))
+    better = holding or [c for c in considered if c.passes("not_bad")]
+    if not failing or not better:
+        return None
+    key = "judge.points.classes_differ" if holding else "judge.points.classes_differ_in_part"
+    sentence = Message.of(key, right=_names(better), wrong=_names(failing))
+    surest = min(failing, key=lambda c: c.p)
+    other = min((_of(c, "not_bad") if c.cell != "holds" else c.rests for c in better), key=all_of)
+    return Ruling("mixed", "Q2.classes differ", sentence, _times((*surest.rests, *other), len(considered)))
+
+
+def _single_between(considered: Sequence[OfClass]) -> Ruling | None:
+    mixed = [c for c in considered if c.cell == "mixed"]
+    if not mixed:
+        return None
+    sentence = Message.of("judge.points.mixed", of=_of_classes(mixed if len(considered) > 1 else ()))
+    return Ruling("mixed", "Q2.between", sentence, _times(min(mixed, key=lambda c: c.p).rests, len(considered)))
+
+
+def _pooled_between(considered: Sequence[OfClass], everything: OfClass) -> Ruling | None:
+    sentence = Message.of("judge.points.mixed", of="")
+    if everything.cell == "holds" or any(c.silent for c in considered):
+        return None
+    if everything.cell == "mixed":  # shown for all together, which needs no choice between classes
+        return Ruling("mixed", "Q2.pooled", sentence, everything.rests)
     candidates = [*considered, everything]
     below, above = ([c for c in candidates if c.passes(part)] for part in ("not_good", "not_bad"))
-    if below and above and everything.cell != "holds" and not any(c.silent for c in considered):
-        rests = (
-            *min((_of(c, "not_good") for c in below), key=all_of),
-            *min((_of(c, "not_bad") for c in above), key=all_of),
-        )
-        ruling = Ruling("mixed", "Q2.pooled", Message.of("judge.points.mixed", of=""), _times(rests, len(candidates)))
-        if everything.cell == "mixed":  # shown for all together, which needs no choice between classes
-            ruling = replace(ruling, rests=everything.rests)
-        return ruling if ruling.p < LEVEL else None
-    return None
+    if not below or not above:
+        return None
+    less = min((_of(c, "not_good") for c in below), key=all_of)
+    more = min((_of(c, "not_bad") for c in above), key=all_of)
+    ruling = Ruling("mixed", "Q2.pooled", sentence, _times((*less, *more), len(candidates)))
+    return ruling if ruling.p < LEVEL else None
 
 
 def _of(c: OfClass, part: str) -> tuple[Test, ...]:

@@ -23,6 +23,7 @@ from regard.measures.intervals import ClusterSums, Interval
 
 Floats = NDArray[np.float64]
 Claim = Literal["above", "below"]
+Scale = Literal["any", "signed", "none"]
 FEWEST_CLUSTERS: Final = 10
 """Independent draws below which nothing is claimed and intervals are infinitely wide."""
 COMMON: Final = 0.5
@@ -46,12 +47,19 @@ class BoundedMean:
     freedom: float
 
     @staticmethod
-    def of(sums: ClusterSums, bounds: tuple[float, float] | None = None, *, spread: float = 1.0) -> BoundedMean:
+    def of(
+        sums: ClusterSums,
+        bounds: tuple[float, float] | None = None,
+        *,
+        spread: float = 1.0,
+        scale: Scale = "any",
+    ) -> BoundedMean:
         """bounds: where known, the lowest and highest value possible; else they follow from the values.
 
         Without bounds the pseudo-observation is as far from the mean as the farthest value, and up to three times as
-        far where few values make the variance; where most draws share one value and all lie in 0..1 or -1..1, it is
-        the end of that scale. spread: a factor for all deviations, where the examples are not all that is drawn.
+        far where few values make the variance; where most draws are 0 or an end of 0..1 or -1..1 and all lie in it, it
+        is the end of that scale. spread: a factor for all deviations, where the examples are not all that is drawn.
+        scale: "signed" for differences, whose scale is -1..1 at most; "none" for values all alike of which are certain.
         """
         weights = sums.count.astype(np.float64)
         values = sums.total / weights
@@ -60,7 +68,7 @@ class BoundedMean:
         deviations = spread * (values - estimate) / np.maximum(1.0 - part, 1e-9)
         deviations -= float(part @ deviations)
         clusters = max(1.0, 1.0 / float(part @ part))
-        reach = bounds or _scale(values) or _reach(values, estimate, deviations)
+        reach = bounds or _scale(values, scale) or _reach(values, estimate, deviations, signed=scale == "signed")
         reach = (min(reach[0], estimate), max(reach[1], estimate))
         return BoundedMean(estimate, estimate + deviations, weights, reach, max(1.0, clusters - 1.0))
 
@@ -116,26 +124,30 @@ class BoundedMean:
         return self.limit("above", tail), self.limit("below", tail)
 
 
-def _reach(values: Floats, estimate: float, deviations: Floats) -> tuple[float, float]:
+def _reach(values: Floats, estimate: float, deviations: Floats, *, signed: bool) -> tuple[float, float]:
     """The farthest deviation to both sides, times the kurtosis over that of a normal distribution (1 to 3)."""
     squares = deviations**2
     variance = float(squares.mean())
     kurtosis = float((squares**2).mean()) / variance**2 if variance > 0 else 3.0
     farthest = min(3.0, max(1.0, kurtosis / 3.0)) * math.sqrt(float(squares.max(initial=0.0)))
     low, high = estimate - farthest, estimate + farthest
-    return (max(0.0, low), min(1.0, high) if values.max() <= 1 else high) if values.min() >= 0 else (low, high)
+    if signed or values.min() < 0:
+        return low, high
+    return max(0.0, low), min(1.0, high) if values.max() <= 1 else high
 
 
-def _scale(values: Floats) -> tuple[float, float] | None:
-    """The natural scale of values most of which are one and the same."""
-    if not len(values):
+def _scale(values: Floats, scale: Scale) -> tuple[float, float] | None:
+    """The natural scale of values most of which are one and the same end of it, or 0."""
+    if not len(values) or scale == "none":
         return None
     ordered = np.sort(values)
     starts = np.flatnonzero(np.append(True, np.diff(ordered) > 1e-9))
-    commonest = float(np.diff(np.append(starts, len(ordered))).max()) / len(ordered)
-    if commonest < COMMON:
+    counts = np.diff(np.append(starts, len(ordered)))
+    common = float(ordered[starts[int(counts.argmax())]])
+    if counts.max() < COMMON * len(ordered) or min(abs(common), abs(common - 1.0), abs(common + 1.0)) > 1e-9:
         return None
-    return next((scale for scale in _SCALES if scale[0] <= ordered[0] and ordered[-1] <= scale[1]), None)
+    ends = _SCALES[1:] if scale == "signed" else _SCALES
+    return next((pair for pair in ends if pair[0] <= ordered[0] and ordered[-1] <= pair[1]), None)
 
 
 def _student_tail(t: float, freedom: float) -> float:
@@ -192,17 +204,21 @@ def _saddlepoint(a: Floats, counts: Floats, low: float, high: float) -> float:
     return s
 
 
-def cluster_interval(sums: ClusterSums, *, level: float = 0.95, bounds: tuple[float, float] | None = None) -> Interval:
-    """The mean over all examples with its interval; infinitely wide where there are fewer than ten clusters.
+def cluster_interval(
+    sums: ClusterSums,
+    *,
+    level: float = 0.95,
+    bounds: tuple[float, float] | None = None,
+    scale: Scale = "any",
+) -> Interval:
+    """The mean over all examples with its interval; few clusters make it wide, and one leaves it open (NaN).
 
     >>> sums = ClusterSums.of([0.0] * 60, [str(i) for i in range(60)])
     >>> found = cluster_interval(sums)
     >>> found.low, round(found.high, 3)
     (0.0, 0.061)
     """
-    if not sums.n:
-        return Interval(math.nan, math.nan, math.nan, level)
-    if len(sums.names) < FEWEST_CLUSTERS:
-        return Interval(sums.mean, -math.inf, math.inf, level)
-    low, high = BoundedMean.of(sums, bounds).interval(level)
+    if len(sums.names) < 2:
+        return Interval(sums.mean, math.nan, math.nan, level)
+    low, high = BoundedMean.of(sums, bounds, scale=scale).interval(level)
     return Interval(sums.mean, low, high, level)

@@ -1,4 +1,4 @@
-"""Interval of a mean of per-example values: Wilson for yes or no, cluster bootstrap otherwise."""
+"""Interval of a mean of per-example values: Wilson for yes or no, exponential weights of clusters otherwise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regard.measures.intervals import ClusterSums, Interval, bootstrap, wilson
+from regard.measures.bounded_mean import cluster_interval
+from regard.measures.intervals import ClusterSums, Interval, wilson
 
 
 def mean_interval(
@@ -17,14 +18,13 @@ def mean_interval(
     *,
     kind: Literal["auto", "amount"] = "auto",
     level: float = 0.95,
-    seed: int = 0,
-    draws: int = 2000,
 ) -> Interval:
     """The mean of the defined values with its interval; NaN is no value.
 
     Yes-or-no values get Wilson's interval, so that "all of them" is not certainty. Where several examples share a
     cluster (copies of one text, rows of one patient), each cluster counts as one draw: a little too wide, never too
-    narrow. Other values are resampled by cluster, and with "amount" also those that happen to be all 0 or 1.
+    narrow. Other values have the interval of `bounded_mean`, and with "amount" also those that happen to be 0 or 1: an
+    agreement that is 1 throughout is certain.
 
     >>> found = mean_interval([1, 1, 1, 1], ["a", "b", "c", "d"])
     >>> found.estimate, round(found.low, 2), found.high
@@ -38,4 +38,5 @@ def mean_interval(
         draws_made = len(sums.names)
         low, high = wilson(sums.mean * draws_made, draws_made, level=level)
         return Interval(sums.mean, float(low), float(high), level)
-    return bootstrap(sums, seed=seed, level=level, draws=draws)
+    same = kind == "amount" and bool((v[np.isfinite(v)] == 1.0).all())
+    return cluster_interval(sums, level=level, scale="none" if same else "any")

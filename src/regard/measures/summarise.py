@@ -7,7 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from regard.measures.intervals import ClusterSums, bootstrap
+from regard.measures.bounded_mean import cluster_interval
+from regard.measures.intervals import ClusterSums
 from regard.records import Json, Score, Spec, Summary
 
 Role = Literal["method", "baseline", "ceiling", "null"]
@@ -19,17 +20,15 @@ def summarise(
     *,
     seed: int,
     level: float = 0.95,
-    draws: int = 2000,
-    kind: Literal["percentile", "bca"] = "percentile",
     role: Role = "method",
 ) -> Summary:
-    """Mean over the defined examples, with a bootstrap interval over clusters (`Example.cluster`, one per example).
+    """Mean over the defined examples, with an interval over clusters (`Example.cluster`, one per example).
 
     A curve with a single point per example (the null spread of an agreement, the number of units) is not a curve
     but a column: its mean goes into `where`, beside the setting.
     """
     sums = ClusterSums.of(score.values, clusters)
-    interval = bootstrap(sums, seed=seed, level=level, draws=draws, kind=kind)
+    interval = cluster_interval(sums, level=level)
     where = dict(score.where)
     for name, column in score.curves.items():
         if np.shape(column) == (len(score.ids), 1) and np.isfinite(column).any():

@@ -121,9 +121,9 @@ def _row(noise: str, severity: int, case: DeskCase, said: Answered, clean: Answe
     classes = np.array([np.nan if t is None or said.kind != "classes" else t for t in truth], np.float64)
     right = np.where(np.isnan(classes), np.nan, said.rows.argmax(-1) == classes)
     clusters = [e.cluster for e in case.examples]
-    hits = mean_interval(right, clusters, seed=seed)
-    flips = mean_interval((~clean.same(said)).astype(np.float64), clusters, seed=seed)
-    change = mean_interval(clean.change(said), clusters, kind="amount", seed=seed)
+    hits = mean_interval(right, clusters)
+    flips = mean_interval((~clean.same(said)).astype(np.float64), clusters)
+    change = mean_interval(clean.change(said), clusters, kind="amount")
     return NoiseRow(
         noise=noise,
         severity=severity,

@@ -125,11 +125,11 @@ def _result(
     for measure in columns["swap"]:
         one, other = columns["swap"][measure], columns["placebo"][measure]
         if measure == "flips":  # yes or no: no change in a few texts is no certainty
-            swap, placebo = (mean_interval(column, clusters, seed=seed) for column in (one, other))
+            swap, placebo = (mean_interval(column, clusters) for column in (one, other))
             difference = paired_difference(one, other, clusters, seed=seed)[0]
         else:
             swap, placebo, difference = (
-                mean_interval(column, clusters, kind="amount", seed=seed) for column in (one, other, one - other)
+                mean_interval(column, clusters, kind="amount") for column in (one, other, one - other)
             )
         effects.append(Effect(measure, swap, placebo, difference))
     order = np.argsort(-columns["swap"]["score"], kind="stable")[:5]

@@ -9,10 +9,10 @@ import numpy as np
 
 from regard.audits.conclusions.run_facts import RunFacts
 from regard.audits.conclusions.settings import setting
-from regard.measures.intervals import ClusterSums, bootstrap
+from regard.measures.bounded_mean import cluster_interval
+from regard.measures.intervals import ClusterSums
 from regard.records import Floats, Score
 
-DRAWS = 500
 """Resamples per point of a curve: a band is looked at, not read off to three digits."""
 
 
@@ -61,10 +61,10 @@ class DistanceCurve:
 
 
 def band(facts: RunFacts, name: str, curves: Floats, ids: Sequence[str], *, own: bool = False) -> Band:
-    """Bootstrap (examples, points) at every point."""
+    """The mean of (examples, points) with its interval at every point."""
     clusters = facts.clusters(ids)
     sums = [ClusterSums.of(curves[:, point], clusters) for point in range(curves.shape[1])]
-    ends = [bootstrap(s, seed=facts.seed, draws=DRAWS) for s in sums]
+    ends = [cluster_interval(s) for s in sums]
     return Band(
         name=name,
         estimate=tuple(e.estimate for e in ends),

@@ -10,7 +10,8 @@ import numpy as np
 
 from regard.audits.conclusions.run_facts import RunFacts
 from regard.audits.conclusions.settings import Setting, setting
-from regard.measures.intervals import ClusterSums, bootstrap
+from regard.measures.bounded_mean import cluster_interval
+from regard.measures.intervals import ClusterSums
 from regard.records import Score
 
 Reading = Literal["better", "worse", "not told apart", "undefined"]
@@ -64,8 +65,7 @@ def _difference(score: Score, base: Score, place: Setting, facts: RunFacts, leve
     other = dict(zip(base.ids, base.values, strict=True))
     pairs = [(i, v - other[i]) for i, v in zip(score.ids, score.values, strict=True) if i in other]
     sums = ClusterSums.of(np.asarray([d for _, d in pairs]), facts.clusters(i for i, _ in pairs))
-    # the tails are thin at this level, so there are more draws than elsewhere
-    between = bootstrap(sums, seed=facts.seed, level=level, draws=20_000)
+    between = cluster_interval(sums, level=level, scale="signed")
     return Difference(
         metric=score.metric,
         setting=place,

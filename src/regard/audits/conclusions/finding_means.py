@@ -13,8 +13,6 @@ from regard.measures.intervals import Interval
 from regard.measures.mean_interval import mean_interval
 from regard.records import Floats, Json, Score
 
-DRAWS = 500
-
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -88,7 +86,7 @@ def _interval(facts: RunFacts, scores: Sequence[Score], values: Floats, ids: Seq
     # agreements and divergences are amounts, also where all are 1
     amount = any(s.metric.startswith("explanation_") for s in scores)
     kind: Literal["auto", "amount"] = "amount" if amount else "auto"
-    return mean_interval(values, facts.clusters(ids), kind=kind, seed=facts.seed, draws=DRAWS)
+    return mean_interval(values, facts.clusters(ids), kind=kind)
 
 
 def by_example(scores: Sequence[Score]) -> tuple[tuple[str, ...], Floats]:

@@ -40,7 +40,7 @@ def finding_summaries(run: Run, *, experiment: str = "") -> list[Summary]:
 def _summary(score: Score, clusters: Mapping[str, str], seed: int) -> Summary:
     own = [clusters.get(name, name) for name in score.ids]  # what is no example (a seed) stands for itself
     role = PARTS.get(str(score.where.get("role")), "method")
-    return summarise(score, own, seed=seed, draws=1000, role=role)
+    return summarise(score, own, seed=seed, role=role)
 
 
 def _only(score: Score, inside: Bools, name: str) -> Score:

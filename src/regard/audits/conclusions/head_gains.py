@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.audits.conclusions.run_facts import RunFacts
-from regard.measures.intervals import ClusterSums, Interval, bootstrap
+from regard.measures.bounded_mean import cluster_interval
+from regard.measures.intervals import ClusterSums, Interval
 
 AUDITED = "attention"
 """The name of the audited attention among the heads."""
@@ -33,5 +34,5 @@ def head_gains(facts: RunFacts) -> tuple[HeadGain, ...]:
     gains = []
     for name, score in scores.items():
         sums = ClusterSums.of(score.values, facts.clusters(score.ids))
-        gains.append(HeadGain(name, bootstrap(sums, seed=facts.seed, level=level), sums.n, len(sums.names)))
+        gains.append(HeadGain(name, cluster_interval(sums, level=level, scale="signed"), sums.n, len(sums.names)))
     return tuple(sorted(gains, key=lambda g: (g.name != AUDITED, -g.gain.estimate, g.name)))

@@ -12,7 +12,8 @@ import numpy as np
 
 from regard.audits.conclusions.run_facts import RunFacts
 from regard.measures.agreement import kendall, null_sd, ragged
-from regard.measures.intervals import ClusterSums, Interval, bootstrap
+from regard.measures.bounded_mean import cluster_interval
+from regard.measures.intervals import ClusterSums, Interval
 from regard.records import Floats
 
 
@@ -45,7 +46,7 @@ def rank_agreement(facts: RunFacts) -> RankAgreement | None:
         both = [i for i in magnitudes[a] if i in magnitudes[b]]
         tau = ragged(kendall, [magnitudes[a][i] for i in both], [magnitudes[b][i] for i in both])
         sums = ClusterSums.of(tau, facts.clusters(both))
-        pairs.append(PairAgreement(a, b, bootstrap(sums, seed=facts.seed), sums.n, len(sums.names)))
+        pairs.append(PairAgreement(a, b, cluster_interval(sums, scale="none"), sums.n, len(sums.names)))
     lengths = [len(e["units"]["special"]) - sum(map(bool, e["units"]["special"])) for e in facts.examples]
     spread = float(np.nanmean([s for s in null_sd(lengths) if math.isfinite(s)] or [math.nan]))
     return RankAgreement(tuple(pairs), spread)

@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from regard.audits.stored_summaries import checked_summaries
-from regard.measures.intervals import ClusterSums, Interval, bootstrap
+from regard.measures.bounded_mean import cluster_interval
+from regard.measures.intervals import ClusterSums, Interval
 from regard.records import Attention, Floats, Relevance, Score, Summary, Text
 from regard.store.manifest import broken_model
 from regard.store.run import Run
@@ -144,5 +145,5 @@ class RunFacts:
         return {str(row["id"]): self.label(row["label"]) == self.label(row.get("predicted")) for row in labelled}
 
     def mean(self, score: Score) -> Interval:
-        """The mean of a score over all examples; clusters are resampled."""
-        return bootstrap(ClusterSums.of(score.values, self.clusters(score.ids)), seed=self.seed)
+        """The mean of a score over all examples, with its interval over clusters."""
+        return cluster_interval(ClusterSums.of(score.values, self.clusters(score.ids)))

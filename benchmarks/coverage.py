@@ -1,0 +1,330 @@
+"""`python -m benchmarks.coverage [--fast]`: how often the judge's claims and the report's intervals are wrong.
+
+Simulated values with a known mean: skewed (2 to 10 % of the examples move by .2 to 1), yes or no, normal, shares of the
+best method; independent, and in few or unequal clusters; 12 to 1,000 examples; the truth exactly at every threshold.
+
+claims    the rate of "above" and "below" the threshold, at a nominal 5 %; bar: .05 and the noise of the simulation
+coverage  of every kind of interval that the report prints, nominal .95; bar: .93 from ten clusters on
+rule      the whole rule of "does it point at the evidence" by number of examples: answers, and that they settle more
+looks     planned looks: the rate of wrong claims over all of them, and the examples that were needed
+range     how often the number of examples that settled it lies in the range that was given; bar: .8
+
+Writes results/coverage.json (command, commit). A bar that is not met makes the exit code 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.__main__ import commit
+from regard.judge.evidence import Curves, Evidence
+from regard.judge.further_margins import BEATS, FARTHER, HELPS, NEEDED
+from regard.judge.margins import DOES_NOT_MATTER, EMPTY, FOLLOWS, GOOD, LEVEL, MATTERS, PASSES_BY, POOR, SOME_OTHER
+from regard.judge.mean_tests import SPREAD, Mean, share_bounds
+from regard.judge.points_at_evidence import points
+from regard.measures.alpha_spending import Spending, crossing_probability, fractions_now, nominal_levels
+from regard.measures.bounded_mean import BoundedMean
+from regard.measures.intervals import ClusterSums, wilson
+from regard.records import Floats, Json
+
+RESULTS = Path(__file__).parent / "results" / "coverage.json"
+SIZES = (12, 30, 60, 120, 300, 1000)
+CLUSTERS = (10, 20, 40)
+COVERED = 0.93
+KEPT = 0.8
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A distribution whose mean lies on a threshold. bounds: those that the judge knows."""
+
+    name: str
+    mean: float
+    draw: Draw
+    bounds: tuple[float, float] | None
+
+
+def sparse(part: float, size: float, noise: float = 0.0) -> Truth:
+    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+        return size * (rng.random(shape) < part) + noise * np.abs(rng.standard_normal(shape))
+
+    name = f"{part:.0%} move by {size:g}" + (" in noise" if noise else "")
+    return Truth(name, part * size + noise * math.sqrt(2 / math.pi), draw, (0.0, 1.0))
+
+
+def share(part: float) -> Truth:
+    return Truth(f"share {part:g}", part, lambda rng, shape: (rng.random(shape) < part).astype(float), (0.0, 1.0))
+
+
+def spread(mean: float, size: float) -> Truth:
+    """Beta values, the more skewed the smaller the size."""
+    return Truth(
+        f"beta {mean:g}, {size:g}",
+        mean,
+        lambda rng, shape: rng.beta(mean * size, (1 - mean) * size, shape),
+        (0.0, 1.0),
+    )
+
+
+def normal(mean: float) -> Truth:
+    return Truth(f"normal {mean:g}", mean, lambda rng, shape: rng.normal(mean, 0.15, shape), None)
+
+
+def beyond(part: float, moves: float, size: float, noise: float) -> Truth:
+    """Ours - part x best, where the best moves some examples and ours finds that part of them."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+        best = size * (rng.random(shape) < moves)
+        return best * ((rng.random(shape) < part) - part) + noise * rng.standard_normal(shape)
+
+    bounds = share_bounds(np.array([size + 2 * noise]), part)
+    return Truth(f"{part:g} of {moves:.0%} x {size:g}" + (" in noise" if noise else ""), 0.0, draw, bounds)
+
+
+def truths() -> list[Truth]:
+    thresholds = sorted({DOES_NOT_MATTER, HELPS, NEEDED, EMPTY, MATTERS, FARTHER, BEATS})
+    moved = [sparse(m / size, size) for m in thresholds for size in (0.2, 0.5, 1.0) if 0.02 <= m / size <= 0.1]
+    shares_known = [share(p) for p in (PASSES_BY, SOME_OTHER, FOLLOWS)]
+    skewed = [spread(m, size) for m in thresholds for size in (2.0, 8.0)]
+    found = [beyond(part, moves, 0.5, noise) for part in (POOR, GOOD) for moves in (0.2, 1.0) for noise in (0.0, 0.1)]
+    return [
+        *moved,
+        sparse(0.04, 0.5, 0.003),
+        *shares_known,
+        *skewed,
+        *(normal(m) for m in (0.0, BEATS)),
+        *found,
+    ]
+
+
+def sizes_of(design: str, clusters: int) -> list[int]:
+    if design == "unequal":
+        return [max(1, round(20 * 0.8**i)) for i in range(clusters)]
+    if design == "one large":
+        return [math.ceil(1.6 * clusters)] + [4] * (clusters - 1)
+    return [5 if design == "equal" else 1] * clusters
+
+
+def samples(truth: Truth, design: str, clusters: int, rng: np.random.Generator, runs: int) -> Iterator[ClusterSums]:
+    """Clusters of examples, seven of ten of which copy one value of their cluster (intra-cluster correlation .5)."""
+    sizes = np.array(sizes_of(design, clusters))
+    where = np.repeat(np.arange(clusters), sizes)
+    names = tuple(map(str, range(clusters)))
+    for _ in range(runs):
+        own, common = truth.draw(rng, (len(where),)), truth.draw(rng, (clusters,))
+        copied = rng.random(len(where)) < math.sqrt(0.5)
+        values = np.where(copied, common[where], own) if design != "single" else own
+        yield ClusterSums(names, np.bincount(where, weights=values), sizes, 0)
+
+
+def designs(fast: bool) -> list[tuple[str, int]]:
+    if fast:
+        return [("single", 30), ("single", 120), ("unequal", 20)]
+    return [*(("single", n) for n in SIZES), *((d, c) for d in ("equal", "unequal", "one large") for c in CLUSTERS)]
+
+
+# ---------------------------------------------------------------------- claims and intervals
+
+
+def measured(runs: int, seed: int, *, fast: bool = False) -> list[dict[str, Json]]:
+    """One row for every distribution and design: rates of wrong claims, and coverage of every kind of interval."""
+    rng, rows = np.random.default_rng(seed), list[dict[str, Json]]()
+    for truth in truths()[:: 4 if fast else 1]:
+        for design, clusters in designs(fast):
+            above, below, covered = 0, 0, np.zeros(3)
+            for sums in samples(truth, design, clusters, rng, runs):
+                mean = BoundedMean.of(sums, truth.bounds)
+                above += mean.p("above", truth.mean) < LEVEL
+                below += mean.p("below", truth.mean) < LEVEL
+                covered += [_covers(mean, truth), *_printed(sums, truth)]
+            rates = dict(zip(("judge", "summary", "amount"), (covered / runs).round(4).tolist(), strict=True))
+            rows.append(
+                {
+                    "values": truth.name,
+                    "design": design,
+                    "clusters": clusters,
+                    "claims above": round(above / runs, 4),
+                    "claims below": round(below / runs, 4),
+                    "coverage": rates,
+                }
+            )
+    return rows
+
+
+def _covers(mean: BoundedMean, truth: Truth) -> bool:
+    """Whether the interval of .95 holds the truth; it ends where the claims of .025 end."""
+    return min(mean.p("above", truth.mean), mean.p("below", truth.mean)) >= 0.025
+
+
+def _printed(sums: ClusterSums, truth: Truth) -> list[bool]:
+    """Whether the intervals of a summary and of an amount hold the truth; a share has Wilson's."""
+    if truth.name.startswith("share") and (sums.count == 1).all():
+        low, high = wilson(sums.total.sum(), sums.n)
+        return [_covers(BoundedMean.of(sums), truth), bool(low <= truth.mean <= high)]
+    signed = truth.bounds is None or truth.bounds[0] < 0
+    summary = BoundedMean.of(sums, scale="signed" if signed else "any")
+    return [_covers(summary, truth), _covers(BoundedMean.of(sums), truth)]
+
+
+# ---------------------------------------------------------------------- the rule of one question
+
+
+def evidence(shares: Mapping[str, float], n: int, rng: np.random.Generator, sd: float = 0.45) -> Evidence:
+    """n examples of classes in which attention finds these shares of what the best ranking finds, in noise."""
+    classes = [list(shares)[i % len(shares)] for i in range(n)]
+    finds = np.array([shares[c] for c in classes]) + sd * rng.standard_normal(n)
+    best = np.clip(0.35 + 0.15 * rng.standard_normal(n), 0.0, 0.5)
+    pointing: dict[tuple[str, str], Curves] = {}
+    for operator in ("mask", "delete", "resample"):
+        for ranking in ("attention", "integrated_gradients", "gradient", "random:0", "random:1"):
+            effect = {"attention": finds * best, "integrated_gradients": best, "gradient": 0.8 * best}.get(ranking, 0.0)
+            left = 0.95 - effect + 0.05 * rng.standard_normal(n)
+            pointing[ranking, operator] = Curves(np.clip(left, 0.5, 1.0)[:, None])
+    ids = tuple(f"e{i}" for i in range(n))
+    return Evidence(ids, tuple(classes), ids, np.full(n, 0.95), np.full(n, 0.5), pointing=pointing, sizes=(1,))
+
+
+CASES: dict[str, tuple[dict[str, float], str]] = {
+    "both .85": ({"a": 0.85, "b": 0.85}, "holds"),
+    "both 1": ({"a": 1.0, "b": 1.0}, "holds"),
+    "both .63": ({"a": 0.63, "b": 0.63}, "mixed"),
+    "both .10": ({"a": 0.1, "b": 0.1}, "fails"),
+    ".65 beside .10": ({"a": 0.65, "b": 0.1}, "mixed"),
+    "1 beside .10": ({"a": 1.0, "b": 0.1}, "mixed"),
+}
+
+
+def by_size(runs: int, seed: int, sizes: Sequence[int] = (40, 80, 120, 200, 400)) -> list[dict[str, Json]]:
+    """The answers of the whole rule; wrong: another answer than that of the truth."""
+    rows: list[dict[str, Json]] = []
+    for name, (shares, right) in CASES.items():
+        for n in sizes:
+            rng = np.random.default_rng([seed, n, len(rows)])
+            drafts = [points(evidence(shares, n, rng)) for _ in range(runs)]
+            answers = [d.answer if d.p < LEVEL else "uninformative" for d in drafts]
+            counts: dict[str, Json] = {a: answers.count(a) for a in ("holds", "mixed", "fails", "uninformative")}
+            wrong = sum(a not in (right, "uninformative") for a in answers)
+            settled = 1 - answers.count("uninformative") / runs
+            rows.append({"case": name, "right": right, "n": n, **counts, "wrong": wrong / runs, "settled": settled})
+    return rows
+
+
+# ---------------------------------------------------------------------- looks, and the range of examples
+
+
+def by_looks(runs: int, seed: int, looks: Sequence[int] = (16, 32, 64, 128, 200)) -> list[dict[str, Json]]:
+    """Values that are looked at after every round, at the threshold and beyond it."""
+    rows: list[dict[str, Json]] = []
+    for effect in (0.0, 0.2, 0.5, 1.0):
+        rng = np.random.default_rng([seed, int(100 * effect)])
+        stops = []
+        for _ in range(runs):
+            values = rng.normal(0.15 * effect, 0.15, looks[-1])
+            stops.append(next((n for n in looks if _crosses(values[:n], looks)), 0))
+        used = [n or looks[-1] for n in stops]
+        rows.append({"effect": effect, "claimed": float(np.mean([n > 0 for n in stops])), "examples": np.mean(used)})
+    return rows
+
+
+def _crosses(values: Floats, looks: Sequence[int]) -> bool:
+    fractions = fractions_now(looks, len(values))
+    names = [str(i) for i in range(len(values))]
+    return Mean.of(values, names, fractions=fractions).p("above", 0.0) < LEVEL
+
+
+def expected_examples(looks: Sequence[int] = (16, 32, 64, 128, 256, 512)) -> list[dict[str, Json]]:
+    """Expected examples and power of the spending functions, by effect in standard deviations (normal theory)."""
+    fractions = [n / looks[-1] for n in looks]
+    kinds: tuple[Spending, ...] = ("obrien_fleming", "pocock", "linear")
+    rows: list[dict[str, Json]] = []
+    for kind in kinds:
+        levels = nominal_levels(fractions, LEVEL, kind)
+        for effect in (0.1, 0.2, 0.35, 0.56, 1.0):
+            chances = crossing_probability(fractions, levels, effect * math.sqrt(looks[-1]))
+            mean = sum(c * n for c, n in zip(chances, looks, strict=True)) + (1 - sum(chances)) * looks[-1]
+            rows.append(
+                {"spending": kind, "effect": effect, "examples": round(mean, 1), "power": round(sum(chances), 4)}
+            )
+    return rows
+
+
+def ranges(runs: int, seed: int, *, most: int = 6000) -> dict[str, Json]:
+    """How often the number of examples that settles a claim lies in the range that was given at 60 of them."""
+    rng = np.random.default_rng(seed)
+    inside, open_ended, total = 0, 0, 0
+    while total < runs:
+        effect = float(rng.choice([0.1, 0.15, 0.25]))
+        values = rng.normal(0.15 * effect, 0.15, most)
+        first = Mean.of(values[:60], [str(i) for i in range(60)])
+        claim = "above" if first.estimate > 0 else "below"
+        if claim == "below" or first.p("above", 0.0) < LEVEL:
+            continue
+        low, high = (first.decides_at("above", 0.0, LEVEL, drift) for drift in (SPREAD, -SPREAD))
+        settled = _first_settled(values)
+        inside += 0.95 * low <= settled <= 1.05 * high
+        open_ended += math.isinf(high)
+        total += 1
+    return {"runs": runs, "inside": inside / runs, "open ended": open_ended / runs}
+
+
+def _first_settled(values: Floats) -> float:
+    n = 62
+    while n <= len(values):
+        part = values[:n]
+        if float(part.mean()) > 1.6 * float(part.std()) / math.sqrt(n) and _crosses(part, ()):
+            return n
+        n = math.ceil(1.04 * n)
+    return math.inf
+
+
+# ---------------------------------------------------------------------- the command
+
+
+def bars(found: Mapping[str, list[dict[str, Json]]], runs: int) -> list[str]:
+    """What is not met: rates with three standard errors of the simulation."""
+    noise = 3.3 * math.sqrt(LEVEL * (1 - LEVEL) / runs)
+    misses = []
+    for row in found["means"]:
+        place = f"{row['values']}, {row['design']} {row['clusters']}"
+        misses += [f"{k}: {place}: {row[k]}" for k in ("claims above", "claims below") if row[k] > LEVEL + noise]
+        coverage = row["coverage"]["judge"] if isinstance(row["coverage"], dict) else 0.0
+        if isinstance(coverage, float) and coverage < COVERED - noise:
+            misses.append(f"coverage: {place}: {coverage}")
+    return misses
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
+    parser.add_argument("--fast", action="store_true", help="a slice with fewer runs; nothing is written")
+    fast = parser.parse_args(arguments).fast
+    runs = 200 if fast else 400
+    means = measured(runs, seed=1, fast=fast)
+    found: dict[str, Json] = {"means": means}  # type: ignore[dict-item]
+    misses = bars({"means": means}, runs)
+    if not fast:
+        found |= {"rule": by_size(60, seed=2), "looks": by_looks(400, seed=3)}  # type: ignore[dict-item]
+        found |= {"spending": expected_examples(), "range": ranges(150, seed=4)}  # type: ignore[dict-item]
+    worst = {k: max(float(str(row[k])) for row in means) for k in ("claims above", "claims below")}
+    least = {k: min(row["coverage"][k] for row in means) for k in ("judge", "summary", "amount")}  # type: ignore[index, call-overload]
+    print(json.dumps({"worst claims": worst, "least coverage": least, "misses": misses}, indent=1), flush=True)
+    if not fast:
+        for row in found["rule"]:  # type: ignore[union-attr]
+            print(row)
+        print(found["looks"], found["range"])
+        record = {"command": "python -m benchmarks.coverage", "commit": commit(), "runs": runs, "worst": worst}
+        record |= {"least coverage": least, "misses": misses, **found}
+        RESULTS.write_text(json.dumps(record, indent=1, default=float) + "\n", "utf-8")
+    return int(bool(misses))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
