@@ -4,7 +4,7 @@ Cites planted prompts, whose truth is known (`regard.datasets.planted_answers`),
 first source of the ranking is a true one; both passages of an agreeing pair come first; the citation names a true
 passage, or a wrong one; answers that come from no passage are cited all the same. Chinese prompts are counted apart.
 Writes results/citations.json. Answers are teacher-forced, so a model that would answer otherwise is measured too;
-`right` counts the prompts where the true answer is the model's own most likely one.
+`top_1_right` counts only answers that the model gives more than half of its probability.
 """
 
 from __future__ import annotations

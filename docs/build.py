@@ -37,6 +37,7 @@ PAGES = [
     ("experiments.md", "Experiments that train"),
     ("robustness.md", "Noise"),
     ("attacks.md", "Attacks"),
+    ("answers.md", "Where did this answer come from?"),
     ("heads.md", "Heads"),
     ("explanation-robustness.md", "Do explanations hold?"),
     ("improving.md", "Improving"),
