@@ -62,10 +62,12 @@ def _sentence(sentence: CitedSentence, gold: Sequence[int]) -> Row:
     }
 
 
-def share(rows: Iterable[Row], hit: Callable[[Row], bool]) -> dict[str, float | int]:
+def share(rows: Iterable[Row], hit: Callable[[Row], bool]) -> dict[str, float | int | None]:
     """Count the rows that hit, with the Wilson interval of their share."""
     hits = [bool(hit(row)) for row in rows]
-    low, high = wilson(sum(hits), len(hits)) if hits else (np.nan, np.nan)
+    if not hits:
+        return {"k": 0, "n": 0, "low": None, "high": None}
+    low, high = wilson(sum(hits), len(hits))
     return {"k": sum(hits), "n": len(hits), "low": round(float(low), 3), "high": round(float(high), 3)}
 
 
