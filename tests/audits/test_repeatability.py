@@ -200,7 +200,7 @@ def test_nothing_that_is_shown_makes_a_claim(noisy_run: Run) -> None:
     assert page.index("The model is random") < page.index("<main")
     assert 'id="exhibit-instead"' not in page
     assert {d["reading"] for d in json["differences"]} == {"undefined"}  # type: ignore[index, union-attr, call-overload]
-    assert json["exhibits"] == {"other_attention": None, "reliance": None, "instead": None}
+    assert set(json["exhibits"].values()) == {None}  # type: ignore[union-attr]
     with speaking("zh"):
         assert "该模型的预测带有随机性" in report(noisy_run)
 

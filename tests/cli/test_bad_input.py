@@ -181,7 +181,7 @@ def test_an_interrupted_audit_says_how_to_go_on(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("regard.audits.audit.run_shards", interrupted)
+    monkeypatch.setattr("regard.audits.audit._run_stages", interrupted)
     words = f"audit mine.py:make --data good.csv --out {tmp_path / 'run'} --profile quick".split()
     result = regard(*words)
     assert result.exit_code == 130

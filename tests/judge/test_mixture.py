@@ -104,7 +104,7 @@ def test_one_population_is_not_called_two() -> None:
 
 
 def test_a_mixture_of_70_and_30_is_found_at_150_examples() -> None:
-    drafts = [mixture(simulated(two_populations(0.3), 150, seed, noise=0.02)) for seed in range(20)]
+    drafts = [mixture(simulated(two_populations(0.3), 150, seed, noise=0.02, silent=0.0)) for seed in range(20)]
     found = [d for d in drafts if d is not None and d.rule == MOST and d.p < 0.05 / 8]
     assert len(found) >= 17
 

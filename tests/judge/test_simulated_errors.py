@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from benchmarks.coverage import by_looks, by_size, designs, measured, ranges, truths
 
 NOISE = 0.045

@@ -168,6 +168,7 @@ def sentences() -> Iterator[tuple[str, str]]:
     yield r"(\d+) examples of 133", str(N)
     yield r"\d+ examples of (\d+)", "133"
     yield r"(\d+ of \d+) \(", f"{int(sum(right.values()))} of {len(right)}"
+    yield r"of (\d+) predictions are right", str(len(right))
     yield r"weights; (\d+) examples\.", "41"
     yield r"when it says positive n = (\d+)", str(_of_relevance("positive"))
     yield r"when it says negative n = (\d+)", str(_of_relevance("negative"))

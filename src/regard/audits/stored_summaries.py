@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from regard.audits.fold import fold
@@ -13,7 +13,10 @@ from regard.registry import names
 from regard.store.ledger import canonical
 from regard.store.run import Run
 
-NUMBERS = ("estimate", "low", "high", "n", "clusters", "undefined", "seed", "level")
+NUMBERS = ("estimate", "n", "clusters", "undefined", "seed", "level")
+ENDS = ("low", "high")
+SAME_INTERVALS = 3
+"""Version of the conclusions since which intervals are made as they are now; those of older runs are computed anew."""
 CLOSE = 1e-9
 """Largest distance, absolute or relative, of a stored number from the recomputed one."""
 Key = tuple[str, str, str]
@@ -38,7 +41,10 @@ def summaries_from_tables(run: Run) -> list[Summary]:
 
 
 def checked_summaries(run: Run) -> list[Summary]:
-    """The stored summaries of a run; an `InputError` where they do not follow from its tables."""
+    """The stored summaries of a run; an `InputError` where they do not follow from its tables.
+
+    Intervals of a run that was written before they were made as they are now come from its tables.
+    """
     if run not in _CHECKED:
         _CHECKED[run] = _checked(run)
     return _CHECKED[run]
@@ -49,7 +55,9 @@ def _checked(run: Run) -> list[Summary]:
     if not stored and run.manifest["status"] != "complete":
         return []
     computed = {_key(s): s for s in summaries_from_tables(run)}
-    wrong = [*_differing(stored, computed), *_missing(stored, computed)]
+    recent = (run.conclusions() or {}).get("version", 0) >= SAME_INTERVALS
+    numbers = (*NUMBERS, *ENDS) if recent else NUMBERS
+    wrong = [*_differing(stored, computed, numbers), *_missing(stored, computed)]
     if wrong:
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         raise InputError(
@@ -58,7 +66,7 @@ def _checked(run: Run) -> list[Summary]:
             got=wrong[0] + more,
             remedy="repeat the audit command with the same --out to recompute them, or restore the run from a copy",
         )
-    return stored
+    return stored if recent else [computed[_key(s)] for s in stored]
 
 
 def _key(summary: Summary) -> Key:
@@ -67,7 +75,7 @@ def _key(summary: Summary) -> Key:
     return summary.metric, summary.method, canonical(setting)
 
 
-def _differing(stored: Iterable[Summary], computed: Mapping[Key, Summary]) -> Iterable[str]:
+def _differing(stored: Iterable[Summary], computed: Mapping[Key, Summary], numbers: Sequence[str]) -> Iterable[str]:
     keys = set[Key]()
     for summary in stored:
         other = computed.get(_key(summary))
@@ -75,7 +83,7 @@ def _differing(stored: Iterable[Summary], computed: Mapping[Key, Summary]) -> It
             yield f"{_named(summary)} {'twice' if other else 'without a score behind it'}"
             continue
         keys.add(_key(summary))
-        for name in NUMBERS:
+        for name in numbers:
             if not _same(getattr(summary, name), getattr(other, name)):
                 yield f"{_named(summary)}: {name} {getattr(summary, name):g} stored, {getattr(other, name):g} computed"
         if not _same_setting(summary, other):

@@ -60,12 +60,7 @@ def mixture(evidence: Evidence) -> Draft | None:
         Test(Message("judge.mixture.wrong_beyond"), "above", 0.0, evidence.mean(wrong - partly, bounds=(-1.0, 1.0))),
         Test(Message("judge.mixture.right_beyond"), "above", 0.0, evidence.mean(right - partly, bounds=(-1.0, 1.0))),
     )
-    mostly = Test(
-        Message("judge.mixture.right_of_defined"),
-        "above",
-        MOSTLY,
-        evidence.mean(np.where(trust.defined, right, np.nan), share=True),
-    )
+    mostly = Test(share_right[0], "above", MOSTLY, share_right[1])
     two: tuple[Test, ...] = (many_wrong, many_right, *valley)
     slices = trust_slices(evidence, trust)
     answer: Answer
