@@ -43,10 +43,19 @@ def test_the_interval_agrees_with_the_tests_of_the_same_gains(seed: int) -> None
     """A share is inside exactly where its contrast A - s B is not distinguishable from 0."""
     evidence = made(n=25, how={"negative": "half", "positive": "evidence"}, noise=0.25, seed=seed)
     ours, best, _ = _gains(evidence)
-    _, low, high = _share(ours, best, evidence.clusters)
+    _, low, high = _share(evidence, ours, best)
     for part in (POOR, GOOD, 0.5, 0.9, 1.1):
         below, above = Mean.of(ours - part * best, evidence.clusters).interval(0.95)
         assert (low <= part <= high) == (below <= 0 <= above)
+
+
+def test_looking_several_times_widens_the_interval() -> None:
+    """A share that is reported whenever the rounds stop must hold its level over all of the looks."""
+    evidence = made(n=32, how={"negative": "half", "positive": "half"}, noise=0.2)
+    once, often = graded(evidence, ()), graded(replace(evidence, looks=(16, 32, 64, 128, 256)), ())
+    assert often.share == once.share
+    assert often.low < once.low
+    assert often.high > once.high
 
 
 def test_the_best_method_is_chosen_on_other_examples() -> None:

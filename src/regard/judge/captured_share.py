@@ -5,7 +5,8 @@
     share = mean A / mean B
 
 The interval holds every share s for which the mean of A - s B is not distinguishable from 0 (Fieller 1954), so it
-agrees with the tests that compare A with a share of B, and it is unbounded where no method has an effect.
+agrees with the tests that compare A with a share of B, and it is unbounded where no method has an effect. Its level
+holds over all looks that the run plans.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from regard.judge.evidence import Evidence
 from regard.judge.gain_over_random import ATTENTION, gain, others
 from regard.judge.margins import FOUND, GOOD, LEVEL, POOR
-from regard.judge.mean_tests import Mean, share_bounds
+from regard.judge.mean_tests import share_bounds
 from regard.records import Floats, Graded, Ints, Reading, Verdict
 
 FOLDS = 5
@@ -48,7 +49,7 @@ RULED_OUT: dict[str, dict[str, tuple[Reading, ...]]] = {
 def graded(evidence: Evidence, verdicts: Sequence[Verdict]) -> Graded:
     """Grade the attention, settled or not; NaN where nothing was compared or no method has an effect."""
     ours, best, names = _gains(evidence)
-    share, low, high = _share(ours, best, evidence.clusters)
+    share, low, high = _share(evidence, ours, best)
     method, ties, ahead = _action(evidence, verdicts)
     return Graded(
         share=share,
@@ -99,17 +100,16 @@ def _mean(values: Floats) -> float:
     return float(finite.mean()) if len(finite) else -math.inf
 
 
-def _share(ours: Floats, best: Floats, clusters: Sequence[str]) -> tuple[float, float, float]:
-    """The share with its interval, by inversion of the test of A - s B; NaN where B has no effect."""
+def _share(evidence: Evidence, ours: Floats, best: Floats) -> tuple[float, float, float]:
+    """The share with its interval over all looks, by inversion of the test of A - s B; NaN where B has no effect."""
     defined = np.isfinite(ours) & np.isfinite(best)
-    names = np.asarray(clusters, np.str_)[defined]
-    a, b = ours[defined], best[defined]
-    if len(b) == 0 or Mean.of(b, names).p("above", 0.0) >= LEVEL or float(b.mean()) < FOUND:
+    a, b = np.where(defined, ours, np.nan), np.where(defined, best, np.nan)
+    if not defined.any() or evidence.mean(b).p("above", 0.0) >= LEVEL or float(np.nanmean(b)) < FOUND:
         return math.nan, math.nan, math.nan
-    share = float(a.mean() / b.mean())
+    share = float(np.nanmean(a) / np.nanmean(b))
 
     def possible(candidate: float) -> bool:
-        mean = Mean.of(a - candidate * b, names, bounds=share_bounds(b, candidate))
+        mean = evidence.mean(a - candidate * b, bounds=share_bounds(b, candidate))
         return min(mean.p("above", 0.0), mean.p("below", 0.0)) >= (1 - CONFIDENCE) / 2
 
     return share, _edge(possible, share, NONE), _edge(possible, share, WIDEST)
@@ -169,4 +169,4 @@ def _behind(evidence: Evidence, name: str, best: str) -> bool:
     if not shared:
         return True
     apart = np.mean([methods[best][o] - methods[name][o] for o in shared], axis=0)
-    return Mean.of(apart, evidence.clusters).p("above", TIE) < LEVEL
+    return evidence.mean(apart).p("above", TIE) < LEVEL
