@@ -116,7 +116,7 @@ def answer(verdict: Mapping[str, Any]) -> str:
     """In a word; a question that was not tested, or does not apply, is not the same as one that was tested in vain."""
     if ".not tested" in verdict["rule"]:
         return say("answer.not_tested")
-    if verdict.get("overruled") in (NOT_ASKED, REFUSED):
+    if verdict.get("overruled") in (NOT_ASKED, REFUSED) or ".one head" in verdict["rule"]:
         return say("answer.not_applicable")
     return say("answer.too_few" if verdict["rule"] == "Q2.few" else f"answer.{verdict['answer']}")
 
