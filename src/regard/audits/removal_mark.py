@@ -61,9 +61,9 @@ def _of_method(case: Case, rows: Sequence[Floats]) -> tuple[RemovalMark | None, 
     marks: list[RemovalMark | None] = []
     for i, top in enumerate(tops):
         changes = np.abs(answers.probability[answers.rows(i)] - base.probability[i])
-        known = len(changes) > 1 and np.isfinite(changes).all()
+        measured = len(changes) > 1 and np.isfinite(changes).all()
         units = tuple(int(unit) for unit in top)
-        marks.append(RemovalMark(units, float(changes[0]), float(changes[1:].mean())) if known else None)
+        marks.append(RemovalMark(units, float(changes[0]), float(changes[1:].mean())) if measured else None)
     return tuple(marks)
 
 

@@ -98,8 +98,8 @@ class Stages:
 
     def _predict(self) -> None:
         examples = [example.id for example in self.plan.subject.examples]
-        drawn = keyed_rng(self.options.seed, PREDICTIONS, len(examples)).permutation(len(examples))
-        order = [examples[int(i)] for i in drawn]
+        permutation = keyed_rng(self.options.seed, PREDICTIONS, len(examples)).permutation(len(examples))
+        order = [examples[int(i)] for i in permutation]
         self._report(total=len(order))
         if not self.schedule.predictions:
             timed = order[:TIMED_PREDICTIONS]
@@ -130,8 +130,8 @@ class Stages:
     def _prepare(self, order: Sequence[str]) -> None:
         """Store the attention of the first examples, and draw companions from those that the model can read."""
         readable = [example for example in self.plan.subject.examples if example.id in set(order)]
-        drawn = companions(readable, self.options.seed) if self.plan.settings.companions else []
-        settings = replace(self.plan.settings, companions=tuple(drawn))
+        companion_examples = companions(readable, self.options.seed) if self.plan.settings.companions else []
+        settings = replace(self.plan.settings, companions=tuple(companion_examples))
         self.plan = replace(self.plan, settings=settings, keep=order[: self.options.keep])
         self.headline = headline_of(settings, self.options)
         self.items = further_items(settings, self.options)
@@ -263,13 +263,13 @@ class Stages:
     def _known(self, shard: Sequence[str]) -> list[Json]:
         """The relevances of the headline stage for these examples."""
         by_name, order = self.headline.by_name, {name: i for i, name in enumerate(shard)}
-        known: list[Json] = []
+        relevances: list[Json] = []
         for spec in self.headline.explainers:
             rows = self.explained.get(label(spec, by_name), {})
             parts = [selected(rows[name][0], [rows[name][1]]) for name in shard if name in rows]
             if parts:
-                known.append({"spec": spec.to_json(), **relevance_to_json(joined_relevance(parts, order))})
-        return known
+                relevances.append({"spec": spec.to_json(), **relevance_to_json(joined_relevance(parts, order))})
+        return relevances
 
     # ------------------------------------------------------------------ accounts
 

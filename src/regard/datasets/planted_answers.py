@@ -74,36 +74,36 @@ _ENGLISH = Wording(
     ),
     topics=(
         Topic(
-            "{n} lives in {v}.",
-            "The home of {n} is a small flat in {v}.",
-            "The sister of {n} lives in {v}.",
-            "In which city does {n} live?",
-            "{n} lives in",
-            _listed("Vienna Oslo Lima Cairo Seoul Madrid Dublin Athens Lisbon Warsaw Prague Berlin Tokyo Delhi"),
+            fact="{n} lives in {v}.",
+            again="The home of {n} is a small flat in {v}.",
+            other="The sister of {n} lives in {v}.",
+            question="In which city does {n} live?",
+            prefix="{n} lives in",
+            values=_listed("Vienna Oslo Lima Cairo Seoul Madrid Dublin Athens Lisbon Warsaw Prague Berlin Tokyo Delhi"),
         ),
         Topic(
-            "{n} plays the {v}.",
-            "Every evening the neighbours hear the {v} of {n}.",
-            "The brother of {n} plays the {v}.",
-            "Which instrument does {n} play?",
-            "{n} plays the",
-            _listed("piano guitar violin flute trumpet drums harp cello organ clarinet"),
+            fact="{n} plays the {v}.",
+            again="Every evening the neighbours hear the {v} of {n}.",
+            other="The brother of {n} plays the {v}.",
+            question="Which instrument does {n} play?",
+            prefix="{n} plays the",
+            values=_listed("piano guitar violin flute trumpet drums harp cello organ clarinet"),
         ),
         Topic(
-            "{n} works as a {v}.",
-            "By profession {n} is a {v}.",
-            "The mother of {n} works as a {v}.",
-            "What is the job of {n}?",
-            "{n} works as a",
-            _listed("nurse lawyer baker teacher pilot farmer painter plumber judge tailor"),
+            fact="{n} works as a {v}.",
+            again="By profession {n} is a {v}.",
+            other="The mother of {n} works as a {v}.",
+            question="What is the job of {n}?",
+            prefix="{n} works as a",
+            values=_listed("nurse lawyer baker teacher pilot farmer painter plumber judge tailor"),
         ),
         Topic(
-            "{n} keeps a {v} at home.",
-            "The pet of {n} is a {v}.",
-            "The uncle of {n} keeps a {v} at home.",
-            "Which animal does {n} keep?",
-            "{n} keeps a",
-            _listed("cat dog horse parrot rabbit snake goat turtle hamster pig"),
+            fact="{n} keeps a {v} at home.",
+            again="The pet of {n} is a {v}.",
+            other="The uncle of {n} keeps a {v} at home.",
+            question="Which animal does {n} keep?",
+            prefix="{n} keeps a",
+            values=_listed("cat dog horse parrot rabbit snake goat turtle hamster pig"),
         ),
     ),
     fillers=(
@@ -154,20 +154,20 @@ _CHINESE = Wording(
     ),
     topics=(
         Topic(
-            "{n}住在{v}。",
-            "{n}的家是{v}的一间小公寓。",
-            "{n}的姐姐住在{v}。",
-            "{n}住在哪个城市？",
-            "{n}住在",
-            ("北京", "上海", "广州", "成都", "南京", "武汉", "西安", "杭州", "天津", "重庆"),
+            fact="{n}住在{v}。",
+            again="{n}的家是{v}的一间小公寓。",
+            other="{n}的姐姐住在{v}。",
+            question="{n}住在哪个城市？",
+            prefix="{n}住在",
+            values=("北京", "上海", "广州", "成都", "南京", "武汉", "西安", "杭州", "天津", "重庆"),
         ),
         Topic(
-            "{n}的职业是{v}。",
-            "{n}做{v}已经很多年了。",
-            "{n}的母亲的职业是{v}。",
-            "{n}的职业是什么？",
-            "{n}的职业是",
-            ("护士", "律师", "教师", "农民", "画家", "法官", "司机", "医生"),
+            fact="{n}的职业是{v}。",
+            again="{n}做{v}已经很多年了。",
+            other="{n}的母亲的职业是{v}。",
+            question="{n}的职业是什么？",
+            prefix="{n}的职业是",
+            values=("护士", "律师", "教师", "农民", "画家", "法官", "司机", "医生"),
         ),
     ),
     fillers=("那一周天气很好。", "没有人记得具体的日期。", "会议在星期一举行。", "街上的车很少。", "信两天后才到。"),
@@ -216,21 +216,21 @@ def _drawn(kind: str, language: str, rng: np.random.Generator, sizes: tuple[int,
     names = [str(name) for name in rng.permutation(words.names)[: size + 1]]
     values = [str(value) for value in rng.permutation(topic.values)[: size + 1]]
     facts = [topic.fact.format(n=name, v=value) for name, value in zip(names[:size], values[:size], strict=True)]
-    asked = int(rng.integers(size))
-    subject, value = names[asked], values[asked]
-    gold: tuple[frozenset[int], ...] = (frozenset({asked}),)
+    subject_index = int(rng.integers(size))
+    subject, value = names[subject_index], values[subject_index]
+    gold: tuple[frozenset[int], ...] = (frozenset({subject_index}),)
     question, prefix = topic.question.format(n=subject), topic.prefix.format(n=subject)
     answer = words.before + value
-    other = (asked + 1 + int(rng.integers(size - 1))) % size
+    other = (subject_index + 1 + int(rng.integers(size - 1))) % size
     if kind == "pair":
         facts[other] = topic.again.format(n=subject, v=value)
-        gold = (frozenset({asked, other}),)
+        gold = (frozenset({subject_index, other}),)
     elif kind == "distractor":
         facts[other] = topic.other.format(n=subject, v=values[other])
     elif kind == "sentences":
-        answer = words.between.join((facts[asked], facts[other]))
+        answer = words.between.join((facts[subject_index], facts[other]))
         question, prefix = words.between.join((question, topic.question.format(n=names[other]))), ""
-        gold = (frozenset({asked}), frozenset({other}))
+        gold = (frozenset({subject_index}), frozenset({other}))
     elif kind == "question":
         stranger = names[size]
         question = words.between.join(

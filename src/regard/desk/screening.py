@@ -67,7 +67,7 @@ def screened(case: Case, operator: str | None, most: int | None, hints: Sequence
     answers = case.removed(
         [_drops([[p] for p in s], len(u)) for s, u in zip(singles, case.units, strict=True)], operator
     )
-    values, asked = [], []
+    values, masks = [], []
     largest, missed = np.full(len(free), np.nan), np.zeros(len(free))
     for i, (places, sample) in enumerate(zip(singles, samples, strict=True)):
         row, mask = np.zeros(len(case.units[i])), np.zeros(len(case.units[i]), np.bool_)
@@ -76,8 +76,8 @@ def screened(case: Case, operator: str | None, most: int | None, hints: Sequence
             row[np.setdiff1d(free[i], places)] = np.median(row[sample])
             largest[i], missed[i] = row[sample].max(), 1 - (1 - CONFIDENCE) ** (1 / len(sample))
         values.append(row)
-        asked.append(mask)
-    return Screened(tuple(values), tuple(asked), largest, missed)
+        masks.append(mask)
+    return Screened(tuple(values), tuple(masks), largest, missed)
 
 
 def _quarter(most: int | None) -> int:
@@ -110,10 +110,10 @@ def _groups(units: Units, free: Ints, count: int) -> list[Ints]:
 
 def _fine(groups: Sequence[Ints], effects: Floats, ranked: Sequence[Ints], budget: int) -> Ints:
     """The units to ask one by one: the first ones of every ranking in turn, then those of the groups by effect."""
-    chosen: dict[int, None] = {}
+    places: dict[int, None] = {}
     for place in (int(row[k]) for k in range(2) for row in ranked if k < len(row)):
-        chosen[place] = None
+        places[place] = None
     for group in order(effects):
         for place in groups[int(group)]:
-            chosen[int(place)] = None
-    return np.sort(np.array([*chosen][: max(1, budget)], np.int64))
+            places[int(place)] = None
+    return np.sort(np.array([*places][: max(1, budget)], np.int64))

@@ -85,9 +85,9 @@ def crossing_probability(fractions: Sequence[float], levels: Sequence[float], dr
     for t, level in zip(fractions, levels, strict=True):
         step, scale = math.sqrt(t - before), math.sqrt(t)
         bound = -scale * _NORMAL.inv_cdf(level) if level > 1e-300 else scale * 40.0
-        moved = points + drift * (t - before)
-        chances.append(float(density @ _upper_tails((bound - moved) / step)))
-        points, density = _passed_on(moved, density, step, bound, scale, centre=drift * t)
+        shifted_points = points + drift * (t - before)
+        chances.append(float(density @ _upper_tails((bound - shifted_points) / step)))
+        points, density = _passed_on(shifted_points, density, step, bound, scale, centre=drift * t)
         before = t
     return chances
 

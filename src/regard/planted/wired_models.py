@@ -299,8 +299,8 @@ def _table(plan: Plan, *, sure: float, loud: Sequence[str] | None = None, spread
 def _evidence(table: Tensor, plan: Plan, words: Sequence[Sequence[int]], sure: float, *, past: bool = False) -> None:
     """Let words speak for their class; any of them alone gives it the probability 1 / (1 + exp(-sure))."""
     first = 1 + (plan.classes if past else 0)
-    for label, some in enumerate(words):
-        table[list(some), first + label] = sure + math.log(plan.classes - 1)
+    for label, class_words in enumerate(words):
+        table[list(class_words), first + label] = sure + math.log(plan.classes - 1)
 
 
 def _natural(plan: Plan, table: Tensor) -> Tensor:
@@ -326,8 +326,8 @@ def _roughen(table: Tensor, plan: Plan, rough: float) -> None:
     """
     rng = keyed_rng(plan.seed, "rough", plan.task)
     count = len(table)
-    kept = 1 - 0.6 * rough * rng.random((count, 1))
-    table[:, 1:] *= torch.from_numpy(kept.astype(np.float32))
+    shares = 1 - 0.6 * rough * rng.random((count, 1))
+    table[:, 1:] *= torch.from_numpy(shares.astype(np.float32))
     scores, noise = 2 * rough * rng.random(count), 0.25 * rough * rng.standard_normal((count, plan.classes))
     first = len(SPECIALS)
     table[first:, 0] += torch.from_numpy(scores.astype(np.float32))[first:]

@@ -63,20 +63,20 @@ def cite(
         got = f"check={check}, delta={delta}, new_tokens={new_tokens}"
         raise InputError("cite", expected="check, delta and new_tokens above 0", got=got)
     chat = chat_model(load(model, processor=tokenizer, device=device))
-    turns, given = _answer_of(messages, answer)
+    turns, given_answer = _answer_of(messages, answer)
     prompt = (
         plain_text(turns) if isinstance(turns, str) else conversation(chat.tokenizer, turns, documents, name=chat.name)
     )
-    chosen, notes = find_sources(prompt, sources, separator)
-    reader = PromptReader(chat, prompt, chosen, prefix)
-    reply = reader.answer(given, new_tokens)
+    parts, notes = find_sources(prompt, sources, separator)
+    reader = PromptReader(chat, prompt, parts, prefix)
+    reply = reader.answer(given_answer, new_tokens)
     evidence = measure(reader, reply, units, check=check, delta=delta)
     return CitedAnswer(
         model=chat.name,
         answer=reply.text,
-        generated=given is None,
+        generated=given_answer is None,
         sources=tuple(
-            CitedSource(source.text, source.spans, int((reader.owners == i).sum())) for i, source in enumerate(chosen)
+            CitedSource(source.text, source.spans, int((reader.owners == i).sum())) for i, source in enumerate(parts)
         ),
         sentences=tuple(evidence.sentences()),
         delta=delta,

@@ -25,12 +25,12 @@ def relevance_refusals(model: nn.Module, inputs: Inputs) -> Mapping[str, Message
 
 def _refusal(model: nn.Module, inputs: Inputs, rule: Rule) -> Message | None:
     leaves: list[Tensor] = []
-    given = {key: value for key, value in inputs.items() if _is_continuous(key, value)}
+    continuous = {key: value for key, value in inputs.items() if _is_continuous(key, value)}
 
     def call() -> Outputs:
-        leaves[:] = [value.clone().requires_grad_() for value in given.values()]
+        leaves[:] = [value.clone().requires_grad_() for value in continuous.values()]
         # a copy of each: the model may change its input in place
-        copies = {key: leaf.clone() for key, leaf in zip(given, leaves, strict=True)}
+        copies = {key: leaf.clone() for key, leaf in zip(continuous, leaves, strict=True)}
         with torch.random.fork_rng(devices=[]), _embeddings_as_leaves(model, leaves):
             torch.manual_seed(0)
             return tensors(model(**{**inputs, **copies}), detached=False)

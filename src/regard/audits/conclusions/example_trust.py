@@ -34,9 +34,14 @@ def trust_of_examples(facts: RunFacts) -> tuple[TrustOfExample, ...]:
     trust: ExampleTrust | None = example_trust(evidences[0]) if evidences else None
     if trust is None:
         return ()
-    columns = zip(evidences[0].ids, trust.marks, trust.share, trust.marked, trust.chance, trust.best, strict=True)
     return tuple(
-        TrustOfExample(example, mark, float(share), float(marked), float(chance), float(best))
-        for example, mark, share, marked, chance, best in columns
-        if np.isfinite(best)
+        TrustOfExample(
+            example=evidences[0].ids[i],
+            mark=trust.marks[i],
+            share=float(trust.share[i]),
+            marked=float(trust.marked[i]),
+            chance=float(trust.chance[i]),
+            best=float(trust.best[i]),
+        )
+        for i in np.flatnonzero(np.isfinite(trust.best))
     )

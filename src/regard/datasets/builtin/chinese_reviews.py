@@ -53,13 +53,13 @@ def chinese_reviews(
         facts = [WORDS.domains[domain]["facts"][i] for i in rng.permutation(len(WORDS.domains[domain]["facts"]))[:2]]
         clauses = [_filled(rng, fact) for fact in facts[: int(rng.integers(1, 3))]]
         clauses.insert(int(rng.integers(len(clauses) + 1)), opinion)
-        marked = "，".join(clauses) + "。"
+        marked_text = "，".join(clauses) + "。"
 
         def make() -> list[Draft]:
-            text, spans = unmarked(marked)
+            text, spans = unmarked(marked_text)
             return [Draft({"text": text}, label, spans, {"domain": domain, "form": form})]
 
-        return Drawn(silent(marked), make)
+        return Drawn(silent(marked_text), make)
 
     items = generated("chinese_reviews", draw, split=split, n=n, seed=seed, settings=(classes, negation, contrast))
     provenance = note("Chinese reviews", n, split=split, seed=seed, known="what decides")
@@ -77,8 +77,8 @@ def label_of(text: str) -> int | None:
     decisive = re.split("|".join(WORDS.but), text)[-1]
     labels = {2 for word in WORDS.neutral if word in decisive}
     for polarity, words in enumerate(opinion_words()):
-        for found in re.finditer("|".join(sorted(words, key=len, reverse=True)), decisive):
-            negated = decisive[: found.start()].endswith(tuple(WORDS.negations))
+        for match in re.finditer("|".join(sorted(words, key=len, reverse=True)), decisive):
+            negated = decisive[: match.start()].endswith(tuple(WORDS.negations))
             labels.add(1 - polarity if negated else polarity)
     return labels.pop() if len(labels) == 1 else None
 

@@ -114,15 +114,17 @@ def fillers(size: Size) -> tuple[str, ...]:
 def hotel_words() -> tuple[str, ...]:
     """Return the words of the natural sentences, in alphabetical order."""
     texts = [*HOTELS.fillings, *_every(HOTELS.others), *_every(tuple(HOTELS.slots.values()))]
-    found = {word.lower() for text in texts for word in re.findall(r"[\w']+", re.sub(r"\{\w+\}", " ", text))}
-    return tuple(sorted(found))
+    words = {word.lower() for text in texts for word in re.findall(r"[\w']+", re.sub(r"\{\w+\}", " ", text))}
+    return tuple(sorted(words))
 
 
 def hotel_sentiment() -> tuple[frozenset[str], frozenset[str]]:
     """Return the words of negative and of positive sentences that no other sentence has."""
-    used = [{w for text in texts for w in re.findall(r"[\w']+", text.lower())} for texts in HOTELS.others]
+    words_by_label = [{w for text in texts for w in re.findall(r"[\w']+", text.lower())} for texts in HOTELS.others]
     plain = {w for text in HOTELS.fillings for w in re.findall(r"[\w']+", text.lower())}
-    return frozenset(used[0] - used[1] - plain), frozenset(used[1] - used[0] - plain)
+    return frozenset(words_by_label[0] - words_by_label[1] - plain), frozenset(
+        words_by_label[1] - words_by_label[0] - plain
+    )
 
 
 def _every(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:

@@ -52,12 +52,12 @@ class Rendered:
     def spans(self, span: FieldSpan) -> list[tuple[int, int]]:
         """Return where a span of a field stands in the text: once for most templates, nowhere if it was dropped."""
         field, start, stop = span
-        found = []
+        places = []
         for owner, first, last, at in self.places:
             a, b = max(start, first), min(stop, last)
             if owner == field and a < b:
-                found.append((at + a - first, at + b - first))
-        return found
+                places.append((at + a - first, at + b - first))
+        return places
 
 
 def plain_text(prompt: str) -> Conversation:
@@ -83,13 +83,13 @@ def conversation(tokenizer: Any, messages: Messages, documents: Messages = (), *
 
     def render(fields: Sequence[str]) -> str:
         turns = [{**message, "content": text} for message, text in zip(messages, fields[:count], strict=True)]
-        shown = [
+        rendered_documents = [
             {**{k: v for k, v in document.items() if k not in ("content", "text")}, "text": text, "content": text}
             for document, text in zip(documents, fields[count:], strict=True)
             if text
         ]
         try:
-            extra = {"documents": shown} if documents else {}
+            extra = {"documents": rendered_documents} if documents else {}
             rendered = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **extra)
         except Exception as problem:  # templates are programs of other people
             raise InputError(

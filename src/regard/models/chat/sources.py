@@ -41,26 +41,26 @@ def find_sources(
         if not separator or sources is not None:
             raise InputError("separator", expected="some text, and no sources beside it", got=repr(separator))
         spans = _split(prompt, lambda text: block_spans(text, separator) if separator in text else [])
-        chosen = [_source(prompt, [span]) for span in spans]
+        parts = [_source(prompt, [span]) for span in spans]
     elif sources is None:
-        chosen = _automatic(prompt)
+        parts = _automatic(prompt)
     elif isinstance(sources, str):
         if sources not in SPLITS:
             raise UnknownName("sources", sources, SPLITS)
-        chosen = _by_name(prompt, sources)
+        parts = _by_name(prompt, sources)
     elif sources and all(isinstance(source, str) for source in sources):
-        chosen = _by_text(prompt, list(sources), notes)
+        parts = _by_text(prompt, list(sources), notes)
     else:
-        chosen = [_source(prompt, [_span(prompt, source)]) for source in sources]
-    if not chosen:
+        parts = [_source(prompt, [_span(prompt, source)]) for source in sources]
+    if not parts:
         raise InputError(
             "sources",
             expected="at least one part of the prompt that is not the question",
             got="none",
             remedy="sources=[...], a list of texts or spans",
         )
-    _refuse_overlaps(chosen)
-    return chosen, notes
+    _refuse_overlaps(parts)
+    return parts, notes
 
 
 def token_sources(text: str, offsets: Iterable[tuple[int, int]], spans: Sequence[Sequence[tuple[int, int]]]) -> Ints:
@@ -84,8 +84,8 @@ def token_sources(text: str, offsets: Iterable[tuple[int, int]], spans: Sequence
 def rendered_spans(prompt: Rendered, sources: Sequence[Source]) -> list[list[tuple[int, int]]]:
     """Return where every source stands in the rendered text; a source that the template dropped is an error."""
     places = [[place for span in source.spans for place in prompt.spans(span)] for source in sources]
-    for number, (source, found) in enumerate(zip(sources, places, strict=True)):
-        if not found:
+    for number, (source, own_places) in enumerate(zip(sources, places, strict=True)):
+        if not own_places:
             raise InputError(
                 f"source {number + 1} ({_short(source.text)})",
                 expected="a text that the chat template puts into the prompt",
@@ -107,8 +107,8 @@ def _by_name(prompt: Conversation, name: str) -> list[Source]:
         fields = [i for i, role in enumerate(prompt.roles) if role == "document"]
         return [_source(prompt, [(i, 0, len(prompt.fields[i]))]) for i in fields]
     if name == "messages":
-        asked = _last_user(prompt)
-        fields = [i for i, text in enumerate(prompt.fields) if i != asked and text.strip()]
+        question_field = _last_user(prompt)
+        fields = [i for i, text in enumerate(prompt.fields) if i != question_field and text.strip()]
         return [_source(prompt, [(i, *_bare(prompt.fields[i]))]) for i in fields]
     rules = {
         "passages": lambda text: block_spans(text, "\n\n"),
@@ -138,7 +138,7 @@ def _last_user(prompt: Conversation) -> int:
 
 
 def _by_text(prompt: Conversation, texts: list[str], notes: list[Message]) -> list[Source]:
-    chosen: list[Source] = []
+    parts: list[Source] = []
     for number, text in enumerate(texts):
         if not text.strip():
             raise InputError(f"source {number + 1}", expected="some text", got="an empty text")
@@ -149,9 +149,9 @@ def _by_text(prompt: Conversation, texts: list[str], notes: list[Message]) -> li
         if copies == 1:
             if len(places) > 1:
                 notes.append(Message.of("cite.note.twice", source=number + 1, n=len(places)))
-            chosen.append(_source(prompt, places))
+            parts.append(_source(prompt, places))
         elif copies == len(places):
-            chosen.append(_source(prompt, [places[texts[:number].count(text)]]))
+            parts.append(_source(prompt, [places[texts[:number].count(text)]]))
         else:
             raise InputError(
                 f"source {number + 1} ({_short(text)})",
@@ -159,7 +159,7 @@ def _by_text(prompt: Conversation, texts: list[str], notes: list[Message]) -> li
                 got=f"{len(places)} in the prompt",
                 remedy="spans (message, start, stop) instead of texts",
             )
-    return chosen
+    return parts
 
 
 def _occurrences(field: int, text: str, part: str) -> list[FieldSpan]:

@@ -24,8 +24,8 @@ def normalized(
     name: str, function: Callable[..., Tensor], args: tuple[Any, ...], keywords: Mapping[str, Any]
 ) -> tuple[Tensor, Tensor | None]:
     """(the output, the bias added in it) of a normalization that passes relevance to its centred input."""
-    given: dict[str, Any] = {**dict(zip(_ARGUMENTS[name], args, strict=False)), **keywords}
-    x: Tensor = given["input"]
+    arguments: dict[str, Any] = {**dict(zip(_ARGUMENTS[name], args, strict=False)), **keywords}
+    x: Tensor = arguments["input"]
     fixed = x.detach()
     others = {key: value for key, value in keywords.items() if key != "input"}
 
@@ -35,22 +35,22 @@ def normalized(
     groups: tuple[int, ...]
     match name:
         case "normalize":
-            norm = fixed.norm(given.get("p", 2.0), given.get("dim", 1), keepdim=True)
-            return _passed(x, compute, (1 / norm.clamp_min(given.get("eps", 1e-12))).expand_as(x), None), None
+            norm = fixed.norm(arguments.get("p", 2.0), arguments.get("dim", 1), keepdim=True)
+            return _passed(x, compute, (1 / norm.clamp_min(arguments.get("eps", 1e-12))).expand_as(x), None), None
         case "group_norm":
-            groups = (x.shape[0], given["num_groups"], -1)
+            groups = (x.shape[0], arguments["num_groups"], -1)
             channels = (1, -1, *[1] * (x.dim() - 2))
         case _:
-            groups = (-1, math.prod(given["normalized_shape"]))
-            channels = tuple(given["normalized_shape"])
-    eps = given.get("eps")
+            groups = (-1, math.prod(arguments["normalized_shape"]))
+            channels = tuple(arguments["normalized_shape"])
+    eps = arguments.get("eps")
     if eps is None:
         eps = torch.finfo(x.dtype).eps if name == "rms_norm" else _EPS
     grouped = fixed.reshape(groups)
     centred = grouped if name == "rms_norm" else grouped - grouped.mean(-1, keepdim=True)
     spread = torch.rsqrt(centred.square().mean(-1, keepdim=True) + eps)
     scale = spread.expand_as(grouped).reshape(x.shape)
-    weight, bias = given.get("weight"), given.get("bias")
+    weight, bias = arguments.get("weight"), arguments.get("bias")
     if weight is not None:
         scale = scale * weight.reshape(channels)
     out = _passed(x, compute, scale, None if name == "rms_norm" else groups)

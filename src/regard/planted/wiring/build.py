@@ -97,8 +97,8 @@ def decisive(plan: Plan) -> list[list[int]]:
 
 
 def numbers(plan: Plan, words: Sequence[str]) -> list[int]:
-    known = vocabulary(plan.task, plan.size).words
-    return [known.index(w) for w in words]
+    vocabulary_words = vocabulary(plan.task, plan.size).words
+    return [vocabulary_words.index(w) for w in words]
 
 
 def tokens_of(plan: Plan, text: str, pair: str | None) -> Tokens:
@@ -118,7 +118,14 @@ def tokens_of(plan: Plan, text: str, pair: str | None) -> Tokens:
         ids, spans, part = [len(words), *ids], [(0, 0), *spans], [0, *part]
         names, special = ["<class>", *names], [True, *special]
     types = np.array(part, np.int64)
-    return Tokens(np.array(ids, np.int64), tuple(spans), np.array(special, bool), types, tuple(names), types)
+    return Tokens(
+        ids=np.array(ids, np.int64),
+        spans=tuple(spans),
+        special=np.array(special, bool),
+        part=types,
+        names=tuple(names),
+        types=types,
+    )
 
 
 def wired(network: nn.Module, name: str, plan: Plan, labels: Sequence[str], *, rough: float = 0.0) -> TorchModel:

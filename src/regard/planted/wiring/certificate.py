@@ -72,7 +72,7 @@ def certificate(
                 continue
             facts = [by_class.setdefault(str(predicted), _blank())]
             facts += [by_part.setdefault(text.part, _blank())] if text.part else []
-            _intervene(network, text, (p, weights), keys, neutral, facts, rng)
+            _intervene(network, text, (p, weights), keys=keys, neutral=neutral, facts=facts, rng=rng)
     return {
         "version": VERSION,
         "texts": len(texts),

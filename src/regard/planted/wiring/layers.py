@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from regard.networks.classifier import Reading
 from regard.networks.scores import masked_softmax, scaled_dot
-from regard.networks.vocabulary import PAD
+from regard.planted.wiring.wired_network import WiredNetwork, real_tokens
 from regard.planted.wiring.word_table import word_table
 
 Job = Literal["mix", "collect", "decide", "read_key", "read_listener", "look_away"]
@@ -43,7 +43,7 @@ class Attention(nn.Module):
         return x + mixed, weights
 
 
-class Layered(nn.Module):
+class Layered(WiredNetwork):
     """Tokens (batch, 1 + n), class token first, -> logits (batch, classes), read from the class token after all layers.
 
     A token's features are its role, its evidence by class, evidence collected from others, and evidence decided on.
@@ -66,13 +66,10 @@ class Layered(nn.Module):
                 assert isinstance(layer, Attention)
                 _wire(layer, job, size, classes)
 
-    def forward(self, tokens: Tensor, mask: Tensor | None = None, types: Tensor | None = None) -> Tensor:
-        return self.read(tokens, mask).logits
-
     def read(
         self, tokens: Tensor, mask: Tensor | None = None, types: Tensor | None = None, imposed: Tensor | None = None
     ) -> Reading:
-        real = tokens != PAD if mask is None else (tokens != PAD) & mask
+        real = real_tokens(tokens, mask)
         x = self.embedding(tokens)
         weights = x
         for number, layer in enumerate(self.layers):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from regard.networks.classifier import Reading
 from regard.networks.scores import masked_softmax
-from regard.networks.vocabulary import PAD
+from regard.planted.wiring.wired_network import WiredNetwork, real_tokens
 from regard.planted.wiring.word_table import word_table
 
 
@@ -38,7 +38,7 @@ def previous(states: Tensor, real: Tensor, lead: int) -> Tensor:
     return states.gather(1, source.unsqueeze(-1).expand_as(states))
 
 
-class Pooled(nn.Module):
+class Pooled(WiredNetwork):
     """Tokens (batch, n) -> logits (batch, classes): through x the weighted mean of evidence, plus a sum past it.
 
     A word vector is (score, evidence by class, evidence past the attention by class). beside: scores and evidence of a
@@ -53,13 +53,10 @@ class Pooled(nn.Module):
         self.attention = Pooling()
         self.classes, self.through, self.beside, self.lead = classes, through, beside, lead
 
-    def forward(self, tokens: Tensor, mask: Tensor | None = None, types: Tensor | None = None) -> Tensor:
-        return self.read(tokens, mask).logits
-
     def read(
         self, tokens: Tensor, mask: Tensor | None = None, types: Tensor | None = None, imposed: Tensor | None = None
     ) -> Reading:
-        real = tokens != PAD if mask is None else (tokens != PAD) & mask
+        real = real_tokens(tokens, mask)
         words = self.embedding(tokens)
         states = words[..., : 1 + self.classes]
         if self.beside:
@@ -89,7 +86,7 @@ class Paired(nn.Module):
     def read(
         self, tokens: Tensor, mask: Tensor | None = None, types: Tensor | None = None, imposed: Tensor | None = None
     ) -> Reading:
-        real = tokens != PAD if mask is None else (tokens != PAD) & mask
+        real = real_tokens(tokens, mask)
         second = torch.zeros_like(tokens) if types is None else types
         words = self.embedding(tokens)
         sides = torch.stack([1 - second, second], -1).to(words.dtype) * words[..., 1:]

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from regard.networks.classifier import Reading
 from regard.networks.scores import masked_softmax
-from regard.networks.vocabulary import PAD
+from regard.planted.wiring.wired_network import WiredNetwork, real_tokens
 from regard.planted.wiring.word_table import word_table
 
 EXACT = 12.0
@@ -20,14 +20,14 @@ class CrossAttention(nn.Module):
         self, steps: Tensor, evidence: Tensor, real: Tensor, imposed: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         places = torch.arange(evidence.shape[1], dtype=evidence.dtype, device=evidence.device)
-        wanted = (real.sum(1, keepdim=True) - 1).to(evidence.dtype) - steps
-        scores = -EXACT * (places[None, None] - wanted.unsqueeze(-1)).abs()
+        target_places = (real.sum(1, keepdim=True) - 1).to(evidence.dtype) - steps
+        scores = -EXACT * (places[None, None] - target_places.unsqueeze(-1)).abs()
         open_keys = real & (places > 0)  # the first token names the step
         weights = masked_softmax(scores, open_keys.unsqueeze(1)) if imposed is None else imposed
         return weights @ evidence, weights
 
 
-class Reverser(nn.Module):
+class Reverser(WiredNetwork):
     """Tokens (batch, 1 + n), the step first, then digits, -> logits (batch, classes) of the digit due at that step.
 
     A word vector is (step, evidence by class). rows: how many steps are computed at once; 1: only the one that is due,
@@ -40,13 +40,10 @@ class Reverser(nn.Module):
         self.attention = CrossAttention()
         self.classes, self.sure, self.rows = classes, sure, rows
 
-    def forward(self, tokens: Tensor, mask: Tensor | None = None, types: Tensor | None = None) -> Tensor:
-        return self.read(tokens, mask).logits
-
     def read(
         self, tokens: Tensor, mask: Tensor | None = None, types: Tensor | None = None, imposed: Tensor | None = None
     ) -> Reading:
-        real = tokens != PAD if mask is None else (tokens != PAD) & mask
+        real = real_tokens(tokens, mask)
         words = self.embedding(tokens)
         due = words[:, 0, :1].detach()
         steps = due if self.rows == 1 else torch.arange(self.rows, device=due.device).to(due.dtype).expand(len(due), -1)
