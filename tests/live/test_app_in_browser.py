@@ -79,11 +79,11 @@ def test_progress_is_seen_and_cancel_works(page: Any) -> None:
     page.get_by_role("textbox", name=re.compile("^Text for")).fill("the good film not long and bad " * 40)
     page.get_by_role("button", name="Look", exact=True).click()
     page.wait_for_selector("progress")
-    assert page.locator("[role=status]").first.inner_text()
+    page.locator("[role=status]").filter(has_text=re.compile(r"\S")).first.wait_for()
     page.get_by_role("button", name="Cancel", exact=True).click()
     page.wait_for_selector(".error")
     assert "cancelled" in page.locator(".error").first.inner_text()
-    assert page.locator("progress").count() == 0
+    page.wait_for_selector("progress", state="detached")
     page.get_by_role("button", name="kernel_shap", exact=True).click()
     page.get_by_role("button", name="lime", exact=True).click()
     asked(page, "the film not long")
