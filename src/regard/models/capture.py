@@ -8,19 +8,27 @@ from typing import Any
 import numpy as np
 
 from regard.errors import InputError, UnknownName
+from regard.models.adapter import TorchModel, own
+from regard.models.dense_limit import refuse_dense
 from regard.models.open.load import load
+from regard.models.row_capture import capture_encoded_rows
 from regard.protocols import Capture, Model
 from regard.records import Check, Example, Mode
+from regard.tap.row_capture import Rows
 
 _ENTRIES = {"image": "image", "series": "series", "tabular": "row"}
 
 
-def capture(model: str | Model, inputs: Any, mode: Mode = "qk", check: Check = "first") -> Capture:
+def capture(
+    model: str | Model, inputs: Any, mode: Mode = "qk", check: Check = "first", *, rows: Rows | None = None
+) -> Capture:
     """Capture every attention of `model` on `inputs`, named by module path and call, with units and answers.
 
     inputs: a text, a pair of texts (tuple), an array, an `Example`, or a list of these (one batch). A text longer
     than the model becomes its windows, one row each. mode "qk" keeps queries and keys, "weights" the matrices.
     check: "first" proves the capture once per model and shape, "always" every time, "never" not at all.
+    rows: keep only these rows of every attention (a slice, positions, or "last"): memory no longer grows with the
+    square of the input; `positions` of a site lists them. Without it, weights of more than 4 GiB are refused.
     """
     if mode not in ("qk", "weights"):
         raise UnknownName("mode", str(mode), ("qk", "weights"))
@@ -29,6 +37,13 @@ def capture(model: str | Model, inputs: Any, mode: Mode = "qk", check: Check = "
     live = load(model)
     examples = [window for example in as_examples(live, inputs) for window in live.windows(example)]
     batch = [live.encode(example) for example in examples]
+    if rows is not None:
+        if rows == "new":
+            raise InputError("rows", expected='a slice, positions or "last"', got="'new'", remedy="capture_generation")
+        return capture_encoded_rows(live, batch, rows, check=check)
+    if mode == "weights" and isinstance(live, TorchModel):
+        longest = max(own(item).length for item in batch)
+        refuse_dense(live.module, longest, remedy='rows="last" or rows=slice(...), or mode="qk"')
     _, targets = live.predict(batch)
     return live.capture(batch, targets, mode=mode, check=check)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -12,11 +12,14 @@ import torch
 from regard.errors import InputError, Unsupported
 from regard.models.adapter import TorchModel, own
 from regard.models.capture import as_examples
+from regard.models.dense_limit import refuse_dense
 from regard.models.open.load import load
 from regard.models.read.text import TextReader
 from regard.protocols import Model, SiteAttention
 from regard.records import Answers, Units
 from regard.registry import upstairs
+from regard.tap.capture_call import Taps
+from regard.tap.row_capture import RowTaps, capture_rows
 from regard.tap.stitch_steps import capture_generation as stitched_call
 
 
@@ -42,8 +45,16 @@ class Generated:
         return upstairs("show")(self, view=view, lang=lang, static=static)
 
 
-def capture_generation(model: str | Model, text: str, *, new_tokens: int = 20) -> Generated:
-    """Every attention of the greedy continuation of `text` by at most `new_tokens` tokens, stitched site by site."""
+def capture_generation(
+    model: str | Model, text: str, *, new_tokens: int = 20, rows: Literal["new"] | None = None
+) -> Generated:
+    """Every attention of the greedy continuation of `text` by at most `new_tokens` tokens, stitched site by site.
+
+    rows="new": only the rows that predict new tokens, for long prompts; `positions` of a site lists them. Without it,
+    weights of more than 4 GiB are refused.
+    """
+    if rows not in (None, "new"):
+        raise InputError("rows", expected='"new"', got=repr(rows), remedy="capture(..., rows=...) of a finished text")
     if new_tokens < 1:
         raise InputError("new_tokens", expected="at least 1", got=str(new_tokens))
     live = load(model)
@@ -51,6 +62,10 @@ def capture_generation(model: str | Model, text: str, *, new_tokens: int = 20) -
     if not isinstance(live, TorchModel) or not isinstance(live.reader, TextReader) or live.reader.spell is None:
         raise Unsupported(f"model {live.name}", expected="a text model that writes", got=type(live).__name__)
     if live.traits.write is not None:
+        if rows is not None:
+            raise Unsupported(
+                f"rows of {live.name}", expected="a model of transformers", got="a model with its own way to write"
+            )
         return _written(live, text, new_tokens)
     if not getattr(module, "can_generate", lambda: False)():
         raise Unsupported(f"model {live.name}", expected="a model that can generate", got=type(module).__name__)
@@ -62,8 +77,13 @@ def capture_generation(model: str | Model, text: str, *, new_tokens: int = 20) -
         sequences: torch.Tensor = module.generate(**tensors, max_new_tokens=new_tokens, do_sample=False, num_beams=1)
         return sequences
 
+    taps: RowTaps | Taps
     with torch.inference_mode():
-        row, taps = stitched_call(module, write)
+        if rows == "new":
+            row, taps = capture_rows(module, write, "new")
+        else:
+            refuse_dense(module, item.length + new_tokens, remedy='rows="new"')
+            row, taps = stitched_call(module, write)
     two_parts = bool(module.config.is_encoder_decoder)
     ids = row[0, 1 if two_parts else item.length :].tolist()
     names = tuple(live.reader.spell(ids))

@@ -13,8 +13,9 @@ Start in `capture_call.py`. A pass goes through five steps:
 5. Remember (`capture_plan`, `pass_history`): the plan of a proved pass makes later passes light; anything that is not
    in the plan brings the full pass back.
 
-Beside these: `stitch_steps` joins the steps of `generate()`, `attention_gradients` differentiates with respect to
-weights, and `monitor/` watches attention in training and in production.
+Beside these: `row_capture` keeps some rows of long inputs (`row_attention`), `stitch_steps` joins the steps of
+`generate()`, `attention_gradients` differentiates with respect to weights, and `monitor/` watches attention in training
+and in production.
 
 When a capture fails, the error names the module. Then look at what rejected it: an unknown operation belongs into
 `operations`, lost facts into `provenance`, a wrong axis into `layout`, attention in windows into `blocks`, a wrong kind

@@ -68,6 +68,15 @@ def may_be_direct(module: nn.Module) -> bool:
     )
 
 
+def registry_hosts(module: nn.Module) -> list[Any]:
+    """The models of transformers inside `module`, if all of them look their attention up in the registry."""
+    if "transformers.modeling_utils" not in sys.modules:
+        return []
+    hosts = _hosts(module)
+    from_libraries = all(type(m).__module__.startswith(("transformers.", "torch.")) for m in module.modules())
+    return hosts if from_libraries and all(_can_switch(type(host)) for host in hosts) else []
+
+
 _HOSTS: weakref.WeakKeyDictionary[nn.Module, list[weakref.ref[nn.Module]]] = weakref.WeakKeyDictionary()
 
 

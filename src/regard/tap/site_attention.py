@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -13,6 +14,9 @@ from torch import Tensor
 from regard.errors import CaptureError, InputError
 from regard.records import Attention, Site
 from regard.tap.sdpa import CHUNK, SdpaCall, log_sum_exp, scores_of, weights_of
+
+DENSE_BYTES = 4 << 30
+"""Most bytes of weights of one input that are computed at once: 4 GiB."""
 
 
 @dataclass(slots=True, eq=False)
@@ -77,6 +81,31 @@ class LazyAttention:
         return weights
 
     @torch.no_grad()
+    def row_maxima(self, example: int, edges: Sequence[int]) -> NDArray[np.float32]:
+        """(head, band, key) the largest weight of every key over the rows of each band, edges[i] to edges[i + 1].
+
+        Keys after the rows of causal attention are not computed.
+        """
+        _, heads, _, keys = self.shape
+        out = np.zeros((heads, len(edges) - 1, keys), np.float32)
+        last_key = min(keys, edges[-1]) if self.call.causal else keys
+        scores = scores_of(
+            self.call,
+            batch=slice(example, example + 1),
+            rows=torch.arange(edges[0], edges[-1]),
+            columns=slice(0, last_key),
+        )
+        weights = weights_of(self.call, scores)[0]
+        if self.real.queries is not None:
+            hidden = ~self.real.queries[example, edges[0] : edges[-1]].to(weights.device)
+            weights = weights.masked_fill(hidden[:, None], 0.0)
+        for band, (start, stop) in enumerate(pairwise(edges)):
+            out[:, band, :last_key] = as_array(weights[:, start - edges[0] : stop - edges[0]].amax(1))
+        if self.real.keys is not None:
+            out[..., ~self.real.keys[example].numpy()] = 0.0
+        return out
+
+    @torch.no_grad()
     def row_log_sum_exp(self) -> Tensor:
         """(batch, head, query): from the fused kernel where it gave it, else recomputed in chunks of rows."""
         if self.lse is None:
@@ -112,6 +141,14 @@ class LazyAttention:
 
     def dense(self) -> Attention:
         batch, heads, queries, keys = self.shape
+        size = heads * queries * keys * 4
+        if size > DENSE_BYTES:
+            raise InputError(
+                f"all of {self.site.key}",
+                expected=f"at most {DENSE_BYTES / 2**30:.0f} GiB of weights for one input",
+                got=f"{size / 2**30:,.1f} GiB",
+                remedy="rows(example, positions), tile(...), or a capture with rows=...",
+            )
         out = np.empty((batch, heads, queries, keys), np.float32)
         step = max(1, CHUNK // max(1, heads * keys))
         for b in range(batch):

@@ -30,7 +30,7 @@ def capture_generation(
     step are 0. For greedy search and sampling, with or without a cache; beams change rows on the way and are refused.
     key_padding: (batch, prompt) mask, 1 where the prompt (for encoder-decoders: the source) is real.
     """
-    reordered = _ReorderWatch()
+    reordered = ReorderWatch()
     with reordered:
         out, taps = capture_call(module, call, mode="weights", check=check)
     if reordered.seen:
@@ -59,7 +59,7 @@ def _dense(site: object) -> DenseAttention:
     return site
 
 
-class _ReorderWatch:
+class ReorderWatch:
     """Notices that a cache was reordered, which only a beam search does."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class _ReorderWatch:
         self._own: Callable[..., None] | None = None
         self.seen = False
 
-    def __enter__(self) -> _ReorderWatch:
+    def __enter__(self) -> ReorderWatch:
         self._own = own = getattr(self._class, "reorder_cache", None)
 
         def reorder(cache: object, beams: Tensor) -> None:

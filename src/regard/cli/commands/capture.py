@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import ModelChoice, model_options, one_example
+from regard.cli.model_options import ModelChoice, model_options, one_example, row_options
 from regard.cli.progress import bar
+from regard.cli.row_option import new_rows, typed_rows
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     "regard capture minilm --text 'a quiet, moving film' --site encoder.layer.5.attention.self --head 3",
     "regard capture ./model --text 'two words' --mode weights --check always --json",
     "regard capture smollm2 --text 'The capital of France is' --generate 5",
+    "regard capture smollm2 --text 'a long prompt ...' --rows last     memory that grows with the rows only",
 )
 @click.argument("model")
 @click.option("--text", help="Input text.")
@@ -38,8 +40,14 @@ if TYPE_CHECKING:
 @click.option("--site", help="Site to draw: a name from the table or its ending (default: the last).")
 @click.option("--head", type=int, help="Head to draw (default: the mean of all).")
 @click.option("--generate", type=click.IntRange(min=1), help="Generate this many tokens and show their attention.")
+@click.option(
+    "--rows",
+    metavar="ROWS",
+    help="Keep only these rows of long inputs: last, 10:20, -5:, or 1,7; with --generate: new.",
+)
 @click.option("--mode", type=click.Choice(["qk", "weights"]), default="qk", show_default=True)
 @click.option("--check", type=click.Choice(["first", "always", "never"]), default="first", show_default=True)
+@row_options
 @model_options
 def command(
     model: str,
@@ -50,6 +58,7 @@ def command(
     site: str | None,
     head: int | None,
     generate: int | None,
+    rows: str | None,
     mode: Mode,
     check: Check,
     device: str,
@@ -67,8 +76,9 @@ def command(
     with bar(remarks(), making=choice.making):
         live = choice.open()
     windows = live.windows(example)
-    generated = None if generate is None else _written(live, windows[0], generate)
-    captured = generated or capture(live, windows[0], mode=mode, check=check)
+    generated = None if generate is None else _written(live, windows[0], generate, new_rows(rows))
+    wanted_rows = None if rows is None or generate is not None else typed_rows(rows)
+    captured = generated or capture(live, windows[0], mode=mode, check=check, rows=wanted_rows)
     selected = _chosen(captured.sites, site)
     weights = _weights(selected, head)
     names = _axis_names(captured, selected)
@@ -99,13 +109,13 @@ def command(
             results().print(say("term.note", text=render(note)), markup=False, style="yellow")
 
 
-def _written(live: Model, example: Example, tokens: int) -> Generated:
+def _written(live: Model, example: Example, tokens: int, rows: Literal["new"] | None) -> Generated:
     from regard.models.capture_generation import capture_generation
 
     text = example.inputs.get("text")
     if not isinstance(text, str):
         raise InputError("--generate", expected="a text to go on with", got="an input without text")
-    return capture_generation(live, text, new_tokens=tokens)
+    return capture_generation(live, text, new_tokens=tokens, rows=rows)
 
 
 def _chosen(sites: Sequence[SiteAttention], name: str | None) -> SiteAttention:
@@ -123,7 +133,9 @@ def _weights(site: SiteAttention, head: int | None) -> NDArray[np.float32]:
     _, heads, queries, _ = site.shape
     if head is not None and not 0 <= head < heads:
         raise InputError(f"--head {head}", expected=f"a head of {site.site.key} from 0 to {heads - 1}", got=str(head))
-    rows = site.rows(0, range(queries), None if head is None else [head])
+    from regard.present.pack.rows import captured_positions
+
+    rows = site.rows(0, captured_positions(site) or range(queries), None if head is None else [head])
     mean: NDArray[np.float32] = rows.mean(axis=0)
     return mean
 
@@ -133,6 +145,7 @@ def _axis_names(found: Capture, site: SiteAttention) -> tuple[list[str], list[st
     from regard.models.adapter import Captured
     from regard.models.capture_generation import Generated
     from regard.present.pack.axes import axes_of
+    from regard.present.pack.rows import captured_positions
 
     tokens: Sequence[str] | None = found.made if isinstance(found, Generated) else None
     if isinstance(found, Captured) and found.task == "sequence_to_sequence":
@@ -140,7 +153,9 @@ def _axis_names(found: Capture, site: SiteAttention) -> tuple[list[str], list[st
     sites, shapes = [s.site for s in found.sites], [s.shape for s in found.sites]
     axes, where = axes_of(found.units[0], sites, shapes, given={}, made=tokens)
     rows, columns = where[[s.key for s in sites].index(site.site.key)]
-    return axes[rows].names, axes[columns].names
+    positions = captured_positions(site)
+    queries = axes[rows].names if positions is None else [axes[rows].names[row] for row in positions]
+    return queries, axes[columns].names
 
 
 def _as_json(
@@ -152,6 +167,8 @@ def _as_json(
     mode: str,
     windows: int,
 ) -> dict[str, Any]:
+    from regard.present.pack.rows import captured_positions
+
     sites = [
         {
             "site": s.site.key,
@@ -163,7 +180,13 @@ def _as_json(
         }
         for s in found.sites
     ]
-    drawing = {"site": site.site.key, "rows": names[0], "columns": names[1], "weights": weights.tolist()}
+    drawing = {
+        "site": site.site.key,
+        "positions": captured_positions(site) or list(range(len(weights))),
+        "rows": names[0],
+        "columns": names[1],
+        "weights": weights.tolist(),
+    }
     return {
         "model": model,
         "mode": mode,
@@ -188,13 +211,14 @@ def _show(
 ) -> None:
     from regard.present.axis_names import short_names
     from regard.present.messages.messages import columns, count, render, say
+    from regard.present.pack.rows import captured_positions
     from regard.present.terminal.terminal import heat_map, links, plain_table
 
     out = results()
     if windows > 1:
         out.print(say("term.capture.first_window", n=windows), style="yellow")
     rows = [
-        (s.site.key, s.site.kind, str(s.site.layer), str(s.site.heads), " × ".join(map(str, s.shape[2:])))
+        (s.site.key, s.site.kind, str(s.site.layer), str(s.site.heads), f"{_captured_rows(s)} × {s.shape[3]}")
         for s in found.sites
     ]
     title = say("term.capture.title", sites=count(len(rows), "attention_site"), model=model, mode=mode)
@@ -211,5 +235,12 @@ def _show(
     out.print("\n" + say("term.capture.map", site=site.site.key, which=which), markup=False, style="bold")
     colour = out.is_terminal and not out.no_color
     out.print(heat_map(weights, queries, keys, colour=colour, width=out.width))
-    out.print(links(weights, queries, keys))
+    out.print(links(weights, queries, keys, positions=captured_positions(site)))
     out.print("\n" + say("caveat"), markup=False, style="dim")
+
+
+def _captured_rows(site: SiteAttention) -> int:
+    from regard.present.pack.rows import captured_positions
+
+    positions = captured_positions(site)
+    return site.shape[2] if positions is None else len(positions)

@@ -1,0 +1,108 @@
+"""Some rows of every attention of a pass, for the adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from regard.errors import InputError, Unsupported
+from regard.models.adapter import Captured, TorchModel, as_answers, own
+from regard.models.ask.answer_names import answer_name, written_names
+from regard.models.read.encoded import Item
+from regard.models.tasks import Outputs, Request
+from regard.protocols import Encoded, Model, Target
+from regard.records import Check
+from regard.tap.row_capture import Rows, capture_rows
+
+
+def capture_encoded_rows(model: Model, batch: Sequence[Encoded], rows: Rows, *, check: Check = "first") -> Captured:
+    """Run a batch of one length once and keep these rows of every site.
+
+    The sites are `RowAttention`s: `positions` lists their rows. The target is what the model predicts; the sequence of
+    a model that writes is generated first.
+    """
+    if not isinstance(model, TorchModel):
+        raise Unsupported(f"rows of {model.name}", expected="a torch model", got=type(model).__name__)
+    items = [own(encoded) for encoded in batch]
+    if len({item.length for item in items}) > 1:
+        raise InputError(
+            "rows",
+            expected="inputs of one length, because rows are positions",
+            got=f"lengths {sorted({item.length for item in items})}",
+            remedy="capture them one by one",
+        )
+    targets = model.predict(items)[1] if model.task == "sequence_to_sequence" else None
+    runner = _Runner(model, targets)
+
+    def run() -> list[Target]:
+        if targets is not None:
+            runner.outputs(items, targets)
+            return targets
+        predictions: list[Target] = list(model.row.decide(runner, items))
+        return predictions
+
+    with torch.inference_mode():
+        predictions, taps = capture_rows(model.module, run, rows, check=check)
+        answers = model.row.read(*runner.last, predictions)
+    return Captured(
+        sites=taps.sites,
+        rejected=taps.rejected,
+        checked=taps.checked,
+        units=[item.units for item in items],
+        answers=as_answers(len(items), [(list(range(len(items))), answers)]),
+        model=model.name,
+        labels=model.labels,
+        targets=tuple(predictions),
+        task=model.task,
+        names=tuple(
+            answer_name(model.task, target, model.labels, model.reader, item)
+            for target, item in zip(predictions, items, strict=True)
+        ),
+        written=tuple(written_names(model.task, target, model.reader) for target in predictions),
+    )
+
+
+class _Runner:
+    """Runs the module once, and remembers its outputs, so that deciding and reading cost one pass."""
+
+    def __init__(self, model: TorchModel, targets: Sequence[Target] | None) -> None:
+        self._model, self._targets = model, targets
+        self.last: tuple[Outputs, Request]
+
+    def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Request]:
+        tensors, request = self._model.tensors(items, self._targets)
+        self.last = self._model.run(tensors, request), request
+        return self.last
+
+    def generate(self, items: Sequence[Item]) -> list[list[int]]:
+        return self._model.generate(items)
+
+    @property
+    def quiet(self) -> frozenset[int]:
+        return self._model.quiet
+
+    @property
+    def fill_in(self) -> int | None:
+        return self._model.fill_in
+
+
+def parsed_rows(text: str) -> Any:
+    """Read rows as they are typed.
+
+    >>> parsed_rows("last"), parsed_rows("-5:"), parsed_rows("2:4"), parsed_rows("1,7,-1")
+    ('last', slice(-5, None, None), slice(2, 4, None), [1, 7, -1])
+    """
+    bare = text.strip()
+    if bare in ("last", "new"):
+        return bare
+    try:
+        if ":" in bare:
+            start, _, stop = bare.partition(":")
+            return slice(int(start) if start.strip() else None, int(stop) if stop.strip() else None)
+        return [int(part) for part in bare.split(",")]
+    except ValueError:
+        raise InputError(
+            "rows", expected='"last", "new", a range such as 10:20 or -5:, or positions such as 1,7', got=repr(text)
+        ) from None

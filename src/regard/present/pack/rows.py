@@ -1,0 +1,51 @@
+"""Captures of some rows: their weights and the axes that these stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.present.pack.axes import axes_of
+from regard.present.pack.records import AxisEntry
+from regard.protocols import Capture, SiteAttention
+from regard.records import Attention, Units
+
+
+def captured_positions(site: SiteAttention) -> list[int] | None:
+    """The rows of a site whose capture holds only some of them; None where it holds all."""
+    positions: list[int] | None = getattr(site, "positions", None)
+    return None if positions is None or len(positions) == site.shape[2] else list(positions)
+
+
+def captured_attention(site: SiteAttention) -> Attention:
+    """All captured weights of a site: (batch, head, captured row, key)."""
+    positions = captured_positions(site)
+    if positions is None:
+        return site.dense()
+    weights = np.stack([site.rows(example, positions) for example in range(site.shape[0])])
+    return Attention(site.site, weights, None, str(getattr(site, "checked", "")))
+
+
+def row_axes(capture: Capture, units: Units, made: Sequence[str] | None) -> dict[str, tuple[AxisEntry, AxisEntry]]:
+    """By site key, the axes of sites that hold some rows: the names of these rows, and the keys."""
+    chosen = {site.site.key: rows for site in capture.sites if (rows := captured_positions(site)) is not None}
+    if not chosen:
+        return {}
+    sites, shapes = [s.site for s in capture.sites], [s.shape for s in capture.sites]
+    axes, where = axes_of(units, sites, shapes, given={}, made=made)
+    return {
+        site.key: (_selected(axes[queries], chosen[site.key]), axes[keys])
+        for site, (queries, keys) in zip(sites, where, strict=True)
+        if site.key in chosen
+    }
+
+
+def _selected(axis: AxisEntry, rows: Sequence[int]) -> AxisEntry:
+    return AxisEntry(
+        [axis.names[row] for row in rows],
+        [axis.units[row] for row in rows],
+        [axis.special[row] for row in rows],
+        [axis.part[row] for row in rows],
+        [axis.boxes[row] for row in rows],
+    )

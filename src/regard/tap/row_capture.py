@@ -1,0 +1,526 @@
+"""Capture of some rows only: the model runs as it always does, and memory grows with the rows, not with the prompt.
+
+    out, sites = capture_rows(model, lambda: model(input_ids), rows="last")
+    out, sites = capture_rows(model, lambda: model.generate(input_ids, max_new_tokens=8), rows="new")
+    sites.sites[0].rows(example=0, queries=[-1])
+
+For models of transformers that look their attention up in its registry. The function put there runs the model's own
+implementation (so every output is bit-equal), copies the queries and the mask of the wanted rows, and refers to the
+keys, which the cache holds anyway. The mask function put beside it builds the masks as before and notes at which
+positions queries and keys of a step begin; without it masks would be silently dropped.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import CaptureError, InputError, Unsupported
+from regard.records import Check, Site, SiteKind
+from regard.tap.attention_interface import registry_hosts
+from regard.tap.blocks import PIECES
+from regard.tap.row_attention import Keys, RowAttention, RowPart
+from regard.tap.stitch_steps import ReorderWatch
+from regard.tap.whole_attention import WholeAttention
+
+T = TypeVar("T")
+Rows = slice | Sequence[int] | Literal["last", "new"]
+"""Positions; "last": the last row of every step; "new": the rows that predict generated tokens."""
+
+_PREFIX = "regard_rows_"
+_ACTIVE = threading.local()
+_TOLERANCE = {torch.float64: 1e-8, torch.float32: 5e-5, torch.float16: 1e-2, torch.bfloat16: 4e-2}
+_LISTED = 8
+
+
+@dataclass(slots=True, eq=False)
+class RowTaps:
+    """The captured rows of every site, attention that bypassed the registry, and how the rows were proved."""
+
+    sites: list[RowAttention]
+    rejected: list[tuple[str, str]]
+    checked: str
+    whole: list[WholeAttention] = field(default_factory=list)
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory of the queries and masks of all sites, masks that layers share counted once."""
+        tensors = [t for site in self.sites for part in site.parts for t in (part.query, part.mask) if t is not None]
+        sizes = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+        return sum(sizes.values())
+
+
+@dataclass(slots=True, eq=False)
+class _Kept:
+    """The rows of one call; first, start: positions of its first query and its first key."""
+
+    site: RowAttention
+    part: RowPart
+    first: int
+    start: int
+
+
+class _Referred:
+    """Tensors by weak reference: the id of a tensor that is gone may be given to another."""
+
+    def __init__(self, *tensors: Tensor | None) -> None:
+        self._references = [None if tensor is None else weakref.ref(tensor) for tensor in tensors]
+
+    def holds(self, *tensors: Tensor | None) -> bool:
+        return all(
+            tensor is None if reference is None else reference() is tensor
+            for reference, tensor in zip(self._references, tensors, strict=True)
+        )
+
+
+@dataclass(slots=True, eq=False)
+class _Collector:
+    """Receives every attention of the running call."""
+
+    names: dict[nn.Module, str]
+    rows: Rows
+    check: Check
+    device: torch.device
+    wants_all: Callable[[str], bool]
+    whole: dict[str, WholeAttention] = field(default_factory=dict)
+    sites: dict[str, RowAttention] = field(default_factory=dict)
+    kinds: dict[str, SiteKind] = field(default_factory=dict)
+    offsets: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    cross: set[nn.Module] = field(default_factory=set)
+    ran: set[str] = field(default_factory=set)
+    static: set[str] = field(default_factory=set)
+    calls: Counter[str] = field(default_factory=Counter)
+    windows: dict[str, int] = field(default_factory=dict)
+    prompts: dict[str, int] = field(default_factory=dict)
+    positions: dict[str, set[int]] = field(default_factory=dict)
+    offset: int = 0
+    worst: float = 0.0
+    proved: int = 0
+    _masks: dict[tuple[int, ...], tuple[_Referred, Tensor | None]] = field(default_factory=dict)
+
+    def collect(
+        self,
+        module: nn.Module,
+        query: Tensor,
+        key: Tensor,
+        mask: Tensor | None,
+        *,
+        causal: bool,
+        details: dict[str, Any],
+    ) -> _Kept | None:
+        """Keep the wanted rows of one attention; None if it has none."""
+        name, ordinal = self._name(self.names[module])
+        crossing = module in self.cross
+        queries, columns = query.shape[2], key.shape[2]
+        first, start = self._place(queries, columns, crossing=crossing)
+        if not crossing:
+            columns = min(columns, first + queries - start)
+        site = self.sites.get(name)
+        if site is None:
+            kind: SiteKind = "cross" if crossing else _kind(mask, queries, first, causal=causal)
+            self.kinds[name] = kind
+            site = self.sites[name] = RowAttention(
+                Site(
+                    name=self.names[module],
+                    call=ordinal,
+                    kind=kind,
+                    layer=0,
+                    heads=query.shape[1],
+                    module=type(module).__name__,
+                ),
+                Keys(),
+                scale=details.get("scaling"),
+                softcap=details.get("softcap"),
+                sinks=details.get("s_aux"),
+            )
+        elif site.parts and query.shape[0] != site.shape[0]:
+            raise CaptureError(
+                f"attention of {name}",
+                expected="the same batch in every step",
+                got=f"{site.shape[0]} and {query.shape[0]} rows",
+            )
+        if not crossing and first == 0 and queries > 1 and self.wants_all(name):
+            self.whole[name] = _whole(site.site, query, key[:, :, :columns], details)
+        site.queries = max(site.queries, first + queries)
+        site.columns = max(site.columns, start + columns)
+        earlier = self.positions.setdefault(name, set())
+        rows = [row for row in self._wanted(name, first, queries) if row not in earlier]
+        earlier.update(rows)
+        bias = details.get("position_bias")
+        window = None if crossing else details.get("sliding_window")
+        part = None
+        if rows:
+            local = [row - first for row in rows]
+            own_mask = self._mask_rows(mask, bias, local, columns, causal=causal)
+            part = RowPart(rows, query[:, :, local].clone(), start, start + columns, own_mask)
+        if window:
+            self.windows[name] = int(window)
+            self._copy_window(site, part, key[:, :, :columns], start)
+        else:
+            site.keys.refer(key)
+            if key.shape[2] > columns or hasattr(key, "_dynamo_static_input_type"):
+                self.static.add(name)
+        if part is None:
+            return None
+        site.parts.append(part)
+        return _Kept(site, part, first, start)
+
+    def _name(self, module: str) -> tuple[str, int]:
+        """Return the key of the site, and how often its module ran before in this step."""
+        ordinal = self.calls[module]
+        self.calls[module] += 1
+        return (f"{module}#{ordinal}" if ordinal else module), ordinal
+
+    def _place(self, queries: int, columns: int, *, crossing: bool) -> tuple[int, int]:
+        """Return the positions of the first query and of the first key."""
+        if crossing:
+            return self.offset, 0
+        first, start = self.offsets.get((queries, columns), (max(0, columns - queries), 0))
+        self.offset = first
+        return first, start
+
+    def _wanted(self, name: str, first: int, queries: int) -> list[int]:
+        stop = first + queries
+        if self.rows == "new":
+            return list(range(max(first, self.prompts.setdefault(name, stop) - 1), stop))
+        if self.rows == "last":
+            return [stop - 1]
+        if isinstance(self.rows, slice):
+            return [row for row in range(stop)[self.rows] if row >= first]
+        rows = sorted({int(row) + (stop if int(row) < 0 else 0) for row in self.rows})
+        return [row for row in rows if first <= row < stop]
+
+    def _mask_rows(
+        self, mask: Tensor | None, bias: Tensor | None, local: list[int], columns: int, *, causal: bool
+    ) -> Tensor | None:
+        """Return the rows of the mask, shared between layers that were given the same one."""
+        identity = (id(mask), id(bias), local[0], local[-1], len(local), columns, causal)
+        if identity in self._masks and self._masks[identity][0].holds(mask, bias):
+            return self._masks[identity][1]
+        rows: Tensor | None = None
+        if mask is not None:
+            four = mask[(None,) * (4 - mask.ndim)]
+            rows = (four[:, :, local] if four.shape[2] > 1 else four)[..., :columns].clone()
+        elif causal:
+            seen_columns = torch.tensor(local)[:, None] >= torch.arange(columns)
+            rows = None if bool(seen_columns.all()) else seen_columns[None, None].to(self.device)
+        if bias is not None:
+            added = bias[:, :, local if bias.shape[2] > 1 else slice(None), :columns].clone()
+            if rows is None:
+                rows = added
+            elif rows.dtype == torch.bool:
+                rows = added.masked_fill(~rows, torch.finfo(added.dtype).min)
+            else:
+                rows = added + rows
+        if len(self._masks) >= _LISTED:
+            self._masks.clear()
+        self._masks[identity] = (_Referred(mask, bias), rows)
+        return rows
+
+    def _copy_window(self, site: RowAttention, part: RowPart | None, keys: Tensor, start: int) -> None:
+        """Copy what the wanted rows see of a window, and later the keys that are new."""
+        if part is not None and part.mask is not None and not site.keys.pieces:
+            visible = part.mask if part.mask.dtype == torch.bool else part.mask > torch.finfo(part.mask.dtype).min / 2
+            columns = visible.flatten(0, 2).any(0).nonzero()
+            hidden = int(columns[0]) if len(columns) else 0
+            if hidden:
+                part.mask, part.start = part.mask[..., hidden:].clone(), start + hidden
+                keys, start = keys[:, :, hidden:], start + hidden
+        elif part is None and not site.keys.pieces:
+            # nothing here is wanted, but rows to come may look back over the window
+            back = max(0, keys.shape[2] - (self.windows[site.site.name] - 1))
+            keys, start = keys[:, :, back:], start + back
+        site.keys.copy(start, keys)
+        if part is not None and part.start < site.keys.pieces[0][0]:
+            shift = site.keys.pieces[0][0] - part.start
+            part.start += shift
+            part.mask = None if part.mask is None else part.mask[..., shift:].clone()
+
+    @torch.no_grad()
+    def prove(self, kept: _Kept, value: Tensor, out: Tensor) -> None:
+        """Compare the last row of a part with what the attention itself gave out: out (batch, query, head, feature)."""
+        site, part = kept.site, kept.part
+        weights = site.weights(0, torch.tensor(part.rows[-1:]))[:, 0, part.start : part.stop]
+        values = value[0][:, part.start - kept.start : part.stop - kept.start].to(weights.dtype)
+        values = values.repeat_interleave(weights.shape[0] // values.shape[0], 0)
+        replayed = torch.einsum("hk,hkd->hd", weights, values)
+        expected = out[0, part.rows[-1] - kept.first].to(weights.dtype)
+        error = float((replayed - expected).abs().max()) / max(1.0, float(expected.abs().max()))
+        self.worst, self.proved = max(self.worst, error), self.proved + 1
+        if not error <= _TOLERANCE.get(out.dtype, 5e-5):
+            raise CaptureError(
+                f"self-check of {site.site.key}",
+                expected="rows that reproduce the output of the attention",
+                got=f"a difference of {error:.2g}",
+                remedy="report this model; check='never' captures without proof",
+            )
+
+    def prove_whole(self, whole: WholeAttention, value: Tensor, out: Tensor) -> None:
+        """Compare the first, the middle and the last row with what the attention itself gave out."""
+        rows = sorted({0, whole.positions // 2, whole.positions - 1})
+        weights = torch.from_numpy(whole.rows(rows)).to(value.device)
+        values = value[0, :, : whole.positions].to(weights.dtype)
+        values = values.repeat_interleave(whole.heads // values.shape[0], 0)
+        replayed = torch.einsum("hrk,hkd->rhd", weights, values)
+        expected = out[0, rows].to(weights.dtype)
+        error = float((replayed - expected).abs().max()) / max(1.0, float(expected.abs().max()))
+        self.worst, self.proved = max(self.worst, error), self.proved + len(rows)
+        if not error <= _TOLERANCE.get(out.dtype, 5e-5):
+            raise Unsupported(
+                f"all rows of {whole.site.key}",
+                expected="causal attention, over everything before a row or over a window",
+                got=f"another pattern (difference {error:.2g})",
+            )
+
+    def finish(self) -> RowTaps:
+        """Number layers and calls, and copy what a static cache is going to write over."""
+        for name in self.static:
+            self.sites[name].keys.own(self.sites[name].columns)
+        stacks: dict[str, list[str]] = {}
+        for name in dict.fromkeys(site.site.name for site in self.sites.values()):
+            stacks.setdefault(re.sub(r"\d+", "*", name), []).append(name)
+        sites, rejected = [], []
+        checked = f"{self.check}: {self.proved} rows, max error {self.worst:.0e}" if self.proved else "never"
+        for name, site in self.sites.items():
+            kind = self.kinds[name]
+            if self.rows == "new" and kind == "self":
+                rejected.append((name, "reads the prompt once and writes nothing"))
+                continue
+            if not site.parts:
+                rejected.append((name, f"has {site.queries} rows, none of those asked for"))
+                continue
+            window = self.windows.get(name)
+            if window is not None and site.columns > window and kind == "causal":
+                kind = "windowed"
+            stack = stacks[re.sub(r"\d+", "*", site.site.name)]
+            layer = site.site.call if len(stack) == 1 else stack.index(site.site.name)
+            site.site, site.checked = replace(site.site, layer=layer, kind=kind), checked
+            sites.append(site)
+            if name in self.whole:
+                self.whole[name].site = site.site
+        captured = {site.site.name for site in self.sites.values()}
+        rejected += [
+            (name, "ran without the attention registry: not captured")
+            for name in sorted(self.ran)
+            if not any(_inside(name, other) or _inside(other, name) for other in captured)
+        ]
+        return RowTaps(sites, rejected, checked, list(self.whole.values()))
+
+
+def _whole(site: Site, query: Tensor, key: Tensor, details: dict[str, Any]) -> WholeAttention:
+    """Refer to the queries and keys of one input."""
+    if query.shape[0] > 1 or details.get("position_bias") is not None:
+        raise Unsupported(
+            f"all rows of {site.key}", expected="one input, without a bias of positions", got="another attention"
+        )
+    scale = details.get("scaling")
+    window = details.get("sliding_window")
+    return WholeAttention(
+        site,
+        query[0].detach(),
+        key[0].detach(),
+        scale=query.shape[-1] ** -0.5 if scale is None else float(scale),
+        softcap=details.get("softcap"),
+        sinks=details.get("s_aux"),
+        window=None if window is None else int(window),
+    )
+
+
+def capture_rows(
+    module: nn.Module,
+    call: Callable[[], T],
+    rows: Rows,
+    *,
+    check: Check = "first",
+    whole: Callable[[str], bool] = lambda name: False,
+) -> tuple[T, RowTaps]:
+    """(what `call` returned, the wanted rows of every attention in it).
+
+    rows: a slice or positions (negative ones from the end of what was read so far), "last", or "new" for
+    `module.generate(...)`: the rows that predict the generated tokens. A row that several steps compute is kept once.
+    whole: by the name of a site, whether the queries of all its rows are kept too (`RowTaps.whole`).
+    check: "first" compares one row of each site with the output of its attention, "always" one of each step.
+    Beam search is refused: it moves rows. Read the rows before the keys of a dynamic cache are cropped.
+    """
+    collector = _Collector(_checked_names(module, rows), rows, check, _device(module), whole)
+    beams = ReorderWatch()
+    with beams, _watched(collector), _switched(module), _active(collector):
+        out = call()
+    if beams.seen:
+        raise CaptureError(
+            "rows during generation", expected="rows that stay in place", got="a beam search", remedy="num_beams=1"
+        )
+    if not collector.sites:
+        raise Unsupported(
+            f"row capture of {type(module).__name__}",
+            expected="attention through the registry of transformers",
+            got="none in this call",
+            remedy="regard.capture without rows",
+        )
+    taps = collector.finish()
+    if not taps.sites:
+        raise InputError("rows", expected=f"rows that exist: {taps.rejected[0][1]}", got=repr(rows))
+    return out, taps
+
+
+def _checked_names(module: nn.Module, rows: Rows) -> dict[nn.Module, str]:
+    if isinstance(rows, str) and rows not in ("last", "new"):
+        raise InputError("rows", expected='a slice, positions, "last" or "new"', got=repr(rows))
+    if not isinstance(rows, (str, slice)) and not list(rows):
+        raise InputError("rows", expected="at least one row", got="none")
+    if not registry_hosts(module) or any(type(inner).__name__ in PIECES for inner in module.modules()):
+        raise Unsupported(
+            f"row capture of {type(module).__name__}",
+            expected="a model of transformers that looks its attention up in the registry, over whole inputs",
+            got="another model",
+            remedy="regard.capture without rows",
+        )
+    return {inner: name for name, inner in module.named_modules()}
+
+
+def _kind(mask: Tensor | None, queries: int, first: int, *, causal: bool) -> SiteKind:
+    if causal or first > 0:
+        return "causal"
+    if mask is None or queries < 2:
+        return "self" if queries > 1 else "causal"
+    corner = mask[(None,) * (4 - mask.ndim)][:, :, 0, queries - 1]
+    visible = corner if corner.dtype == torch.bool else corner > torch.finfo(corner.dtype).min / 2
+    return "self" if bool(visible.any()) else "causal"
+
+
+def _device(module: nn.Module) -> torch.device:
+    return next((p.device for p in module.parameters()), torch.device("cpu"))
+
+
+def _inside(name: str, other: str) -> bool:
+    return name == other or name.startswith(f"{other}.")
+
+
+@contextmanager
+def _active(collector: _Collector) -> Iterator[None]:
+    outer = getattr(_ACTIVE, "collector", None)
+    _ACTIVE.collector = collector
+    try:
+        yield
+    finally:
+        _ACTIVE.collector = outer
+
+
+@contextmanager
+def _watched(collector: _Collector) -> Iterator[None]:
+    """Note which attention modules run, and which of them attend to another sequence."""
+
+    def next_step(*_: object) -> None:
+        collector.calls.clear()
+
+    def before(inner: nn.Module, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        collector.ran.add(collector.names[inner])
+        others = (keywords.get("key_value_states"), keywords.get("encoder_hidden_states"))
+        if any(isinstance(states, Tensor) for states in others):
+            collector.cross.add(inner)
+
+    attentions = [inner for inner in collector.names if "attention" in type(inner).__name__.lower()]
+    handles = [inner.register_forward_pre_hook(before, with_kwargs=True) for inner in attentions]
+    root = next(iter(collector.names))
+    handles.append(root.register_forward_pre_hook(next_step))
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def _switched(module: nn.Module) -> Iterator[None]:
+    """Put our functions in front of the implementations of every model inside `module`."""
+    configs = {id(host.config): host.config for host in registry_hosts(module)}
+    before = [(config, config._attn_implementation_internal) for config in configs.values()]
+    try:
+        for config, name in before:
+            config._attn_implementation_internal = _registered("eager" if name in ("eager", None) else "sdpa")
+        yield
+    finally:
+        for config, name in before:
+            config._attn_implementation_internal = name
+
+
+def _registered(implementation: str) -> str:
+    """Register our functions for one implementation; return their name."""
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface, eager_mask, sdpa_mask
+
+    eager = implementation == "eager"
+    make_mask: Callable[..., Any] = eager_mask if eager else sdpa_mask
+
+    def mask(*args: Any, **keywords: Any) -> Any:
+        collector: _Collector | None = getattr(_ACTIVE, "collector", None)
+        if collector is not None and "kv_length" in keywords:
+            sizes = int(keywords["q_length"]), int(keywords["kv_length"])
+            places = int(keywords.get("q_offset", 0)), int(keywords.get("kv_offset", 0))
+            collector.offsets[sizes] = places
+        return make_mask(*args, **keywords)
+
+    def attention(
+        module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **keywords: Any
+    ) -> Any:
+        return _attention(module, query, key, value, attention_mask=attention_mask, keywords=keywords, eager=eager)
+
+    name = f"{_PREFIX}{implementation}"
+    AttentionInterface.register(name, attention)
+    AttentionMaskInterface.register(name, mask)
+    return name
+
+
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    attention_mask: Tensor | None,
+    keywords: dict[str, Any],
+    eager: bool,
+) -> Any:
+    """Run the model's own attention, then keep what is wanted of it."""
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    forward: Callable[..., Any] = _eager(module) if eager else sdpa_attention_forward
+    out = forward(module, query, key, value, attention_mask, **keywords)
+    collector: _Collector | None = getattr(_ACTIVE, "collector", None)
+    if collector is None:
+        return out
+    flag = keywords.get("is_causal")
+    causal = bool(getattr(module, "is_causal", True) if flag is None else flag)
+    causal = causal and not eager and attention_mask is None and query.shape[2] > 1
+    kept = collector.collect(module, query, key, attention_mask, causal=causal, details=keywords)
+    name = collector.names[module]
+    if name in collector.whole and query.shape[2] == collector.whole[name].positions:
+        collector.prove_whole(collector.whole[name], value, out[0])
+    first_part = kept is not None and len(kept.site.parts) == 1
+    if kept is not None and (collector.check == "always" or (collector.check == "first" and first_part)):
+        collector.prove(kept, value, out[0])
+    return out
+
+
+def _eager(module: nn.Module) -> Callable[..., Any]:
+    """The eager attention of the file in which the class of `module` is written."""
+    for kind in type(module).__mro__:
+        function: Callable[..., Any] | None = getattr(sys.modules.get(kind.__module__), "eager_attention_forward", None)
+        if function is not None:
+            return function
+    raise Unsupported(
+        f"row capture of {type(module).__name__}",
+        expected="eager attention beside its class",
+        got="none",
+        remedy='attn_implementation="sdpa"',
+    )
