@@ -1,0 +1,93 @@
+"""`regard atlas`: the attention of a long prompt, by passages and as a map that can be zoomed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from regard.cli.console import echo, print_json, print_notes, remarks, results
+from regard.cli.model_options import ModelChoice, device_option
+from regard.cli.progress import bar
+from regard.cli.verb import verb
+from regard.errors import InputError
+from regard.files import exists, read_json
+
+
+@verb(
+    "atlas",
+    "regard atlas smollm2 --messages chat.json --html atlas.html",
+    "regard atlas smollm2 --messages chat.json --answer 'Anna lives in Rome.' --layer 22 --layer 23 --html atlas.html",
+    "regard atlas ./model --prompt 'a very long text ...' --every 8 --html overview.html     a sampled overview",
+)
+@click.argument("model")
+@click.option("--messages", metavar="FILE", help="JSON file with messages, or an object with messages and answer.")
+@click.option("--prompt", help="A plain text instead of messages.")
+@click.option("--answer", help="The answer (default: the last assistant message, else the model writes one).")
+@click.option(
+    "--sources",
+    help="passages, lines, sentences, messages or documents; or a JSON file with a list of texts or spans.",
+)
+@click.option("--separator", help="Text that stands between the sources.")
+@click.option("--layer", type=click.IntRange(0), multiple=True, help="Layer to draw (default: at 3/4 of the depth).")
+@click.option("--every", type=int, default=1, show_default=True, help="Compute one row of so many (a power of two).")
+@click.option("--new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Longest written answer.")
+@click.option("--html", type=click.Path(path_type=Path), help="Write the atlas as a page.")
+@click.option("--redact", is_flag=True, help="Replace every word of prompt and answer by a placeholder.")
+@device_option
+def command(
+    model: str,
+    messages: str | None,
+    prompt: str | None,
+    answer: str | None,
+    sources: str | None,
+    separator: str | None,
+    layer: tuple[int, ...],
+    every: int,
+    new_tokens: int,
+    html: Path | None,
+    redact: bool,
+    device: str,
+    as_json: bool,
+) -> None:
+    if (messages is None) == (prompt is None):
+        raise InputError("atlas", expected="--messages FILE or --prompt TEXT", got="both" if prompt else "neither")
+    from regard.datasets.chat_logs import Chat, read_chats
+    from regard.surveys.atlas import atlas
+
+    chats = [Chat("--prompt", (), (), None)] if messages is None else read_chats(Path(messages))
+    if len(chats) > 1:
+        raise InputError("--messages", expected="one chat", got=f"{len(chats)}")
+    if answer is not None and chats[0].answer is not None:
+        raise InputError("--answer", expected="one answer", got="another in the file of --messages")
+    choice = ModelChoice(model, device, None, "windows")
+    with bar(remarks(), making=choice.making):
+        result = atlas(
+            choice.open(),
+            chats[0].messages if prompt is None else prompt,
+            answer if answer is not None else chats[0].answer,
+            sources=read_json(Path(sources)) if sources is not None and exists(sources) else sources,
+            separator=separator,
+            documents=chats[0].documents,
+            layers=layer or None,
+            every=every,
+            new_tokens=new_tokens,
+        )
+    result = result.redacted() if redact else result
+    if html is not None:
+        result.save(html)
+    if as_json:
+        print_json(result.to_json())
+        return
+    from regard.present.messages.messages import say
+    from regard.present.terminal.atlas_view import atlas_view
+
+    results().print(atlas_view(result.to_json()))
+    results().print(say("atlas.caveat"), markup=False, style="dim")
+    for one in result.layers:
+        if one.blocks.every > 1:
+            sampled = say("atlas.sampled", layer=one.layer, every=one.blocks.every, error=one.error)
+            results().print(sampled, markup=False, style="dim")
+    print_notes(result.notes)
+    if html is not None:
+        echo(say("term.written", path=html))
