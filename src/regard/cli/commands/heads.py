@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import clean, print_json, remarks, results
-from regard.cli.model_options import ModelChoice, model_options
+from regard.cli.model_options import Columns, ModelChoice, model_options, named_columns, out_option, row_options
 from regard.cli.progress import bar
 from regard.cli.verb import verb
 
@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     help="Examples for ablating and pruning heads; 0 to skip.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--out", type=click.Path(path_type=Path), help="Output directory for heads.csv (tidy) and heads.json.")
+@out_option(help="Output directory for heads.csv (tidy) and heads.json.")
 @click.option("--all", "everything", is_flag=True, help="Show every head, including those at rest or without a role.")
+@row_options
 @model_options
 def command(
     model: str,
@@ -59,7 +60,7 @@ def command(
     from regard.surveys.heads.survey import heads
 
     choice = ModelChoice(model, device, task, overflow)
-    dataset = data or default_data(model)
+    dataset = named_columns(data or default_data(model), Columns(), limit, seed)
     with bar(remarks(), making=choice.making) as progress_bar:
         live = choice.open()
 
@@ -105,6 +106,10 @@ def _show(found: HeadSurvey, everything: bool, out: Path | None) -> None:
     if curve is not None:
         console.print()
         console.print(curve)
+    copying = view.retrieval_told(survey)
+    if copying:
+        console.print("\n" + say("term.heads.retrieval"), style="bold")
+        console.print(bullets(copying))
     console.print()
     console.print(view.health_table(survey))
     console.print(say("term.heads.health_legend"), markup=False, style="dim")

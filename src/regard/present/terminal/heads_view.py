@@ -157,6 +157,31 @@ def curve_table(survey: Mapping[str, Any]) -> Table | None:
     return plain_table(head, rows, title=title, right=tuple(range(1, len(head))))
 
 
+def retrieval_told(survey: Mapping[str, Any]) -> list[str]:
+    """What the model loses without the heads that look at copied tokens; nothing where it was not measured."""
+    check = survey.get("retrieval")
+    if check is None:
+        return []
+    best = ", ".join(
+        say("term.heads.retrieval_head", head=head, score=f"{score:.2f}")
+        for head, score in zip(check["heads"], check["scores"], strict=True)
+    )
+    confirmed = _number(check["excess"]["low"]) and check["excess"]["low"] > 0
+    return [
+        say("term.heads.retrieval_best", heads=best, base=f"{check['baseline']:.2f}"),
+        say(
+            "term.heads.retrieval_drop",
+            k=len(check["heads"]),
+            of=check["of"],
+            top=_interval(check["drop_top"]),
+            random=_interval(check["drop_random"]),
+            whole=_said(check["whole"]["estimate"]),
+            n=check["whole"]["n"],
+        ),
+        say(f"term.heads.retrieval_{'confirmed' if confirmed else 'open'}", excess=_interval(check["excess"])),
+    ]
+
+
 def health_table(survey: Mapping[str, Any]) -> Table:
     rows = [
         [

@@ -61,6 +61,31 @@ class HeadRow:
 
 
 @dataclass(frozen=True, slots=True)
+class RetrievalCheck:
+    """What the copied token loses, in log-odds, without the heads of the largest retrieval scores.
+
+    heads: these heads, the best first; scores: their scores; baseline: the mean score of uniform attention.
+    whole: log-odds of the copied token in the whole model. drop_top, drop_random: what they lose; excess: the
+    difference. Means over generated sequences other than those that the scores come from, with 95 % intervals.
+    """
+
+    heads: tuple[str, ...]
+    scores: tuple[float, ...]
+    baseline: float
+    of: int
+    draws: int
+    whole: Measured
+    drop_top: Measured
+    drop_random: Measured
+    excess: Measured
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether these heads matter more to copying than random ones: the whole interval says so."""
+        return bool(self.excess.low > 0)
+
+
+@dataclass(frozen=True, slots=True)
 class HeadSurvey:
     """What every head of a model does on a corpus. `scores` is tidy: one row per head and score."""
 
@@ -75,6 +100,7 @@ class HeadSurvey:
     curve: tuple[CurvePoint, ...]
     health: Health
     notes: tuple[Text, ...]
+    retrieval: RetrievalCheck | None = None
 
     def role(self, head: str) -> Role:
         """The role of a head by its name."""

@@ -24,6 +24,7 @@ from regard.surveys.heads.material import Material, material_of
 from regard.surveys.heads.naming import Head, named_heads
 from regard.surveys.heads.redundancy import Likeness
 from regard.surveys.heads.removal import CurvePoint, pruning_curve
+from regard.surveys.heads.retrieval import retrieval_check
 from regard.surveys.heads.roles import HeadScore, Role, Seen, judge
 from regard.surveys.heads.streaming import Streamed, stream
 
@@ -91,6 +92,13 @@ def heads(
     slopes, drops, curve = _importance(
         material, gold, found=all_heads, ablate=ablate, seed=seed, notes=notes, told=report_progress
     )
+    retrieval = None
+    if ablate >= 1:
+        report_progress("copying", 0, 1)
+        try:
+            retrieval = retrieval_check(live, material.encoded[0], all_heads, scored, n=PROBES, seed=seed)
+        except RegardError as reason:
+            notes.append(Message.of("heads.note.no_retrieval", reason=str(reason)))
     groups = likeness.groups(all_heads)
     health = _health(streamed, scored, roles, states, nulls)
     rows = [
@@ -121,6 +129,7 @@ def heads(
         curve=tuple(curve),
         health=health,
         notes=(*notes, *live.notes),
+        retrieval=retrieval,
     )
 
 
