@@ -1,10 +1,11 @@
-"""`python -m benchmarks.citations [--model smollm2] [--n 14] [--seed 1] [--languages en,zh]`: are citations right?
+"""`python -m benchmarks.citations [--model smollm2] [--n 30] [--seed 1] [--languages en,zh]`: are citations right?
 
 Cites planted prompts, whose truth is known (`regard.datasets.planted_answers`), and counts, with Wilson intervals: the
 first source of the ranking is a true one; both passages of an agreeing pair come first; the citation names a true
 passage, or a wrong one; answers that come from no passage are cited all the same. Chinese prompts are counted apart.
-Writes results/citations.json. Answers are teacher-forced, so a model that would answer otherwise is measured too;
-`top_1_right` counts only answers that the model gives more than half of its probability.
+Writes results/citations.json; rows are remembered in a file beside it, so that a stopped run goes on. Answers are
+teacher-forced, so a model that would answer otherwise is measured too; `top_1_right` counts only answers that the model
+gives more than half of its probability.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from benchmarks.__main__ import commit
 from regard.datasets.planted_answers import COPIED, KINDS, PlantedAnswer, planted_answers
 from regard.measures.intervals import wilson
 from regard.models.open.load import load
-from regard.surveys.cite import DELTA, cite
+from regard.surveys.citation_rule import DELTA, GAIN, SUFFICIENT
+from regard.surveys.cite import cite
 from regard.surveys.cited_answer import CitedSentence
 
 RESULTS = Path(__file__).parent / "results" / "citations.json"
@@ -48,17 +50,32 @@ def measured(model: Any, prompt: PlantedAnswer) -> list[Row]:
     return [{**shared, **_sentence(sentence, sorted(gold))} for sentence, gold in pairs]
 
 
+def remembered(path: Path, key: str, compute: Callable[[], list[Row]]) -> list[Row]:
+    """Return the rows of one prompt from the file, or compute and append them."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    for line in lines:
+        entry = json.loads(line)
+        if entry["key"] == key:
+            return list(entry["rows"])
+    rows = [{"number": key, **row} for row in compute()]
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"key": key, "rows": rows}) + "\n")
+    return rows
+
+
 def _sentence(sentence: CitedSentence, gold: Sequence[int]) -> Row:
-    order = [int(c) for c in np.argsort([-effect for effect in sentence.effects], kind="stable")]
+    order = [int(c) for c in np.argsort([-(effect or 0.0) for effect in sentence.effects], kind="stable")]
     return {
         "gold": list(gold),
         "order": order[:3],
         "status": sentence.status,
-        "cited": list(sentence.cited),
+        "cited": list(sentence.trace.sources if sentence.trace else sentence.cited),
         "supported": sentence.supported,
         "log_odds": round(sentence.log_odds, 2),
-        "effects": [round(sentence.effects[c], 2) for c in order[:3]],
+        "effects": [round(sentence.effects[c] or 0.0, 2) for c in order[:3]],
         "whole": round(sentence.whole, 2),
+        "gain": None if sentence.alone is None else round(sentence.alone.gain, 2),
+        "alone": None if sentence.alone is None else round(sentence.alone.probability, 3),
     }
 
 
@@ -73,15 +90,16 @@ def share(rows: Iterable[Row], hit: Callable[[Row], bool]) -> dict[str, float | 
 
 def figures(rows: Sequence[Row]) -> dict[str, Any]:
     """Return every figure of one language."""
-    copied = [row for row in rows if row["kind"] in COPIED]
+    copied = [row for row in rows if row["gold"]]
     pairs = [row for row in copied if row["kind"] == "pair"]
-    ignoring = [row for row in rows if row["kind"] not in COPIED]
+    ignoring = [row for row in rows if not row["gold"]]
+    brief = [row for row in rows if row["kind"] != "long"]
 
     def first_is_true(row: Row) -> bool:
         return row["order"][0] in row["gold"]
 
     def named(row: Row) -> bool:
-        return bool(row["cited"])
+        return bool(row["cited"]) or row["status"] == "traced"
 
     found: dict[str, Any] = {
         "top_1": share(copied, first_is_true),
@@ -94,12 +112,15 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
         "supported_ignoring": share(ignoring, lambda row: bool(row["supported"])),
         "ranking_passes": _summary(rows, "ranking_passes"),
         "passes": _summary(rows, "passes"),
+        "passes_up_to_two_sentences": _summary(brief, "passes"),
+        "prompts": len({row["number"] for row in rows}),
         "seconds": _summary(rows, "seconds"),
     }
     by_kind = {kind: [row for row in rows if row["kind"] == kind] for kind in KINDS}
     found["by_kind"] = {
         kind: {
-            "top_1": share(own, first_is_true) if kind in COPIED else None,
+            "top_1": share([row for row in own if row["gold"]], first_is_true) if kind in COPIED else None,
+            "false_citations": share([row for row in own if not row["gold"]], named),
             "statuses": {status: sum(row["status"] == status for row in own) for status in STATUSES},
         }
         for kind, own in by_kind.items()
@@ -108,7 +129,7 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
     return found
 
 
-STATUSES = ("cite", "either", "none", "unclear")
+STATUSES = ("cite", "either", "traced", "none", "unclear")
 
 
 def _summary(rows: Sequence[Row], name: str) -> dict[str, float]:
@@ -126,7 +147,8 @@ def write(path: Path, record: dict[str, Any]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--model", default="smollm2")
-    parser.add_argument("--n", type=int, default=14, help="prompts of each kind")
+    parser.add_argument("--n", type=int, default=30, help="prompts of each kind")
+    parser.add_argument("--more", default="", help="other numbers of some kinds: pair=60,memory=60")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--languages", default="en")
     parser.add_argument("--kinds", default=",".join(KINDS))
@@ -138,19 +160,25 @@ def main() -> int:
         "commit": commit(),
         "model": options.model,
         "delta": DELTA,
+        "gain": GAIN,
+        "sufficient": SUFFICIENT,
         "figures": {},
         "rows": [],
     }
     for language in options.languages.split(","):
         rows: list[Row] = []
+        more = dict(pair.split("=") for pair in options.more.split(",") if pair)
         for kind in options.kinds.split(","):
-            for prompt in planted_answers(kind, n=options.n, seed=options.seed, language=language):
-                rows += measured(model, prompt)
+            n = int(more.get(kind, options.n))
+            for i, prompt in enumerate(planted_answers(kind, n=n, seed=options.seed, language=language)):
+                key = f"{options.model} {options.seed} {language} {kind} {i}"
+                rows += remembered(options.out.with_suffix(".partial.jsonl"), key, lambda p=prompt: measured(model, p))
             print(language, kind, len(rows), flush=True)
         record["figures"][language] = figures(rows)
         record["rows"] += rows
         print(json.dumps(record["figures"][language], indent=1), flush=True)
         write(options.out, record)
+    options.out.with_suffix(".partial.jsonl").unlink(missing_ok=True)
     return 0
 
 

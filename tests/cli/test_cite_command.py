@@ -70,6 +70,16 @@ def test_citations_of_every_kind_of_input(files: Path, words: tuple[str, ...], c
     assert [c["sources"] for c in cited(*words)["citations"]] == citations
 
 
+@pytest.mark.parametrize("span", ["Oslo", "5:9"])
+def test_a_span_and_a_contrast(files: Path, span: str) -> None:
+    words = ("--messages", "chat.json", "--answer", "Rome Oslo", "--sources", "sources.json", "--span", span)
+    facts = cited(*words)
+    assert [(c["start"], c["stop"], c["sources"]) for c in facts["citations"]] == [(5, 9, [1])]
+    facts = cited(*words, "--contrast", "Lima")
+    assert (facts["contrast"], facts["citations"][0]["sources"]) == ("Lima", [1])
+    assert facts["sentences"][0]["effects"][2] < -1  # hiding Lima speaks for Oslo
+
+
 def test_a_log_of_completions_is_cited_line_by_line(files: Path) -> None:
     records = [
         {"messages": MESSAGES, "choices": [{"message": {"role": "assistant", "content": city}}]}
@@ -85,6 +95,32 @@ def test_a_log_of_completions_is_cited_line_by_line(files: Path) -> None:
     assert run(*words, "--answer", "Oslo").exit_code == 2
 
 
+def test_other_tokens_of_the_writer_are_reported(files: Path) -> None:
+    def record(*tokens: str) -> str:
+        steps = {"content": [{"token": token, "logprob": -0.1} for token in tokens]}
+        choice = {"message": {"role": "assistant", "content": "Rome Oslo"}, "logprobs": steps}
+        return json.dumps({"messages": MESSAGES, "choices": [choice]})
+
+    lines = [record("Rome", " Oslo", "<end>"), record("Ro", "me", " Oslo"), record("Rome Oslo")]
+    (files / "log.jsonl").write_text("\n".join(lines), "utf-8")
+    words = ("cite", "copier.py:make", "--messages", "log.jsonl", "--sources", "sources.json", "--json")
+    notes = [fact["notes"] for fact in json.loads(run(*words).stdout)]
+    assert [len(own) for own in notes] == [0, 1, 1]
+
+
+def test_redaction_of_logs_spans_and_contrasts_leaves_no_canary(files: Path) -> None:
+    canaries = ("Zanzibar", "Quokka", "Xylophon")
+    turns = [{"role": "user", "content": "Quokka lives in Rome.\nBert lives in Oslo.\nWhere?"}]
+    steps = {"content": [{"token": "Zanzibar Rome"}]}
+    choice = {"message": {"role": "assistant", "content": "Zanzibar Rome"}, "logprobs": steps}
+    (files / "log.jsonl").write_text(json.dumps({"messages": turns, "choices": [choice]}), "utf-8")
+    words = ("cite", "copier.py:make", "--messages", "log.jsonl", "--sources", "lines", "--span", "Zanzibar")
+    open_words = run(*words, "--contrast", "Xylophon", "--json").output
+    assert all(canary in open_words for canary in canaries)
+    outputs = [run(*words, "--contrast", "Xylophon", "--redact", *more).output for more in ((), ("--json",))]
+    assert not [canary for canary in canaries for output in outputs if canary in output]
+
+
 def test_tables_and_page(files: Path) -> None:
     words = ("cite", "copier.py:make", "--messages", "answered.json", "--sources", "sources.json")
     for language in ("en", "zh"):
@@ -95,6 +131,8 @@ def test_tables_and_page(files: Path) -> None:
         page = (files / "page.html").read_text("utf-8")
         assert f'lang="{language}"' in page
         assert page.count('href="#s') == 2
+        assert f"0.5% {'to' if language == 'en' else '至'}" in page
+        assert "0.5%" in result.output
         (files / "page.html").unlink()
 
 
@@ -117,6 +155,9 @@ def test_redaction_reaches_every_output(files: Path) -> None:
         ("--messages", "chat.json", "--answer", "Rome", "--sources", "nothing"),
         ("--messages", "chat.json", "--answer", "Rome", "--html", "page.txt"),
         ("--messages", "chat.json", "--answer", "Rome", "--delta", "0"),
+        ("--messages", "chat.json", "--answer", "Rome", "--span", "Oslo"),
+        ("--messages", "chat.json", "--answer", "Rome", "--span", "3:9"),
+        ("--messages", "chat.json", "--answer", "Rome", "--contrast", "Rome"),
     ],
 )
 def test_bad_input_ends_with_one_line(files: Path, words: tuple[str, ...]) -> None:

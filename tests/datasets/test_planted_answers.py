@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regard.datasets.planted_answers import COPIED, KINDS, WORDINGS, planted_answers
+from regard.datasets.planted_answers import COPIED, KINDS, WORDINGS, PlantedAnswer, planted_answers
 from regard.errors import RegardError
 from regard.measures.sentences import sentence_spans
 
@@ -19,8 +19,39 @@ def test_answers_stand_in_the_passages_that_are_called_true_and_in_no_other(kind
         assert len(sentences) == len(prompt.gold)
         for sentence, gold in zip(sentences, prompt.gold, strict=True):
             holders = {i for i, passage in enumerate(prompt.passages) if sentence in passage}
-            assert holders == gold
-            assert len(gold) == (0 if kind not in COPIED else 2 if kind == "pair" else 1)
+            assert holders == (gold - {_bridge(prompt)} if kind == "two_hop" else gold)
+            assert kind == "long" or len(gold) == (0 if kind not in COPIED else 2 if kind in ("pair", "two_hop") else 1)
+
+
+def _bridge(prompt: PlantedAnswer) -> int:
+    """The passage that names the friend; the person that the question names stands only there."""
+    (place,) = [i for i, passage in enumerate(prompt.passages) if _person(prompt) in passage]
+    return place
+
+
+def _person(prompt: PlantedAnswer) -> str:
+    (name,) = [name for name in WORDINGS[prompt.language].names if name in prompt.prefix]
+    return name
+
+
+@pytest.mark.parametrize("language", WORDINGS)
+def test_two_hops_need_both_passages(language: str) -> None:
+    for prompt in planted_answers("two_hop", n=30, seed=3, language=language):
+        (gold,) = prompt.gold
+        bridge = _bridge(prompt)
+        (holder,) = gold - {bridge}
+        friends = [name for name in WORDINGS[language].names if name in prompt.passages[bridge]]
+        (friend,) = set(friends) - {_person(prompt)}
+        assert friend in prompt.passages[holder]
+        assert friend not in prompt.messages[0]["content"].rpartition("\n\n")[2]
+
+
+@pytest.mark.parametrize("language", WORDINGS)
+def test_long_answers_have_one_sentence_from_nowhere(language: str) -> None:
+    for prompt in planted_answers("long", n=30, seed=3, language=language):
+        assert sum(not gold for gold in prompt.gold) == 1
+        origins = [gold for gold in prompt.gold if gold]
+        assert len(set(origins)) == len(origins) == 4
 
 
 @pytest.mark.parametrize("language", WORDINGS)

@@ -46,7 +46,7 @@ def test_spending_functions_give_the_published_bounds(spending: Spending, publis
     assert bounds(nominal_levels(FIFTHS, 0.025, spending)) == pytest.approx(published, abs=1.5e-3)
 
 
-@pytest.mark.parametrize("spending", ["obrien_fleming", "pocock", "linear"])
+@pytest.mark.parametrize("spending", ["obrien_fleming", "pocock", "linear", "quadratic"])
 def test_unequal_looks_err_at_the_total_level_by_monte_carlo(spending: Spending) -> None:
     looks = np.array([16, 32, 64, 128, 200])
     levels = nominal_levels(list(looks / 200), 0.05, spending)

@@ -16,6 +16,8 @@ import pytest
 from regard.errors import InputError, Unsupported
 from regard.models.open.load import load
 from regard.records import Floats
+from regard.surveys.citation_reliability import MEASURED
+from regard.surveys.citation_rule import DELTA, GAIN, SUFFICIENT
 from regard.surveys.cite import Evidence, cite
 from regard.testing.architectures import find
 from regard.testing.copier import copier
@@ -68,7 +70,10 @@ def test_effects_are_those_computed_on_paper() -> None:
     assert sentence.exact[0] == pytest.approx(effects[0], abs=1e-4)
     assert sentence.whole == pytest.approx(base - on_paper("Rome", []), abs=1e-4)
     assert (sentence.status, sentence.cited, sentence.supported) == ("cite", (0,), True)
-    assert sum(value is not None for value in sentence.exact) == 2
+    assert sum(value is not None for value in sentence.exact) == 1  # no other source could be cited
+    assert sentence.alone is not None
+    assert sentence.alone.gain == pytest.approx(on_paper("Rome", FACTS[:1]) - on_paper("Rome", []), abs=1e-4)
+    assert sentence.alone.probability == pytest.approx(1 / (1 + np.exp(-on_paper("Rome", FACTS[:1]))), abs=1e-5)
     (citation,) = result.citations
     assert (citation.sources, citation.start, citation.stop) == ((0,), 0, 4)
     assert result.answer[citation.start : citation.stop] == "Rome"
@@ -118,8 +123,7 @@ def test_a_second_source_needs_half_of_the_firsts_effect() -> None:
     facts = ["Rome Rome Rome Rome.", "Anna sings in Rome.", "Oslo Oslo Oslo Oslo."]
     (sentence,) = cite(model(), chat(facts), "Rome", sources=facts, delta=0.02).sentences
     assert 0.02 < sentence.effects[1] < 0.5 * sentence.effects[0]
-    assert all(value is not None and value > 0.02 for value in sentence.exact[:2])
-    assert sentence.cited == (0,)
+    assert (sentence.cited, sentence.exact[1]) == ((0,), None)
 
 
 def test_every_sentence_has_its_own_sources() -> None:
@@ -241,18 +245,37 @@ def test_redaction_leaves_no_word() -> None:
     assert np.array_equal(hidden.matrix, result.matrix)
 
 
-def test_a_hundred_sources_are_ranked_in_one_call() -> None:
-    facts = [f"Bert swims {'in' if i % 2 else 'to'} {CITIES[1 + i % 5]}." for i in range(100)]
+@cache
+def hundred() -> tuple[Any, str, list[tuple[int, int, int]]]:
+    """A hundred facts, of which number 63 alone names Rome."""
+    facts = ["Bert swims to Oslo." if i == 0 else "Bert swims." for i in range(100)]
     facts[63] = "Anna lives in Rome."
-    prompt = "\n".join(facts) + "\nWhere does Anna live?"
     starts = np.cumsum([0, *(len(fact) + 1 for fact in facts[:-1])]).tolist()
     spans = [(0, start, start + len(fact)) for start, fact in zip(starts, facts, strict=True)]
-    module, tokenizer = copier(CITIES, [*FACTS, QUESTION, "swims to"], strength=60.0)
+    module, tokenizer = copier(CITIES, [*FACTS, QUESTION, "swims to"], strength=6.0)
     config: Any = module.config
     config.max_position_embeddings = tokenizer.model_max_length = 2000
-    result = cite(module, prompt, "Rome", sources=spans, tokenizer=tokenizer)
-    assert int(result.matrix.argmax()) == 63
-    assert result.ranking_passes == pytest.approx(1 + 101 / result.prompt_tokens, abs=1e-3)
+    return load(module, processor=tokenizer), "\n".join(facts) + "\nWhere does Anna live?", spans
+
+
+def test_of_a_hundred_sources_gradients_choose_those_hidden_alone() -> None:
+    live, prompt, spans = hundred()
+    result = cite(live, prompt, "Rome", sources=spans)
+    effects = result.matrix[0]
+    assert (int(np.nanargmax(effects)), int(np.isfinite(effects).sum())) == (63, 16)
+    assert result.sentences[0].cited == (63,)
+    assert [note.key for note in result.notes] == ["cite.note.screened"]
+    # the plain pass, one row backward (3), 16 + 1 rows, 6 groups + 1
+    assert result.ranking_passes == pytest.approx(1 + (3 + 17 + 7) / result.prompt_tokens, abs=1e-3)
+
+
+def test_halving_finds_a_source_that_gradients_rank_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    live, prompt, spans = hundred()
+    shares = np.where(np.arange(100) == 63, -1.0, 0.0)[None]
+    monkeypatch.setattr("regard.models.chat.answer_objective.AnswerObjective.contributions", lambda *_: shares)
+    sentence = cite(live, prompt, "Rome", sources=spans).sentences[0]
+    assert sentence.cited == (63,)
+    assert sum(effect is not None for effect in sentence.effects) < 30
 
 
 def test_json_is_complete_and_finite(tmp_path: Path) -> None:
@@ -264,3 +287,126 @@ def test_json_is_complete_and_finite(tmp_path: Path) -> None:
     json.dumps(facts, allow_nan=False)
     with pytest.raises(InputError, match=r"\.html"):
         result.save(tmp_path / "cited.txt")
+
+
+def test_a_span_is_cited_alone() -> None:
+    result = cite(model(), chat(FACTS), "Lima. Oslo.", sources=FACTS, span="Oslo")
+    (sentence,) = result.sentences
+    assert (sentence.text, sentence.start, sentence.tokens, sentence.cited) == ("Oslo", 6, 1, (1,))
+    base = on_paper("Oslo", [*FACTS, "Lima"])  # the answer so far counts as seen
+    effects = [base - on_paper("Oslo", [*FACTS[:i], *FACTS[i + 1 :], "Lima"]) for i in range(4)]
+    assert sentence.effects == pytest.approx(effects, abs=1e-4)
+    assert cite(model(), chat(FACTS), "Lima. Oslo.", sources=FACTS, span=(6, 10)).sentences == result.sentences
+
+
+def test_a_contrast_asks_why_one_rather_than_the_other() -> None:
+    result = cite(model(), chat(FACTS), "Rome.", sources=FACTS, span="Rome", contrast="Oslo Oslo")
+    (sentence,) = result.sentences
+    # log P(Rome) / P(Oslo Oslo): hiding Anna's note takes Rome away, hiding Bert's takes Oslo away twice
+    base = log_ratio(FACTS)
+    effects = [base - log_ratio(FACTS[:i] + FACTS[i + 1 :]) for i in range(4)]
+    assert sentence.log_odds == pytest.approx(base, abs=1e-4)
+    assert sentence.effects == pytest.approx(effects, abs=1e-4)
+    assert (sentence.cited, result.contrast) == ((0,), "Oslo Oslo")
+    ids = model().traits.tokenizer("Oslo Oslo")["input_ids"]
+    by_ids = cite(model(), chat(FACTS), "Rome.", sources=FACTS, span="Rome", contrast=ids)
+    assert np.allclose(by_ids.matrix, result.matrix)
+
+
+def log_ratio(seen: Sequence[str]) -> float:
+    rome, oslo = on_paper("Rome", seen), on_paper("Oslo", seen)
+    # the second Oslo is written after the first one, which counts as seen
+    again = on_paper("Oslo", [*seen, "Oslo"])
+    return float(-np.logaddexp(0, -rome) + np.logaddexp(0, -oslo) + np.logaddexp(0, -again))
+
+
+@pytest.mark.parametrize(
+    ("words", "changes"),
+    [
+        ("stands in the answer once", {"span": "Rome"}),
+        ("stands in the answer once", {"span": "Berlin"}),
+        ("empty text", {"span": " "}),
+        ("inside 0 to", {"span": (3, 99)}),
+        ("a token begins", {"span": (1, 3)}),
+        ("start, stop", {"span": (1, 2, 3)}),
+        ("empty text", {"contrast": " "}),
+        ("another text", {"contrast": "Rome Rome"}),
+        ("token ids", {"contrast": [10**6]}),
+    ],
+)
+def test_bad_spans_and_contrasts_are_refused(words: str, changes: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=words):
+        cite(model(), chat(FACTS), "Rome Rome", sources=FACTS, **changes)
+
+
+def test_thresholds_and_measured_errors_stand_in_the_result() -> None:
+    result = cite(model(), chat(FACTS), "Rome", sources=FACTS)
+    facts = result.to_json()
+    assert facts["thresholds"] == {"effect": 1.0, "gain": 2.0, "probability": 0.05}
+    assert facts["reliability"]["false"]["n"] >= 150
+    assert facts["reliability"]["false"]["high"] <= 0.05
+    assert cite(model(), chat(FACTS), "Rome", sources=FACTS, delta=0.5).reliability is None
+
+
+def test_measured_errors_are_those_of_the_benchmark() -> None:
+    path = Path(__file__).parents[2] / "benchmarks" / "results" / "citations.json"
+    record = json.loads(path.read_text("utf-8"))
+    figures = record["figures"]["en"]
+    assert (record["delta"], record["gain"], record["sufficient"]) == (DELTA, GAIN, SUFFICIENT)
+    assert dataclasses.asdict(MEASURED.false) == figures["false_citations"]
+    cited = figures["cited_true"]
+    assert (MEASURED.wrong.k, MEASURED.wrong.n) == (cited["n"] - cited["k"], cited["n"])
+    assert MEASURED.prompts == figures["prompts"]
+
+
+def test_an_answer_of_two_thousand_tokens_is_cited_or_refused() -> None:
+    answer = "Rome. " * 1000
+    with pytest.raises(InputError, match="at most 512 tokens"):
+        cite(model(), chat(FACTS), answer, sources=FACTS)
+    module, tokenizer = copier(CITIES, [*FACTS, QUESTION], strength=STRENGTH)
+    config: Any = module.config
+    config.max_position_embeddings = tokenizer.model_max_length = 4000
+    result = cite(module, chat(FACTS[:2]), answer, sources=FACTS[:2], tokenizer=tokenizer, units="answer")
+    assert (result.sentences[0].tokens, int(result.matrix.argmax())) == (2000, 0)
+
+
+def test_a_prompt_longer_than_the_model_is_refused() -> None:
+    with pytest.raises(InputError, match="at most 512 tokens"):
+        cite(model(), chat([*FACTS, "Bert swims. " * 300]), "Rome", sources=FACTS)
+
+
+def test_a_model_of_nan_is_refused() -> None:
+    module, tokenizer = copier(CITIES, [*FACTS, QUESTION])
+    next(module.parameters()).data.fill_(float("nan"))
+    with pytest.raises(InputError, match="NaN"):
+        cite(module, chat(FACTS), "Rome", sources=FACTS, tokenizer=tokenizer)
+
+
+def test_messages_need_a_chat_template() -> None:
+    module, tokenizer = copier(CITIES, [*FACTS, QUESTION])
+    tokenizer.chat_template = None
+    with pytest.raises(Unsupported, match="chat template"):
+        cite(module, chat(FACTS), "Rome", sources=FACTS, tokenizer=tokenizer)
+
+
+def test_a_template_may_reorder_messages() -> None:
+    module, tokenizer = copier(CITIES, [*FACTS, QUESTION], strength=STRENGTH)
+    turns = [{"role": "user", "content": FACTS[0]}, {"role": "user", "content": "\n".join([*FACTS[1:], QUESTION])}]
+    plain = cite(module, turns, "Rome", sources=FACTS, tokenizer=tokenizer)
+    tokenizer.chat_template = tokenizer.chat_template.replace("in messages", "in messages | reverse")
+    turned = cite(module, turns, "Rome", sources=FACTS, tokenizer=tokenizer)
+    assert turned.sentences[0].cited == plain.sentences[0].cited == (0,)
+    assert np.allclose(turned.matrix, plain.matrix, atol=1e-4)  # this model does not know positions
+
+
+def test_a_source_that_stands_twice_is_noted_and_hidden_in_both_places() -> None:
+    result = cite(model(), chat([FACTS[0], FACTS[1], FACTS[0]]), "Rome", sources=FACTS[:2])
+    assert [note.key for note in result.notes] == ["cite.note.twice"]
+    assert result.sentences[0].cited == (0,)
+    assert len(result.sources[0].spans) == 2
+
+
+@pytest.mark.parametrize("sources", [[FACTS[0], FACTS[0][:12]], [(0, 2, 12), (0, 8, 20)], ["  "], [(0, 5, 5)], []])
+def test_overlapping_and_empty_sources_are_refused(sources: list[Any]) -> None:
+    with pytest.raises(InputError, match="source"):
+        cite(model(), chat(FACTS), "Rome", sources=sources)

@@ -13,12 +13,16 @@ from regard.files import parse_json, read_json, read_text, reason
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Messages, documents and answer of one completion; the answer is None if the record has none."""
+    """Messages, documents and answer of one completion; the answer is None if the record has none.
+
+    tokens: those of the answer as the engine wrote them, if the record has `logprobs`.
+    """
 
     name: str
     messages: Sequence[Mapping[str, Any]]
     documents: Sequence[Mapping[str, Any]]
     answer: str | None
+    tokens: tuple[str, ...] | None = None
 
 
 def read_chats(path: Path) -> list[Chat]:
@@ -28,7 +32,7 @@ def read_chats(path: Path) -> list[Chat]:
     `request` or `body`; its answer is `answer`, or the first of `choices`, at the top or under `response`.
     """
     if path.suffix != ".jsonl":
-        return [_chat(read_json(path), path.name)]
+        return [chat_of(read_json(path), path.name)]
     chats = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         if line.strip():
@@ -37,13 +41,14 @@ def read_chats(path: Path) -> list[Chat]:
                 record = parse_json(line)
             except ValueError as error:
                 raise InputError(subject, expected="JSON", got=reason(error)) from None
-            chats.append(_chat(record, subject))
+            chats.append(chat_of(record, subject))
     if not chats:
         raise InputError(f"file {path.name}", expected="one chat per line", got="an empty file")
     return chats
 
 
-def _chat(record: Any, name: str) -> Chat:
+def chat_of(record: Any, name: str) -> Chat:
+    """Return the chat of one record; name: of the record, for errors."""
     if isinstance(record, list):
         return Chat(name, record, (), None)
     objects = [record] if isinstance(record, dict) else []
@@ -58,7 +63,20 @@ def _chat(record: Any, name: str) -> Chat:
     if not isinstance(documents, list):
         raise InputError(name, expected="a list of documents", got=f"a JSON {type(documents).__name__}")
     answer = next((text for part in objects if (text := _answer(part)) is not None), None)
-    return Chat(name, messages, documents, answer)
+    tokens = next((tokens for part in objects if (tokens := _tokens(part)) is not None), None)
+    return Chat(name, messages, documents, answer, tokens)
+
+
+def _tokens(part: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the tokens of the first choice, from its log-probabilities."""
+    choices = part.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    log_probabilities = first.get("logprobs") if isinstance(first, dict) else None
+    content = log_probabilities.get("content") if isinstance(log_probabilities, dict) else None
+    if not isinstance(content, list) or not all(isinstance(step, dict) for step in content):
+        return None
+    tokens = [step.get("token") for step in content]
+    return tuple(map(str, tokens)) if tokens and all(isinstance(token, str) for token in tokens) else None
 
 
 def _answer(part: Mapping[str, Any]) -> str | None:

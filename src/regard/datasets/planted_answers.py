@@ -2,8 +2,9 @@
 
 Kinds: single (one passage holds the answer), pair (two passages say the same in other words), distractor (another
 passage has the same person and another value of the same sort), sentences (an answer of two sentences, each from its
-own passage); and answers that come from no passage: memory (world knowledge), question (the answer stands in the
-question), unrelated (an answer that stands nowhere).
+own passage), two_hop (one passage names the person, another the value), long (an answer of four sentences from their
+own passages, and one that comes from none); and answers that come from no passage: memory (world knowledge), question
+(the answer stands in the question), unrelated (an answer that stands nowhere).
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ import numpy as np
 from regard.errors import InputError, UnknownName
 from regard.measures.keyed_random import keyed_rng
 
-KINDS = ("single", "pair", "distractor", "sentences", "memory", "question", "unrelated")
-COPIED = frozenset(KINDS[:4])
+KINDS = ("single", "pair", "distractor", "sentences", "two_hop", "long", "memory", "question", "unrelated")
+COPIED = frozenset(KINDS[:6])
 """Kinds whose answer comes from a passage."""
+LONG = 4
+"""Sentences of a long answer that come from a passage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,10 @@ class Wording:
     fillers: tuple[str, ...]
     world: tuple[tuple[str, str, str], ...]
     """(question, beginning of the answer, answer)"""
+    friend: str
+    """A person, by way of another one."""
+    bridge: str
+    """The passage that says who that is: {n} and the friend {m}."""
     ask: str
     between: str
     before: str
@@ -130,6 +137,8 @@ _ENGLISH = Wording(
         ("Which star is closest to the Earth?", "The star closest to the Earth is the", "Sun"),
         ("What is the opposite of hot?", "The opposite of hot is", "cold"),
     ),
+    friend="the best friend of {n}",
+    bridge="{m} is the best friend of {n}.",
     ask="Read these notes and answer the question.",
     between=" ",
     before=" ",
@@ -177,6 +186,8 @@ _CHINESE = Wording(
         ("蜜蜂酿什么？", "蜜蜂酿", "蜂蜜"),
         ("冬天之后是什么季节？", "冬天之后是", "春天"),
     ),
+    friend="{n}最好的朋友",
+    bridge="{n}最好的朋友是{m}。",
     ask="请阅读下面的笔记并回答问题。",
     between="",
     before="",
@@ -231,6 +242,24 @@ def _drawn(kind: str, language: str, rng: np.random.Generator, sizes: tuple[int,
         answer = words.between.join((facts[subject_index], facts[other]))
         question, prefix = words.between.join((question, topic.question.format(n=names[other]))), ""
         gold = (frozenset({subject_index}), frozenset({other}))
+    elif kind == "two_hop":
+        stranger = names[size]
+        friend = words.friend.format(n=stranger)
+        facts[other] = words.bridge.format(n=stranger, m=subject)
+        question, prefix = topic.question.format(n=friend), topic.prefix.format(n=friend)
+        prefix = prefix[:1].upper() + prefix[1:]
+        gold = (frozenset({subject_index, other}),)
+    elif kind == "long":
+        order = [int(i) for i in rng.permutation(size)[: min(LONG, size)]]
+        place = int(rng.integers(1, len(order) + 1))
+        stated = [facts[i] for i in order]
+        stated.insert(place, topic.fact.format(n=names[size], v=values[size]))
+        origins = [frozenset({i}) for i in order]
+        origins.insert(place, frozenset())
+        people = [names[i] for i in order]
+        people.insert(place, names[size])
+        question = words.between.join(topic.question.format(n=name) for name in people)
+        prefix, answer, gold = "", words.between.join(stated), tuple(origins)
     elif kind == "question":
         stranger = names[size]
         question = words.between.join(

@@ -15,8 +15,9 @@ from regard.records import Floats, Message, encoded
 from regard.registry import upstairs
 from regard.store.blobs import write_output
 from regard.store.redaction import Redactor
+from regard.surveys.citation_reliability import Reliability
 
-Status = Literal["cite", "either", "none", "unclear"]
+Status = Literal["cite", "either", "traced", "none", "unclear"]
 SCHEMA = "regard.cite/1"
 
 
@@ -38,12 +39,43 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class Alone:
+    """The cited sources as the only ones of the prompt, and the sentence straight after it.
+
+    gain: by which its log-odds exceed those without any source, in nats. probability: of the words that the sources
+    decide: the geometric mean over its tokens, weighted by the log-probability that deleting the sources costs each.
+    """
+
+    gain: float
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The way of a sentence to the prompt by way of earlier sentences of the answer.
+
+    sentence: the one it depends on. path: all of them, from the one that cites the sources to `sentence`. sources: of
+    the first. effect: drop in nats when the rows cannot see the tokens of `sentence` that come from the sources.
+    exact: when the whole path and the sources are deleted. alone: with no source, and no other sentence before.
+    """
+
+    sentence: int
+    path: tuple[int, ...]
+    sources: tuple[int, ...]
+    effect: float
+    exact: float
+    alone: Alone
+
+
+@dataclass(frozen=True, slots=True)
 class CitedSentence:
     """A sentence of the answer; all effects are drops of its log-odds in nats.
 
-    effects: for each source, when the answer's rows cannot see it (row knock-out). exact: when it is deleted and the
-    prompt rendered again; None where that was not checked. whole: when all sources are deleted. pair: of the best two
-    together, measured where neither alone is cited. cited: the sources to cite, by number from 0.
+    effects: for each source, when the answer's rows cannot see it (row knock-out); None if, among very many, it was
+    hidden only together with others, and these mattered little. exact: when it is deleted and the prompt rendered
+    again; None where that was not checked. whole: when all sources are deleted. pair: of the best two together,
+    measured where neither alone is cited. alone: measured where the effects suffice for a citation. cited: the sources
+    to cite, by number from 0. trace: for a sentence without citation that depends on an earlier, cited one.
     """
 
     text: str
@@ -52,18 +84,23 @@ class CitedSentence:
     tokens: int
     log_odds: float
     log_probability: float
-    effects: tuple[float, ...]
+    effects: tuple[float | None, ...]
     exact: tuple[float | None, ...]
     whole: float
     pair: Pair | None
+    alone: Alone | None
     status: Status
     cited: tuple[int, ...]
+    trace: Trace | None
     supported: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """One citation: the characters of the answer, the source (two for "either"), and the measured effects in nats."""
+    """One citation: the characters of the answer, the source (two for "either"), and the measured effects in nats.
+
+    via: for "traced", the earlier sentences through which the source reached this one.
+    """
 
     start: int
     stop: int
@@ -71,14 +108,26 @@ class Citation:
     status: Status
     effect: float
     exact: float
+    via: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """What a citation needs: `effect` (in nats) of hiding and of deleting, alone a `gain` and a `probability`."""
+
+    effect: float
+    gain: float
+    probability: float
 
 
 @dataclass(frozen=True, slots=True)
 class CitedAnswer:
     """An answer with citations.
 
-    ranking: "row_knock_out", or "leave_source_out" for models whose rows cannot be recomputed. ranking_passes: cost of
-    the plain pass and the ranking, passes: of everything, both in positions computed / positions of the prompt.
+    reliability: how often citations are wrong, measured on other prompts with these thresholds; None for others.
+    contrast: the text that the answer, or its span, is compared with. ranking: "row_knock_out", or "leave_source_out"
+    for models whose rows cannot be recomputed. ranking_passes: cost of the plain pass and the ranking, passes: of
+    everything, both in positions computed / positions of the prompt.
     """
 
     model: str
@@ -87,6 +136,9 @@ class CitedAnswer:
     sources: tuple[CitedSource, ...]
     sentences: tuple[CitedSentence, ...]
     delta: float
+    thresholds: Thresholds
+    reliability: Reliability | None
+    contrast: str | None
     ranking: str
     prompt_tokens: int
     ranking_passes: float
@@ -95,7 +147,7 @@ class CitedAnswer:
 
     @property
     def matrix(self) -> Floats:
-        """(sentences, sources) effects in nats."""
+        """(sentences, sources) effects in nats; NaN where a source was hidden only together with others."""
         return np.array([sentence.effects for sentence in self.sentences], np.float64)
 
     @property
@@ -110,12 +162,13 @@ class CitedAnswer:
 
     def redacted(self) -> CitedAnswer:
         """Return the result with placeholders for all words of answer and sources; numbers and spans stay."""
-        redactor = Redactor([*(source.text for source in self.sources), self.answer])
+        redactor = Redactor([*(source.text for source in self.sources), self.answer, self.contrast or ""])
         return replace(
             self,
             answer=redactor.words(self.answer),
             sources=tuple(replace(source, text=redactor.words(source.text)) for source in self.sources),
             sentences=tuple(replace(sentence, text=redactor.words(sentence.text)) for sentence in self.sentences),
+            contrast=None if self.contrast is None else redactor.words(self.contrast),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -144,8 +197,11 @@ class CitedAnswer:
 def _citations(sentence: CitedSentence) -> list[Citation]:
     if sentence.status == "either" and sentence.pair is not None:
         groups = [(sentence.cited, sentence.pair.effect, sentence.pair.exact)]
+    elif sentence.trace is not None:
+        groups = [(sentence.trace.sources, sentence.trace.effect, sentence.trace.exact)]
     else:
-        groups = [((c,), sentence.effects[c], float(sentence.exact[c] or 0.0)) for c in sentence.cited]
+        effects, exact = sentence.effects, sentence.exact
+        groups = [((c,), float(effects[c] or 0.0), float(exact[c] or 0.0)) for c in sentence.cited]
     return [
         Citation(
             start=sentence.start,
@@ -154,6 +210,7 @@ def _citations(sentence: CitedSentence) -> list[Citation]:
             status=sentence.status,
             effect=effect,
             exact=exact,
+            via=sentence.trace.path if sentence.trace is not None else (),
         )
         for sources, effect, exact in groups
     ]

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
-TEMPLATE = (
-    "{% for message in messages %}<{{ message['role'] }}> {{ message['content'] | trim }} <end>\n{% endfor %}"
-    "{% if add_generation_prompt %}<assistant>{% endif %}"
-)
-SPECIAL = ("<pad>", "<unk>", "<end>", "<system>", "<user>", "<assistant>")
+from regard.training.word_tokenizer import word_tokenizer
 
 
-def copier(names: Sequence[str], texts: Sequence[str], *, strength: float = 3.0) -> tuple[nn.Module, Any]:
-    """Return a Llama of one layer and a tokenizer of the words in `texts`.
+def copier(
+    names: Sequence[str], texts: Sequence[str], *, strength: float = 3.0, window: int | None = None
+) -> tuple[nn.Module, Any]:
+    """Return a Llama of one layer and a tokenizer of the words in `texts`; with a `window`, a Mistral.
 
     The logit of a name is strength x count / |counts|, where `counts` says how often every name stands in the columns
     that a row sees, and |counts| is their Euclidean length; every other token has the logit 0. One name seen alone
     therefore gets `strength`, and a second copy of it hardly more: two passages that agree can replace each other.
+    window: how many columns a row sees, itself included. A name that stands farther back reaches the row only if it was
+    written again in between.
 
     >>> module, tokenizer = copier(["Rome", "Lima"], ["Anna went to Rome.", "Bert to Lima."])
     >>> ids = torch.tensor([tokenizer("Anna went to Rome")["input_ids"]])
@@ -29,28 +28,18 @@ def copier(names: Sequence[str], texts: Sequence[str], *, strength: float = 3.0)
     >>> tokenizer.decode(int(logits.argmax())), round(float(logits.max()), 3)
     ('Rome', 3.0)
     """
-    from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
-
-    words = sorted({word for text in (*texts, *names) for word in re.findall(r"\w+|[^\w\s]+", text)})
-    vocabulary = {word: i for i, word in enumerate(dict.fromkeys((*SPECIAL, *words)))}
-    inner = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    inner.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer = _class("PreTrainedTokenizerFast")(
-        tokenizer_object=inner,
-        pad_token="<pad>",
-        unk_token="<unk>",
-        eos_token="<end>",
-        additional_special_tokens=[AddedToken(token, special=True) for token in SPECIAL[3:]],
-        model_max_length=512,
-    )
-    tokenizer.chat_template = TEMPLATE
-    return _network([vocabulary[name] for name in names], len(vocabulary), strength), tokenizer
+    tokenizer = word_tokenizer([*texts, *names])
+    vocabulary = tokenizer.get_vocab()
+    return _network([vocabulary[name] for name in names], len(vocabulary), strength, window), tokenizer
 
 
-def _network(names: Sequence[int], size: int, strength: float) -> nn.Module:
+def _network(names: Sequence[int], size: int, strength: float, window: int | None) -> nn.Module:
     """Build the network: one-hot embeddings, uniform attention that writes the names it sees into the upper half."""
     width = 2 * size
-    config = _class("LlamaConfig")(
+    family = "Llama" if window is None else "Mistral"
+    extra = {} if window is None else {"sliding_window": window}
+    config = _class(f"{family}Config")(
+        **extra,
         vocab_size=size,
         hidden_size=width,
         intermediate_size=2,
@@ -65,7 +54,7 @@ def _network(names: Sequence[int], size: int, strength: float) -> nn.Module:
         bos_token_id=None,
         eos_token_id=2,
     )
-    model = _class("LlamaForCausalLM")(config)
+    model = _class(f"{family}ForCausalLM")(config)
     for name, parameter in model.named_parameters():
         parameter.data.fill_(1.0 if "norm" in name else 0.0)
     layer = model.model.layers[0]

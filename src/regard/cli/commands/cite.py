@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from regard.cli.console import echo, print_json, remarks, results
-from regard.cli.model_options import ModelChoice
+from regard.cli.model_options import ModelChoice, device_option
 from regard.cli.progress import bar
 from regard.cli.verb import verb
 from regard.errors import InputError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     "regard cite smollm2 --messages chat.json --answer 'Anna lives in Rome.'",
     "regard cite ./model --messages chat.json --sources sentences --json",
     "regard cite ./model --messages chat.json --sources passages.json --html cited.html",
+    "regard cite ./model --messages chat.json --answer 'Anna lives in Rome.' --span Rome --contrast Oslo",
     "regard cite ./model --messages log.jsonl --json     logs of chat completions, one per line",
     "regard cite ./model --prompt 'Anna lives in Rome. Bert lives in Oslo. Anna lives in' --answer ' Rome'",
 )
@@ -41,12 +43,14 @@ if TYPE_CHECKING:
 @click.option("--separator", help="Text that stands between the sources.")
 @click.option("--prefix", default="", help="Beginning of the answer that is read but not scored.")
 @click.option("--units", type=click.Choice(["sentence", "answer"]), default="sentence", show_default=True)
+@click.option("--span", help="A part of the answer to cite alone: its text, or START:STOP in characters.")
+@click.option("--contrast", help="A text in place of the span or the answer: why the one rather than the other?")
 @click.option("--delta", type=float, default=1.0, show_default=True, help="Threshold of an effect, in nats.")
 @click.option("--check", type=click.IntRange(1), default=2, show_default=True, help="Sources deleted per sentence.")
 @click.option("--new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Longest written answer.")
 @click.option("--html", type=click.Path(path_type=Path), help="Also write a page.")
 @click.option("--redact", is_flag=True, help="Replace every word of answer and sources by a placeholder.")
-@click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda or mps.")
+@device_option
 def command(
     model: str,
     messages: str | None,
@@ -56,6 +60,8 @@ def command(
     separator: str | None,
     prefix: str,
     units: str,
+    span: str | None,
+    contrast: str | None,
     delta: float,
     check: int,
     new_tokens: int,
@@ -83,8 +89,11 @@ def command(
                 sources=read_json(Path(sources)) if sources is not None and exists(sources) else sources,
                 separator=separator,
                 documents=chat.documents,
+                written_tokens=chat.tokens,
                 prefix=prefix,
                 units=units,
+                span=_characters(span),
+                contrast=contrast,
                 check=check,
                 delta=delta,
                 new_tokens=new_tokens,
@@ -114,6 +123,12 @@ def _chats(messages: str | None, prompt: str | None) -> list[Chat]:
     from regard.datasets.chat_logs import Chat, read_chats
 
     return [Chat("--prompt", (), (), None)] if messages is None else read_chats(Path(messages))
+
+
+def _characters(span: str | None) -> str | tuple[int, int] | None:
+    """Return START:STOP as two numbers, and any other text as it is."""
+    numbers = re.fullmatch(r"(\d+):(\d+)", span or "")
+    return (int(numbers[1]), int(numbers[2])) if numbers else span
 
 
 def _is_log(messages: str | None) -> bool:

@@ -41,6 +41,11 @@ class ChatModel:
         )
         return list(encoding["input_ids"]), [(int(a), int(b)) for a, b in encoding["offset_mapping"]]
 
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of tokens, special ones included."""
+        text = self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        return str(text)
+
     def generate(self, prompt: Sequence[int], new_tokens: int) -> list[int]:
         """Return the greedy continuation of a prompt, without the end token."""
         native: Any = self.module

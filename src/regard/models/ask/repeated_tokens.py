@@ -11,7 +11,7 @@ from regard.models.adapter import TorchModel
 from regard.models.ask.capability import capability
 from regard.models.read.encoded import Item
 from regard.models.read.text import TextReader
-from regard.protocols import Encoded
+from regard.protocols import Encoded, Target
 from regard.records import Bools, Ints, Units
 
 SHORTEST, LONGEST = 6, 22
@@ -24,9 +24,32 @@ def repeated_tokens(model: TorchModel, template: Encoded, *, n: int, seed: int) 
 
     None where the model reads no tokens of a vocabulary, or too few positions.
     """
+    if not isinstance(template, Item):
+        return []
+    return [_item(template, ids, special) for ids, special, _ in _sequences(model, template, n=n, seed=seed)]
+
+
+@capability(needs="text")
+def copied_tokens(model: TorchModel, template: Encoded, *, n: int, seed: int) -> Sequence[tuple[Encoded, Target]]:
+    """Make n sequences of random tokens that break off inside their repetition, each with the token that is due.
+
+    Only for models that predict the next token.
+    """
+    if model.task != "next_token" or not isinstance(template, Item):
+        return []
+    probes: list[tuple[Encoded, Target]] = []
+    for number, (ids, special, period) in enumerate(_sequences(model, template, n=n, seed=seed)):
+        first = int(np.flatnonzero(~special)[0])
+        stop = first + period + int(keyed_rng(seed, "broken off", number).integers(2, period))
+        probes.append((_item(template, ids[:stop], special[:stop]), int(ids[stop])))
+    return probes
+
+
+def _sequences(model: TorchModel, template: Item, *, n: int, seed: int) -> list[tuple[Ints, Bools, int]]:
+    """Token ids, which of them are special, and the length of what is repeated."""
     if not isinstance(model.reader, TextReader) or model.traits.encoder_decoder:
         return []
-    if not isinstance(template, Item) or template.aside or len(template.units) != template.length:
+    if template.aside or len(template.units) != template.length:
         return []
     alphabet, free = model.reader.alphabet.plain, np.flatnonzero(template.units.free)
     head = template.arrays["input_ids"][: free[0]]
@@ -43,7 +66,7 @@ def repeated_tokens(model: TorchModel, template: Encoded, *, n: int, seed: int) 
         ids = np.concatenate([head, tokens, tokens, tail]).astype(np.int64)
         special = np.zeros(len(ids), np.bool_)
         special[: len(head)] = special[len(ids) - len(tail) :] = True
-        sequences.append(_item(template, ids, special))
+        sequences.append((ids, special, period))
     return sequences
 
 
@@ -68,3 +91,4 @@ def _item(template: Item, ids: Ints, special: Bools) -> Item:
 
 
 repeated_tokens.register(object, lambda model, template, *, n, seed: [])
+copied_tokens.register(object, lambda model, template, *, n, seed: [])

@@ -55,9 +55,9 @@ def token_answer(chat: ChatModel, ids: Sequence[int]) -> Answer:
         raise InputError("answer", expected=f"token ids from 0 to {size - 1}", got=f"{list(ids)[:5]}")
     tokens = [int(token) for token in ids]
     # a token that ends inside a character reaches up to the last whole one
-    ends = [len(_decoded(chat, tokens[: i + 1]).rstrip("\ufffd")) for i in range(len(tokens))]
+    ends = [len(chat.decode(tokens[: i + 1]).rstrip("\ufffd")) for i in range(len(tokens))]
     ends = np.maximum.accumulate(ends).tolist()
-    return Answer(_decoded(chat, tokens), tuple(tokens), tuple(zip([0, *ends[:-1]], ends, strict=True)))
+    return Answer(chat.decode(tokens), tuple(tokens), tuple(zip([0, *ends[:-1]], ends, strict=True)))
 
 
 def generated_answer(chat: ChatModel, prompt: Sequence[int], new_tokens: int) -> Answer:
@@ -74,6 +74,19 @@ def generated_answer(chat: ChatModel, prompt: Sequence[int], new_tokens: int) ->
     return answer
 
 
+def token_mismatch(answer: Answer, tokens: Sequence[str]) -> Message | None:
+    """Compare an answer with the tokens that another engine wrote; return a note if the borders differ.
+
+    End tokens that the engine reports after the text are passed over.
+    """
+    ends = np.cumsum([len(token) for token in tokens])
+    borders = {int(end) for end in ends if end <= len(answer.text)}
+    own = {stop for _, stop in answer.offsets}
+    if "".join(tokens).startswith(answer.text) and borders - {0} == own - {0}:
+        return None
+    return Message.of("cite.note.other_tokens", own=len(answer.ids), written=len(tokens))
+
+
 def answer_units(answer: Answer, units: str) -> tuple[list[tuple[int, int]], Ints]:
     """Return the (start, stop) of every unit of an answer, and (tokens,) the unit of every token.
 
@@ -86,15 +99,45 @@ def answer_units(answer: Answer, units: str) -> tuple[list[tuple[int, int]], Int
     if units == "answer":
         spans = [(spans[0][0], spans[-1][1])]
     starts = np.array([start for start, _ in spans])
+    owners = np.maximum(np.searchsorted(starts, _first_characters(answer), side="right") - 1, 0)
+    present = sorted({int(owner) for owner in owners})
+    return [spans[i] for i in present], np.searchsorted(present, owners)
+
+
+def answer_span(answer: Answer, span: str | Sequence[int] | None) -> tuple[list[tuple[int, int]], Ints]:
+    """Return one span of an answer, given as text or (start, stop), and (tokens,) 0 for its tokens, -1 for others.
+
+    None is the whole answer. A token belongs to the span that holds its first character that is not white space.
+    """
+    start, stop = (0, len(answer.text)) if span is None else _characters(answer.text, span)
+    firsts = _first_characters(answer)
+    owners = np.array([0 if start <= first < stop else -1 for first in firsts], np.int64)
+    if not (owners == 0).any():
+        got = f"{answer.text[start:stop]!r}, a part of a token"
+        raise InputError("span", expected="a part of the answer in which a token begins", got=got)
+    return [(start, stop)], owners
+
+
+def _characters(text: str, span: str | Sequence[int]) -> tuple[int, int]:
+    if isinstance(span, str):
+        if not span.strip() or text.count(span) != 1:
+            got = f"{text.count(span)} places of {span!r}" if span.strip() else "an empty text"
+            raise InputError("span", expected="a text that stands in the answer once", got=got, remedy="(start, stop)")
+        return text.index(span), text.index(span) + len(span)
+    numbers = tuple(span)
+    if len(numbers) != 2 or not all(isinstance(number, int) for number in numbers):
+        raise InputError("span", expected="a text, or (start, stop)", got=repr(span)[:60])
+    start, stop = numbers
+    if not 0 <= start < stop <= len(text) or not text[start:stop].strip():
+        raise InputError("span", expected=f"text inside 0 to {len(text)}", got=f"{start} to {stop}")
+    return start, stop
+
+
+def _first_characters(answer: Answer) -> list[int]:
+    """Return for every token its first character that is not white space."""
     firsts = []
     for start, stop in answer.offsets:
         while start < stop - 1 and answer.text[start].isspace():
             start += 1
         firsts.append(start)
-    owners = np.maximum(np.searchsorted(starts, firsts, side="right") - 1, 0)
-    present = sorted({int(owner) for owner in owners})
-    return [spans[i] for i in present], np.searchsorted(present, owners)
-
-
-def _decoded(chat: ChatModel, ids: Sequence[int]) -> str:
-    return str(chat.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False))
+    return firsts

@@ -20,8 +20,8 @@ from torch import Tensor
 from regard.errors import InputError, Unsupported
 from regard.models.ask.chat_model import ChatModel
 from regard.models.ask.prefix_sharing import cache_layers, cache_of, call_accepted
-from regard.models.chat.log_odds import token_log_odds
-from regard.records import Bools, Floats
+from regard.models.chat.log_odds import differentiable_log_odds, token_log_odds
+from regard.records import Bools, Floats, Ints
 
 CELLS = 1 << 26
 """Most entries of the mask, and of the logits, in one call."""
@@ -44,42 +44,83 @@ class AnswerRows:
         self._targets = torch.tensor(self.answer, device=chat.device)
         self._computed = 0
         self._layers: list[tuple[Tensor, Tensor]] = []
-        self.base, self._layers = self._read(self.prompt, 0)
+        with torch.no_grad():  # not inference_mode: gradients are taken through the cached values
+            self.base, self._layers = self._read(self.prompt, 0)
 
     @property
     def passes(self) -> float:
         """Token positions computed so far, in units of the prompt's length."""
         return self._computed / len(self.prompt)
 
-    def deleted(self, prompt: Sequence[int]) -> Floats:
-        """Return (tokens,) the log-odds of the answer after another prompt; a common beginning is not read again."""
+    def charge(self, positions: int) -> None:
+        """Count positions that were computed outside, such as those of a backward pass."""
+        self._computed += positions
+
+    @torch.no_grad()
+    def deleted(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> Floats:
+        """Return (tokens,) the log-odds of the answer after another prompt; a common beginning is not read again.
+
+        part: numbers of the answer's tokens that are read, straight after the prompt; None: all of them.
+        """
         new = list(prompt)
         limit = min(len(new), len(self.prompt)) - 1
         shared = next((i for i in range(limit) if new[i] != self.prompt[i]), limit)
-        return self._read(new, shared)[0]
+        return self._read(new, shared, part)[0]
 
-    def knocked_out(self, hidden: Bools) -> Floats:
-        """Return (variants, answer tokens) log-odds with columns of the prompt hidden from the rows.
+    @torch.no_grad()
+    def knocked_out(self, hidden: Bools, earlier: Bools | None = None) -> Floats:
+        """Return (variants, answer tokens) log-odds with columns hidden from the rows.
 
-        hidden: (variants, prompt tokens). The row of the last prompt token always sees itself.
+        hidden: (variants, prompt tokens). earlier: (variants, answer tokens), hidden from the rows that predict what
+        follows the last of them. Every row sees itself.
         """
-        if "position_ids" not in inspect.signature(self.chat.module.forward).parameters:
-            raise self._unsupported("no position ids")
+        self._refuse_without_positions()
         count = len(self.answer)
         groups = max(1, min(CELLS // (count * self._config.vocab_size), int((CELLS / 2) ** 0.5) // count))
         groups = max(1, min(groups, CELLS // (count * (len(self.prompt) + groups * count))) - 1)
-        parts = [self._rows(hidden[start : start + groups]) for start in range(0, len(hidden), groups)]
-        return np.concatenate(parts)
+        written = np.zeros((len(hidden), count), np.bool_) if earlier is None else earlier
+        starts = range(0, len(hidden), groups)
+        return np.concatenate([self._rows(hidden[a : a + groups], written[a : a + groups]) for a in starts])
+
+    def differentiable(self, owners: Ints, *, by: str) -> tuple[Tensor, Tensor]:
+        """Compute the rows with gradients; return (spans,) log-odds, and the tensor to differentiate them by.
+
+        owners: (tokens,) the span of every answer token, -1 for none. by: "values", a factor of every cached value,
+        (columns,); or "mask", a term added to every attention score, (rows, columns + rows). Columns are those of the
+        prompt but its last token. All layers and heads share the tensor, so its gradient is a sum over them.
+        """
+        self._refuse_without_positions()
+        count, past = len(self.answer), len(self.prompt) - 1
+        kind: dict[str, Any] = {"dtype": self._layers[0][1].dtype, "device": self.chat.device}
+        nothing = np.zeros((1, past + count), np.bool_)
+        mask, layers = self._masks(nothing[:, :past], nothing[:, past:]), self._layers
+        with torch.enable_grad():
+            if by == "values":
+                tensor = torch.ones(past, **kind, requires_grad=True)
+                layers = [(keys, values * tensor[:, None]) for keys, values in layers]
+            else:
+                tensor = torch.zeros((count, past + count), **kind, requires_grad=True)
+                mask = {name: m + tensor for name, m in mask.items()} if isinstance(mask, dict) else mask + tensor
+            logits = self._row_logits(mask, layers, 1)
+            scored = torch.from_numpy(np.flatnonzero(owners >= 0)).to(self.chat.device)
+            places = torch.from_numpy(owners[owners >= 0]).to(self.chat.device)
+            log_odds = differentiable_log_odds(logits[scored], self._targets[scored], places, int(owners.max()) + 1)
+        self._refuse_other_numbers(token_log_odds(logits.detach(), self._targets, subject=self.chat.name))
+        return log_odds, tensor
 
     @property
     def _config(self) -> Any:
         config: Any = self.chat.module.config
         return config.get_text_config()
 
-    def _read(self, prompt: list[int], shared: int) -> tuple[Floats, list[tuple[Tensor, Tensor]]]:
-        """Read a prompt (its first `shared` tokens from the cache) and the answer."""
-        self.chat.refuse_too_long(len(prompt), len(self.answer))
-        ids = torch.tensor([[*prompt[shared:], *self.answer[:-1]]], device=self.chat.device)
+    def _read(
+        self, prompt: list[int], shared: int, part: Sequence[int] | None = None
+    ) -> tuple[Floats, list[tuple[Tensor, Tensor]]]:
+        """Read a prompt (its first `shared` tokens from the cache) and the answer, or a part of it."""
+        at = list(range(len(self.answer)) if part is None else part)
+        answer, targets = [self.answer[i] for i in at], self._targets[at]
+        self.chat.refuse_too_long(len(prompt), len(answer))
+        ids = torch.tensor([[*prompt[shared:], *answer[:-1]]], device=self.chat.device)
         total = shared + ids.shape[1]
         prefix = [(keys[:, :, :shared], values[:, :, :shared]) for keys, values in self._layers] if shared else []
         try:
@@ -88,7 +129,7 @@ class AnswerRows:
                 attention_mask=torch.ones((1, total), dtype=torch.long, device=self.chat.device),
                 position_ids=torch.arange(shared, total, device=self.chat.device)[None],
                 past_key_values=cache_of(prefix, 1),
-                logits_to_keep=len(self.answer),
+                logits_to_keep=len(answer),
             )
         except (IndexError, AttributeError) as problem:  # of caches with other layers than attention
             raise self._unsupported(str(problem)) from problem
@@ -96,42 +137,56 @@ class AnswerRows:
         if layers is None or any(keys.shape[2] != total for keys, _ in layers):
             raise self._unsupported("a cache that drops or compresses positions")
         end = len(prompt) - 1
-        logits = out.logits[0, -len(self.answer) :]
-        log_odds = token_log_odds(logits, self._targets, subject=self.chat.name)
+        logits = out.logits[0, -len(answer) :]
+        log_odds = token_log_odds(logits, targets, subject=self.chat.name)
         return log_odds, [(keys[:, :, :end], values[:, :, :end]) for keys, values in layers]
 
-    def _rows(self, hidden: Bools) -> Floats:
+    def _rows(self, hidden: Bools, earlier: Bools) -> Floats:
         """Compute the rows of some knock-outs, and once more with nothing hidden, in one call."""
         count, past = len(self.answer), len(self.prompt) - 1
         variants = len(hidden) + 1
         columns = np.zeros((variants, past), np.bool_)
         columns[:-1] = hidden[:, :past]
+        written = np.concatenate([earlier, np.zeros((1, count), np.bool_)])
+        logits = self._row_logits(self._masks(columns, written), self._layers, variants)
+        log_odds = token_log_odds(logits, self._targets.repeat(variants), subject=self.chat.name)
+        table = log_odds.reshape(variants, count)
+        self._refuse_other_numbers(table[-1])
+        return table[:-1]
+
+    def _row_logits(self, mask: Any, layers: Sequence[tuple[Tensor, Tensor]], variants: int) -> Tensor:
+        """Compute the rows that predict the answer, `variants` times side by side, from cached keys and values."""
+        count, past = len(self.answer), len(self.prompt) - 1
         ids = torch.tensor([[self.prompt[-1], *self.answer[:-1]] * variants], device=self.chat.device)
         positions = torch.arange(past, past + count, device=self.chat.device).repeat(variants)
         try:
             out = self._call(
                 input_ids=ids,
-                attention_mask=self._masks(columns, count),
+                attention_mask=mask,
                 position_ids=positions[None],
-                past_key_values=cache_of(self._layers, 1),
+                past_key_values=cache_of(layers, 1),
             )
-            logits = out.logits[0]
+            logits: Tensor = out.logits[0]
         except (RuntimeError, ValueError, TypeError, IndexError, KeyError) as problem:
             raise self._unsupported(str(problem).splitlines()[0]) from problem
-        log_odds = token_log_odds(logits, self._targets.repeat(variants), subject=self.chat.name)
-        table = log_odds.reshape(variants, count)
-        error = float(np.max(np.abs(table[-1] - self.base) / np.maximum(1.0, np.abs(self.base))))
+        return logits
+
+    def _refuse_other_numbers(self, log_odds: Floats) -> None:
+        """Refuse the model if its rows, with nothing hidden, do not repeat the plain pass."""
+        error = float(np.max(np.abs(log_odds - self.base) / np.maximum(1.0, np.abs(self.base))))
         half = next(self.chat.module.parameters()).dtype in (torch.float16, torch.bfloat16)
         if not error <= (HALF_TOLERANCE if half else TOLERANCE):
             raise self._unsupported(f"other numbers (difference {error:.2g}) although nothing is hidden")
-        return table[:-1]
 
-    def _masks(self, columns: Bools, count: int) -> Any:
+    def _masks(self, columns: Bools, earlier: Bools) -> Any:
         """Return the additive mask of the rows; one for each kind of layer where the model has several."""
-        variants, past = columns.shape
+        (variants, past), count = columns.shape, earlier.shape[1]
         group = np.repeat(np.arange(variants), count)
         step = np.tile(np.arange(count), variants)
         own = (group[:, None] == group[None]) & (step[None] <= step[:, None])
+        if earlier.any():
+            # the column of answer token j is the row after the one that predicts it
+            own &= ~self._forgotten(earlier)[group[:, None], step[:, None], step[None]]
         visible = np.concatenate([~columns[group], own], 1)
         at = np.concatenate([np.arange(past), past + step])
         window = getattr(self._config, "sliding_window", None)
@@ -142,6 +197,17 @@ class AnswerRows:
             return {"full_attention": full, "sliding_attention": sliding}
         # without a list of layer types, a declared window is the window of every layer (Mistral)
         return sliding if kinds == {"sliding_attention"} or (not kinds and self._windowed()) else full
+
+    @staticmethod
+    def _forgotten(earlier: Bools) -> Bools:
+        """(variants, tokens) -> (variants, rows, rows): which later rows cannot see which answer columns."""
+        count = earlier.shape[1]
+        columns = np.roll(earlier, 1, axis=1)
+        columns[:, 0] = False
+        last = np.where(earlier.any(1), count - 1 - earlier[:, ::-1].argmax(1), count)
+        later = np.arange(count)[None] > last[:, None]
+        forgotten: Bools = later[:, :, None] & columns[:, None] & ~np.eye(count, dtype=np.bool_)
+        return forgotten
 
     def _windowed(self) -> bool:
         declared = bool(getattr(self._config, "sliding_window", None))
@@ -155,8 +221,11 @@ class AnswerRows:
 
     def _call(self, **arguments: Any) -> Any:
         self._computed += arguments["input_ids"].shape[1]
-        with torch.inference_mode():
-            return call_accepted(self.chat.module, {**arguments, "use_cache": True})
+        return call_accepted(self.chat.module, {**arguments, "use_cache": True})
+
+    def _refuse_without_positions(self) -> None:
+        if "position_ids" not in inspect.signature(self.chat.module.forward).parameters:
+            raise self._unsupported("no position ids")
 
     def _unsupported(self, reason: str) -> Unsupported:
         return Unsupported(

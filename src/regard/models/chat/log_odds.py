@@ -18,16 +18,22 @@ def token_log_odds(logits: Tensor, ids: Tensor, *, subject: str) -> Floats:
 
     The probability of the other tokens is summed by itself, so a token of probability 1 - 1e-12 keeps its digits.
     """
-    parts = []
-    for start in range(0, len(ids), ROWS):
-        rows, tokens = logits[start : start + ROWS].double(), ids[start : start + ROWS, None]
-        own = rows.gather(1, tokens)
-        others = torch.logsumexp(rows.scatter(1, tokens, -torch.inf), 1)
-        parts.append((own[:, 0] - others).cpu().numpy())
+    starts = range(0, len(ids), ROWS)
+    parts = [_log_odds(logits[start : start + ROWS], ids[start : start + ROWS]).cpu().numpy() for start in starts]
     log_odds: Floats = np.concatenate(parts) if parts else np.zeros(0)
     if np.isnan(log_odds).any():
         raise InputError(f"model {subject}", expected="numbers", got="NaN", remedy="check the weights of the model")
     return log_odds
+
+
+def differentiable_log_odds(logits: Tensor, ids: Tensor, owners: Tensor, count: int) -> Tensor:
+    """Return (count,) the log-odds of spans as tensors with gradients; owners: (rows,) the span of every row.
+
+    Equal to `span_log_odds` of `token_log_odds`.
+    """
+    surprises = torch.nn.functional.softplus(-_log_odds(logits, ids))
+    surprise = torch.zeros(count, dtype=torch.float64, device=logits.device).index_add(0, owners, surprises)
+    return -(surprise + torch.log(-torch.expm1(-surprise)))
 
 
 def log_probabilities(log_odds: Floats) -> Floats:
@@ -47,3 +53,17 @@ def span_log_odds(log_odds: Floats) -> Floats:
     surprise = np.logaddexp(0.0, -log_odds).sum(-1)
     odds: Floats = -(surprise + np.log(-np.expm1(-surprise)))
     return odds
+
+
+def weighted_probability(log_p: Floats, weights: Floats) -> float:
+    """Return the weighted geometric mean of probabilities; equal weights if all are 0.
+
+    >>> round(weighted_probability(np.log([0.5, 0.125, 0.9]), np.array([1.0, 1.0, 0.0])), 6)
+    0.25
+    """
+    return float(np.exp(np.average(log_p, weights=weights if weights.any() else None)))
+
+
+def _log_odds(logits: Tensor, ids: Tensor) -> Tensor:
+    rows, tokens = logits.double(), ids[:, None]
+    return rows.gather(1, tokens)[:, 0] - torch.logsumexp(rows.scatter(1, tokens, -torch.inf), 1)

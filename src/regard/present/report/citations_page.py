@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from regard.present.citation_words import citation_errors
 from regard.present.messages.messages import language, render, say
 from regard.present.palette import MINUS, PLUS
 from regard.present.report.markup import Html, join, table, tag
@@ -14,7 +15,7 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding
 h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}table{border-collapse:collapse}
 th,td{padding:.25rem .6rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
 td{font-variant-numeric:tabular-nums}.scroll{overflow-x:auto}figure{margin:0}
-.answer span{padding:.1rem 0}.cite,.either{border-bottom:2px solid #d55e00}.none{border-bottom:2px dotted #666}
+.answer span{padding:.1rem 0}.cite,.either,.traced{border-bottom:2px solid #d55e00}.none{border-bottom:2px dotted #666}
 .unclear{border-bottom:2px dashed #0072b2}sup{margin:0 .3rem 0 .1rem}small{color:#555}li{white-space:pre-wrap}
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -43,6 +44,7 @@ def citations_page(facts: Mapping[str, Any]) -> str:
         tag("h2", None, say("cite.page.matrix")),
         _matrix(facts),
         tag("p", None, tag("small", None, f"{say('term.cite.legend')} {cost}")),
+        [tag("p", None, tag("small", None, line)) for line in citation_errors(facts)],
         [tag("p", None, tag("small", None, render(note))) for note in facts["notes"]],
         tag("h2", None, say("term.cite.sources_title")),
         tag("ol", None, [tag("li", {"id": f"s{i + 1}"}, source["text"]) for i, source in enumerate(facts["sources"])]),
@@ -52,7 +54,8 @@ def citations_page(facts: Mapping[str, Any]) -> str:
 
 def _sentence(sentence: Mapping[str, Any]) -> Html:
     status = sentence["status"]
-    links = [tag("a", {"href": f"#s{c + 1}"}, f"[{c + 1}]") for c in sentence["cited"]]
+    sources = sentence["trace"]["sources"] if sentence["trace"] else sentence["cited"]
+    links = [tag("a", {"href": f"#s{c + 1}"}, f"[{c + 1}]") for c in sources]
     words = say(f"cite.status.{status}")
     marks = links if status == "cite" else [*links, tag("small", None, words)]
     text = tag("span", {"class": status, "title": words}, sentence["text"])
@@ -70,7 +73,9 @@ def _matrix(facts: Mapping[str, Any]) -> Html:
     return table([say("cite.page.sentence"), *numbers, say("cite.page.all_sources"), ""], rows)
 
 
-def _cell(effect: float, delta: float) -> Html:
+def _cell(effect: float | None, delta: float) -> Html:
+    if effect is None:
+        return tag("td", None, "·")
     red, green, blue = PLUS if effect >= 0 else MINUS
     share = min(1.0, abs(effect) / (4 * delta))
     return tag("td", {"style": f"background:rgba({red},{green},{blue},{0.6 * share:.2f})"}, f"{effect:.1f}")

@@ -8,13 +8,14 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from regard.present.citation_words import citation_errors
 from regard.present.messages.messages import columns, count, render, say
 from regard.present.terminal.terminal import plain_table
 
 WIDTH = 46
 """Letters of a sentence or source."""
 MOST_SOURCES = 20
-STYLES = {"cite": "green", "either": "green", "none": "bold", "unclear": "yellow"}
+STYLES = {"cite": "green", "either": "green", "traced": "green", "none": "bold", "unclear": "yellow"}
 
 
 def citations_view(facts: Mapping[str, Any]) -> RenderableType:
@@ -35,30 +36,45 @@ def citations_view(facts: Mapping[str, Any]) -> RenderableType:
     parts += [Text(say("term.note", text=render(note)), style="yellow") for note in facts["notes"]]
     parts.append(Text(say("term.cite.legend"), style="dim"))
     cost = say("term.cite.cost", passes=facts["passes"], tokens=facts["prompt_tokens"], ranking=facts["ranking_passes"])
-    parts += [Text(cost, style="dim"), Text(say("term.cite.caveat"), style="bold")]
+    parts += [Text(line, style="dim") for line in (*citation_errors(facts), cost)]
+    parts += [Text(say("term.cite.caveat"), style="bold")]
     return Group(*parts)
 
 
 def _sentence(sentence: Mapping[str, Any]) -> list[str | Text]:
     cited = sentence["cited"]
-    best = cited or [max(range(len(sentence["effects"])), key=lambda c: sentence["effects"][c])]
+    measured = [c for c, effect in enumerate(sentence["effects"]) if effect is not None]
+    best = cited or [max(measured, key=lambda c: sentence["effects"][c])]
     both = sentence["pair"] if sentence["status"] == "either" else None
+    both = sentence["trace"] or both
     hidden = [both["effect"]] if both else [sentence["effects"][c] for c in best]
     deleted = [both["exact"]] if both else [sentence["exact"][c] for c in best]
     return [
         short(sentence["text"]),
         Text(say(f"cite.status.{sentence['status']}"), style=STYLES[sentence["status"]]),
-        ", ".join(str(c + 1) for c in cited) or "-",
+        _origin(sentence) or "-",
         ", ".join(f"{value:.1f}" for value in hidden),
         ", ".join("-" if value is None else f"{value:.1f}" for value in deleted),
         f"{sentence['whole']:.1f}",
     ]
 
 
+def _origin(sentence: Mapping[str, Any]) -> str:
+    """Return the numbers of the cited sources, and of the sentences by way of which they are cited."""
+    trace = sentence["trace"]
+    sources = ", ".join(str(c + 1) for c in (trace["sources"] if trace else sentence["cited"]))
+    return (
+        say("term.cite.via", sources=sources, path=", ".join(str(w + 1) for w in trace["path"])) if trace else sources
+    )
+
+
 def _sources(facts: Mapping[str, Any]) -> RenderableType:
     rows = []
     for number, source in enumerate(facts["sources"]):
-        strongest = max(sentence["effects"][number] for sentence in facts["sentences"])
+        effects = [sentence["effects"][number] for sentence in facts["sentences"]]
+        if effects[0] is None:
+            continue
+        strongest = max(effects)
         citing = [str(i + 1) for i, sentence in enumerate(facts["sentences"]) if number in sentence["cited"]]
         rows.append((bool(citing), strongest, number, [short(source["text"]), f"{strongest:.1f}", ", ".join(citing)]))
     ranked = sorted(rows, key=lambda row: (not row[0], -row[1], row[2]))
@@ -68,9 +84,8 @@ def _sources(facts: Mapping[str, Any]) -> RenderableType:
         [[str(number + 1), *cells] for _, _, number, cells in ranked[:most]],
         right=(0, 2),
     )
-    if len(ranked) <= most:
-        return table
-    return Group(table, Text(say("term.cite.more", n=len(ranked) - most), style="dim"))
+    hidden = len(facts["sources"]) - min(len(ranked), most)
+    return Group(table, Text(say("term.cite.more", n=hidden), style="dim")) if hidden else table
 
 
 def short(text: str, width: int = WIDTH) -> str:

@@ -1,0 +1,516 @@
+"""`audit(..., task="answer")`: ask every method about prompts, in rounds, until its verdict is settled.
+
+The directory of an answer audit holds `answers.jsonl` (one line per measured prompt, from which a stopped audit goes
+on), `audit.json` (the result), `tables/*.parquet` and, from the command line, `report.html`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+
+from regard.audits.answers.changes import CHANGES
+from regard.audits.answers.evidence import (
+    Effort,
+    PromptEvidence,
+    Texts,
+    foreign_source,
+    line_shape,
+    measured_prompt,
+    problem_line,
+)
+from regard.audits.answers.summary import Trust, change_rows, conclude, metric_rows, prompt_rows, score_rows
+from regard.audits.budget import Budget
+from regard.audits.options import AuditOptions
+from regard.audits.resolve import open_model
+from regard.audits.torch_threads import threads_for, torch_threads
+from regard.datasets.answer_prompts import AnswerPrompt, answer_prompts, read_answer_prompts
+from regard.datasets.copying_prompts import copying_prompts
+from regard.datasets.planted_answers import planted_answers
+from regard.errors import Incomplete, InputError, RegardError, UnknownName
+from regard.files import read_json, slug
+from regard.judge.citation_trust import MARGINS, planned_looks
+from regard.measures.keyed_random import keyed_rng
+from regard.models.ask.chat_model import chat_model
+from regard.protocols import Model
+from regard.records import Message, Spec, Text, encoded
+from regard.registry import arguments, entry, named_model, names, upstairs
+from regard.store.blobs import write_output
+from regard.store.export import write_tables
+from regard.store.ledger import canonical
+from regard.store.manifest import command, now, versions
+from regard.store.record_lines import RecordLines, whole_lines
+from regard.store.redaction import Redactor
+from regard.store.shapes import COUNT, TEXT, WHOLE, Mismatch, listed, record
+
+if TYPE_CHECKING:
+    from regard.datasets.copying_prompts import Rule
+
+FIRST_LOOK = 16
+"""Prompts before the verdicts are asked for the first time."""
+OPTIONS = frozenset(
+    "profile budget seed limit explainers experiments text resume device task download allow_code".split()  # noqa: SIM905
+)
+"""Options of an audit that answer audits use; others are refused."""
+PILOT = 4
+"""Prompts that are timed before the number of prompts is planned."""
+SCHEMA = "regard.answers/1"
+LINES = "answers.jsonl"
+RESULT = "audit.json"
+_USUAL = ("row_knock_out", "gradient_contributions", "leave_source_out", "attention", "random", "last_source")
+EFFORTS: Mapping[str, Effort] = MappingProxyType(
+    {
+        "quick": Effort(("row_knock_out", "attention", "random"), depth=0, subsets=0, draws=0),
+        "standard": Effort(_USUAL, depth=2, subsets=12, draws=0),
+        "full": Effort(tuple(names("citer")), depth=None, subsets=24, draws=8, changes=CHANGES),
+    }
+)
+"""Profile -> what is measured per prompt."""
+_PROMPT_COLUMNS = (
+    "prompt sources:int tokens:int answer_tokens:int generated:bool best_effect:float best_source:int "
+    "whole_effect:float used:bool passes:float"
+)
+_TABLES = {
+    "prompts": (_PROMPT_COLUMNS, prompt_rows),
+    "scores": ("prompt method source:int score:float rank:int exact:float truth:bool", score_rows),
+    "metrics": ("prompt method metric value:float better used:bool", metric_rows),
+    "changes": ("prompt change method same:bool injected:bool agreement:float used:bool", change_rows),
+}
+HEAD_SHAPE = record(
+    {"model": TEXT, "data": TEXT, "available": COUNT, "seed": WHOLE, "effort": record({"methods": listed(TEXT)})}
+)
+"""The parts of the first line of `answers.jsonl` that are read again."""
+Progress = Callable[[int, int, float | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerAudit:
+    """The result. status: "settled", "budget" (spent), "data" (all prompts measured) or "interrupted".
+
+    n: measured prompts, of `available`. looks: the planned ones. passes: cost of everything, in passes over a prompt.
+    problems: prompts that could not be measured, with the reason.
+    """
+
+    path: Path
+    model: str
+    data: str
+    seed: int
+    status: str
+    n: int
+    available: int
+    looks: tuple[int, ...]
+    passes: float
+    trust: Trust
+    prompts: tuple[PromptEvidence, ...]
+    problems: Mapping[str, str]
+    facts: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the measured prompts, which are in `answers.jsonl`."""
+        facts: dict[str, Any] = _finite(
+            {
+                "schema": SCHEMA,
+                "run": str(self.path),
+                "model": self.model,
+                "data": self.data,
+                "seed": self.seed,
+                "status": self.status,
+                "n": self.n,
+                "available": self.available,
+                "looks": list(self.looks),
+                "passes": round(self.passes, 2),
+                "margins": MARGINS,
+                **encoded(self.trust),
+                "problems": dict(self.problems),
+                "examples": self._examples(),
+                **self.facts,
+            }
+        )
+        return facts
+
+    def redacted(self) -> AnswerAudit:
+        """Return the result with placeholders for all words of answers and sources."""
+        known = [prompt.texts for prompt in self.prompts if prompt.texts is not None]
+        redactor = Redactor(text for texts in known for text in (*texts.sources, texts.answer))
+
+        def hidden(texts: Texts | None) -> Texts | None:
+            if texts is None:
+                return None
+            return Texts(redactor.words(texts.answer), tuple(redactor.words(source) for source in texts.sources))
+
+        return replace(
+            self,
+            prompts=tuple(replace(prompt, texts=hidden(prompt.texts)) for prompt in self.prompts),
+            problems={name: redactor.words(message) for name, message in self.problems.items()},
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the result as .json or .html."""
+        place = Path(path)
+        if place.suffix == ".json":
+            content = json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n"
+        elif place.suffix in (".html", ".htm"):
+            content = str(upstairs("answer_audit_page")(self.to_json()))
+        else:
+            raise InputError(f"file {place.name}", expected="a name that ends with .json or .html", got=place.suffix)
+        write_output(place, content.encode())
+        return place
+
+    def _examples(self, most: int = 3) -> list[dict[str, Any]]:
+        """Prompts at which the picture names another source than the one that carries the answer."""
+        picture = next((m.method for m in self.trust.methods if m.role == "picture" and m.share is not None), None)
+        examples: list[dict[str, Any]] = []
+        for prompt in self.prompts:
+            if picture is None or prompt.texts is None or picture not in prompt.scores or not prompt.effects.used:
+                continue
+            scores, effects = prompt.scores[picture], prompt.effects.alone
+            first, best = scores.index(max(scores)), int(effects.argmax())
+            if effects[first] < effects[best] / 2:
+                examples.append(
+                    {
+                        "prompt": prompt.id,
+                        "answer": prompt.texts.answer,
+                        "named": prompt.texts.sources[first],
+                        "named_effect": float(effects[first]),
+                        "best": prompt.texts.sources[best],
+                        "best_effect": float(effects[best]),
+                    }
+                )
+        return sorted(examples, key=lambda e: e["named_effect"] - e["best_effect"])[:most]
+
+
+def answer_audit(
+    model: str | Model,
+    data: str | Path | Sequence[Any] | None = None,
+    *,
+    out: str | Path | None = None,
+    options: AuditOptions | None = None,
+    progress: Progress | None = None,
+    announce: Callable[[Text], None] | None = None,
+    command_line: Sequence[str] | None = None,
+) -> AnswerAudit:
+    """Judge methods that rank sources on the prompts of a .jsonl file or list.
+
+    Of `options`, `explainers` names the methods (`regard list citer`) and `experiments` the changes of prompts that
+    citations must survive (`audits.answers.changes`); `profile`, `budget`, `limit`, `seed`, `text`,
+    `resume` and `device` have their usual meaning. Call it again with the same arguments to continue a stopped audit.
+    """
+    options = options or AuditOptions(task="answer")
+    effort = effort_of(options)
+    prompts, data_name = _prompts(model, data, options.seed)
+    order = keyed_rng(options.seed, "answer_audit", len(prompts)).permutation(len(prompts))
+    chosen = [prompts[i] for i in order][: options.limit]
+    folder_data = str(data) if isinstance(data, str | Path) else "prompts"
+    place = Path(out) if out else answer_folder(model, folder_data, options)
+    if not options.resume and (place / LINES).exists():
+        raise InputError(
+            f"--out {place}", expected="a new directory", got="an audit", remedy="resume it, or another --out"
+        )
+    live = open_model(model, options.device, trust_remote_code=options.allow_code, download=options.download)
+    chat = chat_model(live)
+    identity = {
+        "schema": SCHEMA,
+        "model": live.name,
+        "fingerprint": live.fingerprint,
+        "data": data_name,
+        "prompts": hashlib.sha256(canonical([encoded(prompt) for prompt in chosen]).encode()).hexdigest(),
+        "available": len(chosen),
+        "seed": options.seed,
+        "effort": encoded(effort),
+        "text": options.text,
+    }
+    facts = {
+        "command": list(command_line or command()),
+        "versions": versions(),
+        "started": now(),
+        "effort": encoded(effort),
+    }
+    with RecordLines(place / LINES, identity, line_shape) as lines, torch_threads(threads_for(live, 1)):
+        redactor = None if options.text else Redactor(text for prompt in chosen for text in _texts(prompt))
+
+        def measure(prompt: AnswerPrompt) -> dict[str, Any]:
+            try:
+                foreign = foreign_source(chat, chosen, prompt) if effort.changes else None
+                evidence = measured_prompt(chat, prompt, effort, seed=options.seed, text=options.text, foreign=foreign)
+            except RegardError as problem:
+                line = problem_line(prompt, problem)
+                return line if redactor is None else {**line, "message": redactor.words(line["message"])}
+            return evidence.to_json()
+
+        rounds = _Rounds(
+            lines=lines,
+            prompts=chosen,
+            methods=effort.methods,
+            budget=options.limits,
+            seed=options.seed,
+            measure=measure,
+            progress=progress,
+            announce=announce,
+        )
+        try:
+            rounds.run()
+        except KeyboardInterrupt:
+            if rounds.measured:
+                _write(rounds.result(place, live.name, data_name, facts, interrupted=True))
+            raise
+        if not rounds.measured:
+            problem = next(iter(rounds.problems.values()), "")
+            raise Incomplete(f"audit of {live.name}", expected="at least one measured prompt", got=problem)
+        return _write(rounds.result(place, live.name, data_name, facts))
+
+
+def effort_of(options: AuditOptions) -> Effort:
+    """What is measured per prompt; methods that the options name replace those of the profile."""
+    for item in fields(options):
+        if item.name not in OPTIONS and getattr(options, item.name) != item.default:
+            raise InputError(
+                f"option {item.name}",
+                expected="an option of answer audits",
+                got="one of other tasks",
+                remedy="leave it out",
+            )
+    if options.profile_name not in EFFORTS:
+        raise InputError("profile", expected=", ".join(EFFORTS), got=options.profile_name)
+    effort = EFFORTS[options.profile_name]
+    if options.experiments is not None:
+        for change in options.experiments:
+            if change not in CHANGES:
+                raise UnknownName("change of prompts", str(change), CHANGES)
+        effort = replace(effort, changes=tuple(map(str, options.experiments)))
+    if options.explainers is None:
+        return effort
+    methods = [str(spec) for spec in options.explainers]
+    methods = list(names("citer")) if methods == ["all"] else methods
+    for name in methods:
+        arguments(Spec.parse("citer", name))
+    if not methods:
+        raise InputError("explainers", expected="at least one method", got="none", remedy="regard list citer")
+    return replace(effort, methods=tuple(methods))
+
+
+def answer_folder(model: str | Model, data: str, options: AuditOptions) -> Path:
+    """The directory of an audit that was given none."""
+    name = model if isinstance(model, str) else model.name
+    effort = [part for part in (options.profile, options.budget) if part]
+    return Path("regard-runs") / "-".join(
+        [slug(name), slug(data), "answers", *map(slug, effort), f"seed{options.seed}"]
+    )
+
+
+@dataclass(slots=True)
+class _Rounds:
+    """Prompts in rounds: a pilot, the plan, then look after look until everything awaited is settled."""
+
+    lines: RecordLines
+    prompts: Sequence[AnswerPrompt]
+    methods: tuple[str, ...]
+    budget: Budget
+    seed: int
+    measure: Callable[[AnswerPrompt], dict[str, Any]]
+    progress: Progress | None
+    announce: Callable[[Text], None] | None
+    measured: list[PromptEvidence] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)
+    looks: tuple[int, ...] = ()
+    status: str = "data"
+    allowed: float = math.inf
+    asked: int = 0
+    seconds: float = 0.0
+    timed_passes: float = 0.0
+
+    @property
+    def passes(self) -> float:
+        return sum(prompt.cost for prompt in self.measured)
+
+    def run(self) -> None:
+        self._ask_until(min(PILOT, len(self.prompts)))
+        self._plan()
+        for look in self.looks:
+            self._ask_until(look)
+            if self.measured and self._trust().settled:
+                self.status = "settled"
+                return
+            if self.passes >= self.allowed:
+                self.status = "budget"
+                return
+        if self.looks[-1] < len(self.prompts):
+            self.status = "budget"
+
+    def result(
+        self, place: Path, model: str, data: str, facts: Mapping[str, Any], *, interrupted: bool = False
+    ) -> AnswerAudit:
+        return AnswerAudit(
+            path=place,
+            model=model,
+            data=data,
+            seed=self.seed,
+            status="interrupted" if interrupted else self.status,
+            n=len(self.measured),
+            available=len(self.prompts),
+            looks=self.looks,
+            passes=self.passes,
+            trust=self._trust(),
+            prompts=tuple(self.measured),
+            problems=dict(self.problems),
+            facts=facts,
+        )
+
+    def _trust(self) -> Trust:
+        return conclude(self.measured, self.methods, self.looks, seed=self.seed)
+
+    def _ask_until(self, count: int) -> None:
+        """Measure prompts until `count` of them are measured; stored ones are not measured again."""
+        stored = {str(line["id"]): line for line in self.lines.records if line["kind"] != "plan"}
+        while len(self.measured) < count and self.asked < len(self.prompts) and self.passes < self.allowed:
+            prompt = self.prompts[self.asked]
+            self.asked += 1
+            line = stored.get(prompt.id)
+            if line is None:
+                start = time.monotonic()
+                line = self.measure(prompt)
+                self.seconds += time.monotonic() - start
+                self.timed_passes += float(line.get("cost", 0.0))
+                self.lines.add(line)
+            if line["kind"] == "problem":
+                self.problems[prompt.id] = str(line["message"])
+            else:
+                self.measured.append(PromptEvidence.from_json(line))
+            if self.progress is not None:
+                total = self.looks[-1] if self.looks else len(self.prompts)
+                speed = (
+                    self.seconds / self.timed_passes * self.passes / max(1, len(self.measured))
+                    if self.timed_passes
+                    else None
+                )
+                left = None if speed is None else speed * max(0, total - len(self.measured))
+                self.progress(len(self.measured), max(total, len(self.measured)), left)
+
+    def _plan(self) -> None:
+        """Turn the budget into a number of passes, once; a continued audit follows the stored plan."""
+        stored = [line for line in self.lines.records if line["kind"] == "plan"]
+        if stored and stored[-1]["budget"] == self.budget.text:
+            self.looks = tuple(stored[-1]["looks"])
+            self.allowed = math.inf if stored[-1]["passes"] is None else float(stored[-1]["passes"])
+            return
+        if self.budget.passes is not None:
+            self.allowed = float(self.budget.passes)
+        elif self.budget.seconds is not None and self.seconds:
+            self.allowed = self.passes + max(0.0, self.budget.seconds - self.seconds) * self.timed_passes / self.seconds
+        most = len(self.prompts)
+        if self.measured and math.isfinite(self.allowed):
+            most = max(1, min(most, int(self.allowed / (self.passes / len(self.measured)))))
+        finished = sum(line["kind"] == "prompt" for line in self.lines.records)
+        before = [look for line in stored for look in line["looks"] if look <= finished]
+        self.looks = tuple(sorted({*before, *planned_looks(FIRST_LOOK, max(most, len(self.measured), 1))}))
+        allowed = round(self.allowed, 2) if math.isfinite(self.allowed) else None
+        self.lines.add({"kind": "plan", "budget": self.budget.text, "looks": list(self.looks), "passes": allowed})
+        if self.announce is not None:
+            self.announce(Message.of("answers.plan", first=self.looks[0], most=self.looks[-1], all=len(self.prompts)))
+
+
+def _write(result: AnswerAudit) -> AnswerAudit:
+    result.save(result.path / RESULT)
+    tables: dict[str, tuple[str, Iterable[Mapping[str, Any]]]] = {
+        name: (columns, rows(result.prompts)) for name, (columns, rows) in _TABLES.items()
+    }
+    write_tables(result.path / "tables", tables)
+    return result
+
+
+def read_answer_audit(path: Path) -> AnswerAudit:
+    """Read an answer audit, finished or not, and judge its prompts by the current rules."""
+    lines = whole_lines(path / LINES, line_shape)
+    if not lines:
+        raise InputError(f"audit {path}", expected=f"a file {LINES} with lines", got="none")
+    head = lines[0]
+    try:
+        HEAD_SHAPE(head, "")
+    except Mismatch as error:
+        subject = f"file {path / LINES}, line 1, field {error.place}"
+        raise InputError(subject, expected=error.expected, got=error.got) from error
+    prompts = tuple(PromptEvidence.from_json(line) for line in lines[1:] if line["kind"] == "prompt")
+    if not prompts:
+        raise Incomplete(f"audit {path}", expected="at least one measured prompt", got="none")
+    plans = [line for line in lines[1:] if line["kind"] == "plan"]
+    looks = tuple(plans[-1]["looks"]) if plans else ()
+    methods: Sequence[str] = head["effort"]["methods"]
+    trust = conclude(prompts, methods, looks, seed=head["seed"])
+    at_a_look = len(prompts) in looks and trust.settled
+    finished = "settled" if at_a_look else "data" if len(lines) - 1 - len(plans) >= head["available"] else "interrupted"
+    stored = read_json(path / RESULT) if (path / RESULT).is_file() else {}
+    spent = isinstance(stored, dict) and stored.get("status") == "budget" and stored.get("n") == len(prompts)
+    return AnswerAudit(
+        path=path,
+        model=head["model"],
+        data=head["data"],
+        seed=head["seed"],
+        status="budget" if spent else finished,
+        n=len(prompts),
+        available=head["available"],
+        looks=looks,
+        passes=sum(prompt.cost for prompt in prompts),
+        trust=trust,
+        prompts=prompts,
+        problems={line["id"]: line["message"] for line in lines[1:] if line["kind"] == "problem"},
+        facts={"effort": head["effort"]},
+    )
+
+
+BUILT_IN = ("planted", "copying")
+"""Prompts by name: `planted:KIND` (`datasets.planted_answers`) and `copying:RULE` (`datasets.copying_prompts`)."""
+BUILT_IN_SIZE = 100
+
+
+def _prompts(model: str | Model, data: str | Path | Sequence[Any] | None, seed: int) -> tuple[list[AnswerPrompt], str]:
+    if data is None:
+        data = _own_prompts(model)
+    if not isinstance(data, str | Path):
+        return answer_prompts(data), "prompts"
+    name, _, kind = str(data).partition(":")
+    if name == "planted" and not Path(data).exists():
+        return answer_prompts(planted_answers(kind or "single", n=BUILT_IN_SIZE, seed=seed)), str(data)
+    if name == "copying" and not Path(data).exists():
+        rule = cast("Rule", kind or "asked")
+        return copying_prompts(rule, n=BUILT_IN_SIZE, seed=seed), str(data)
+    path = Path(data)
+    if path.suffix != ".jsonl":
+        raise InputError(
+            f"data {path.name}",
+            expected="a .jsonl file with one prompt per line",
+            got=path.suffix or "another name",
+            remedy=" or ".join(f"{known}:KIND" for known in BUILT_IN),
+        )
+    return read_answer_prompts(path), path.stem
+
+
+def _own_prompts(model: str | Model) -> str:
+    """The prompts that belong to a model known by name."""
+    source = named_model(model) if isinstance(model, str) else None
+    if source is not None and entry(source.kind, source.name).facts.get("prompts") == "copying":
+        return f"copying:{source.params.get('rule', 'asked')}"
+    raise InputError("data", expected="prompts with sources", got="none", remedy="--data FILE.jsonl")
+
+
+def _texts(prompt: AnswerPrompt) -> list[str]:
+    messages = (
+        [prompt.messages] if isinstance(prompt.messages, str) else [str(m.get("content")) for m in prompt.messages]
+    )
+    documents = [str(value) for document in prompt.documents for value in document.values()]
+    sources = [] if prompt.sources is None or isinstance(prompt.sources, str) else map(str, prompt.sources)
+    return [*messages, *documents, *sources, prompt.answer or "", prompt.prefix]
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN: null instead."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,35 @@
+"""The attention that the rows of an answer pay to every column of the prompt."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.models.chat.answer_rows import AnswerRows
+from regard.records import Floats
+from regard.tap.capture_call import capture_call
+
+
+def attention_mass(rows: AnswerRows) -> Floats:
+    """Return (answer tokens, prompt tokens) attention weights, the mean over all layers and heads.
+
+    The rows that predict the answer are computed again from the cache and captured; no other row is.
+    """
+    count, width = len(rows.answer), len(rows.prompt)
+    nothing = np.zeros((1, width), np.bool_)
+    _, taps = capture_call(rows.chat.module, lambda: rows.knocked_out(nothing))
+    layers = []
+    for site in taps.sites:
+        # the call holds the rows twice, the second time for its own check; column `width` - 1 is the first row
+        weights = site.rows(0, range(count))
+        if site.shape[3] < width - 1 + 2 * count:
+            raise Unsupported(
+                f"attention of {rows.chat.name}",
+                expected="a column for every token of the prompt",
+                got=f"{site.shape[3]} columns in {site.site.key}",
+            )
+        layers.append(weights[:, :, :width].mean(0))
+    if not layers:
+        raise Unsupported(f"attention of {rows.chat.name}", expected="attention layers", got="none")
+    table: Floats = np.mean(layers, axis=0, dtype=np.float64)
+    return table

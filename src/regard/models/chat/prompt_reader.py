@@ -1,0 +1,78 @@
+"""The prompt of a chat model as tokens: whole, or rendered again without some of its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.models.ask.chat_model import ChatModel
+from regard.models.chat.answer import Answer, answer_span, generated_answer, token_answer, written_answer
+from regard.models.chat.conversation import Conversation, content_of, rendered
+from regard.models.chat.sources import Source, rendered_spans, token_sources
+from regard.records import Ints
+
+
+class PromptReader:
+    """A prompt as tokens, whole or with sources deleted; owners: (tokens,) the source of every token, -1 for none."""
+
+    def __init__(self, chat: ChatModel, prompt: Conversation, sources: Sequence[Source], prefix: str) -> None:
+        self.chat, self.prompt, self.sources, self.prefix = chat, prompt, sources, prefix
+        page = rendered(prompt)
+        self.text = page.text + prefix
+        self.ids, offsets = chat.tokenize(self.text, special=prompt.special)
+        self.owners: Ints = token_sources(self.text, offsets, rendered_spans(page, sources))
+        for number, source in enumerate(sources):
+            if not (self.owners == number).any():
+                raise InputError(
+                    f"source {number + 1} ({source.text[:40]!r})",
+                    expected="a source with at least one token that begins in it",
+                    got="a part of a token of its neighbour",
+                )
+
+    def answer(self, given: str | Sequence[int] | None, new_tokens: int) -> Answer:
+        """Return the given answer, or the model's own."""
+        if given is None:
+            return generated_answer(self.chat, self.ids, new_tokens)
+        if isinstance(given, str):
+            return written_answer(self.chat, given, self.text, self.ids, special=self.prompt.special)
+        return token_answer(self.chat, given)
+
+    def rival(
+        self, reply: Answer, span: tuple[int, int], contrast: str | Sequence[int]
+    ) -> tuple[tuple[int, ...], Ints]:
+        """Return the tokens of an answer with another text in place of a span, and (tokens,) 0 for those of the text.
+
+        What follows the span is left out on both sides.
+        """
+        start = span[0]
+        if not isinstance(contrast, str):
+            count = int((answer_span(reply, (0, start))[1] == 0).sum()) if reply.text[:start].strip() else 0
+            ids = (*reply.ids[:count], *token_answer(self.chat, contrast).ids)
+            return ids, np.array([-1] * count + [0] * len(contrast), np.int64)
+        if not contrast.strip():
+            raise InputError("contrast", expected="some text", got="an empty text")
+        if contrast == reply.text[start : span[1]]:
+            raise InputError("contrast", expected="another text than the answer's own", got=repr(contrast[:40]))
+        other = self.answer(reply.text[:start] + contrast, 1)
+        return other.ids, answer_span(other, (start, start + len(contrast)))[1]
+
+    def without(self, numbers: frozenset[int]) -> list[int]:
+        """Return the tokens of the prompt, rendered again without some sources."""
+        spans = [span for number in numbers for span in self.sources[number].spans]
+        shorter = self.prompt.without(spans)
+        return self.chat.tokenize(shorter.render(shorter.fields) + self.prefix, special=self.prompt.special)[0]
+
+
+def split_answer(
+    messages: str | Sequence[Mapping[str, Any]], answer: str | Sequence[int] | None
+) -> tuple[str | Sequence[Mapping[str, Any]], str | Sequence[int] | None]:
+    """Take the answer from the last message if that is the assistant's."""
+    last = messages[-1] if messages and not isinstance(messages, str | Mapping) else None
+    if not isinstance(last, Mapping) or last.get("role") != "assistant":
+        return messages, answer
+    if answer is not None:
+        raise InputError("answer", expected="one answer", got="an answer, and messages that end with the assistant's")
+    return messages[:-1], content_of(last, len(messages) - 1)

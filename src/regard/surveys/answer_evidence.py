@@ -1,0 +1,185 @@
+"""Everything that is measured about one answer: effects of hiding and deleting sources, and the decision from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.models.chat.answer import Answer, answer_units
+from regard.models.chat.answer_objective import AnswerObjective
+from regard.models.chat.log_odds import log_probabilities, weighted_probability
+from regard.models.chat.prompt_reader import PromptReader
+from regard.records import Floats, Message
+from regard.surveys.answer_hops import traced
+from regard.surveys.citation_rule import Decision, decision
+from regard.surveys.cited_answer import Alone, CitedSentence, Pair
+
+MOST_ALONE = 64
+"""More sources than this are ranked by gradient contributions first, and only the best are hidden one by one."""
+BEST = 16
+"""Sources of every sentence, of more than `MOST_ALONE`, that are hidden one by one; the others in groups as large."""
+
+
+@dataclass(slots=True)
+class Evidence:
+    """The measurements of one answer; spans: (start, stop) of its sentences.
+
+    effects: (sentences, sources) of hiding, NaN for a source that was hidden only together with others.
+    """
+
+    reader: PromptReader
+    reply: Answer
+    objective: AnswerObjective
+    spans: list[tuple[int, int]]
+    delta: float
+    check: int
+    ranking: str = "row_knock_out"
+    ranking_passes: float = 0.0
+    effects: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    notes: list[Message] = field(default_factory=list)
+    _deletions: dict[frozenset[int], tuple[Floats, Floats]] = field(default_factory=dict)
+    _nothing: dict[int, float] = field(default_factory=dict)
+
+    def deletion(self, *numbers: int) -> Floats:
+        """Return (sentences,) the exact effect of deleting sources together."""
+        return self.objective.base - self._without(frozenset(numbers))[0]
+
+    def alone(self, u: int, numbers: Sequence[int]) -> Alone:
+        """Read a sentence straight after a prompt that holds some sources only, and after one that holds none.
+
+        Without the sentences before it: what they say would compete with the sources, or replace them.
+        """
+        own = self.objective.owners == u
+        base = log_probabilities(self.objective.rows.base)[own]
+        keys = {frozenset(numbers), *(frozenset((c,)) for c in numbers)} & set(self._deletions)
+        weights = np.maximum(np.max([base - self._deletions[key][1][own] for key in keys], axis=0), 0.0)
+        everything = frozenset(range(len(self.reader.sources)))
+        first = int(np.flatnonzero(own)[0])
+        start = self._sentence_start(first)
+        if 0 < start == first and weights[1:].sum() >= self.delta:
+            weights[0] = 0.0  # which subject comes next was decided by the sentences before, which are not read
+        before = range(start, first)
+        value, log_p = self.objective.isolated(self.reader.without(everything - frozenset(numbers)), u, before)
+        if u not in self._nothing:
+            self._nothing[u] = self.objective.isolated(self.reader.without(everything), u, before)[0]
+        return Alone(gain=value - self._nothing[u], probability=weighted_probability(log_p, weights))
+
+    def _sentence_start(self, token: int) -> int:
+        """Return the first token of the sentence that holds a token."""
+        _, owners = answer_units(self.reply, "sentence")
+        return int(np.flatnonzero(owners == owners[token])[0])
+
+    def token_drops(self, numbers: Sequence[int]) -> Floats:
+        """Return (tokens,) the log-probability that each token of the answer loses when sources are deleted."""
+        return log_probabilities(self.objective.rows.base) - self._without(frozenset(numbers))[1]
+
+    def _without(self, key: frozenset[int]) -> tuple[Floats, Floats]:
+        """Return (sentences,) values and (tokens,) log-probabilities after deleting sources."""
+        if key not in self._deletions:
+            self._deletions[key] = self.objective.deleted(self.reader.without(key))
+        return self._deletions[key]
+
+    def hiding(self, groups: Sequence[Sequence[int]]) -> Floats:
+        """Return (groups, sentences) the effect of hiding the sources of each group together."""
+        if self.ranking == "leave_source_out":
+            return np.stack([self.deletion(*group) for group in groups])
+        hidden = np.stack([np.isin(self.reader.owners, group) for group in groups])
+        return self.objective.base - self.objective.hidden(hidden)
+
+    def rank(self) -> None:
+        """Measure the effect of every source on every sentence."""
+        try:
+            self.effects = self._screened()
+        except Unsupported as problem:
+            self.ranking = "leave_source_out"
+            self.notes.append(Message.of("cite.note.no_rows", why=problem.got))
+            self.effects = self._hidden_alone(range(len(self.reader.sources)))
+        self.ranking_passes = self.objective.passes
+
+    def sentences(self) -> list[CitedSentence]:
+        """Check the best sources of every sentence, and decide."""
+        whole = self.deletion(*range(len(self.reader.sources)))
+        effects = [[None if np.isnan(effect) else float(effect) for effect in row] for row in self.effects]
+        decisions = [
+            decision(row, float(whole[u]), SentenceMeasurements(self, u), delta=self.delta, check=self.check)
+            for u, row in enumerate(effects)
+        ]
+        sentences = [self._sentence(u, effects[u], float(whole[u]), outcome) for u, outcome in enumerate(decisions)]
+        return traced(self, sentences)
+
+    def _hidden_alone(self, numbers: Sequence[int]) -> Floats:
+        effects = np.full((len(self.spans), len(self.reader.sources)), np.nan)
+        effects[:, list(numbers)] = self.hiding([[number] for number in numbers]).T
+        return effects
+
+    def _screened(self) -> Floats:
+        """Hide every source; of very many, the best by gradients alone and the rest in groups that are halved."""
+        count = len(self.reader.sources)
+        try:
+            many = count > MOST_ALONE
+            members = np.arange(count)[:, None] == self.reader.owners[None]
+            shares = self.objective.contributions(members) if many else np.zeros((1, count))
+        except Unsupported:
+            many = False
+        if not many:
+            return self._hidden_alone(range(count))
+        best = sorted({int(c) for order in np.argsort(-shares, axis=1)[:, :BEST] for c in order})
+        rest = [int(c) for c in np.argsort(-shares.max(0)) if c not in best]
+        groups = [rest[start : start + BEST] for start in range(0, len(rest), BEST)]
+        effects = self._hidden_alone(best)
+        while groups:
+            halves: list[list[int]] = []
+            for group, drop in zip(groups, self.hiding(groups), strict=True):
+                if len(group) == 1:
+                    effects[:, group[0]] = drop
+                elif drop.max() >= self.delta:
+                    halves += [group[: len(group) // 2], group[len(group) // 2 :]]
+            groups = halves
+        self.notes.append(Message.of("cite.note.screened", n=count, alone=int(np.isfinite(effects[0]).sum())))
+        return effects
+
+    def _sentence(self, u: int, effects: Sequence[float | None], whole: float, outcome: Decision) -> CitedSentence:
+        start, stop = self.spans[u]
+        keys = [frozenset((c,)) for c in range(len(effects))]
+        strongest = max(effect for effect in effects if effect is not None)
+        return CitedSentence(
+            text=self.reply.text[start:stop],
+            start=start,
+            stop=stop,
+            tokens=int((self.objective.owners == u).sum()),
+            log_odds=float(self.objective.base[u]),
+            log_probability=float(self.objective.log_probabilities[u]),
+            effects=tuple(effects),
+            exact=tuple(float(self.deletion(*key)[u]) if key in self._deletions else None for key in keys),
+            whole=whole,
+            pair=outcome.pair,
+            alone=outcome.alone,
+            status=outcome.status,
+            cited=outcome.cited,
+            trace=None,
+            supported=bool(outcome.cited) or min(whole, strongest) >= self.delta,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceMeasurements:
+    """Further measurements of one sentence, for `citation_rule.decision`."""
+
+    evidence: Evidence
+    sentence: int
+
+    def exact(self, source: int) -> float:
+        """Delete one source."""
+        return float(self.evidence.deletion(source)[self.sentence])
+
+    def pair(self, one: int, other: int) -> Pair:
+        """Hide, and delete, two sources together."""
+        effect = float(self.evidence.hiding([[one, other]])[0, self.sentence])
+        return Pair(effect=effect, exact=float(self.evidence.deletion(one, other)[self.sentence]))
+
+    def alone(self, sources: Sequence[int]) -> Alone | None:
+        """Delete all other sources; not for a contrast, which asks only which of two texts is likelier."""
+        return None if self.evidence.objective.contrasted else self.evidence.alone(self.sentence, sources)

@@ -1,0 +1,124 @@
+"""Hops: a sentence that depends on an earlier sentence of the answer, which depends on a source.
+
+The answer is given, so neither hiding nor deleting a source touches what a sentence takes from the sentences before it.
+This is found by hiding, from the rows after an earlier sentence, the tokens of it that its own sources decide. The rule
+is that of a source. Necessary: hiding these tokens costs the threshold, and so does deleting the earlier sentences of
+the chain with their sources, each of which could replace the others. Sufficient: the sentence after the earlier one
+alone, without any source; and no word of the sentence but its first is unlikely where it stands, for sentences of one
+form lend each other their form. Sentences are traced in order, so chains of several hops are followed to the prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.models.chat.answer_objective import AnswerObjective
+from regard.models.chat.log_odds import log_probabilities, weighted_probability
+from regard.models.chat.prompt_reader import PromptReader
+from regard.records import Bools, Floats
+from regard.surveys.citation_rule import GAIN, SUFFICIENT
+from regard.surveys.cited_answer import Alone, CitedSentence, Trace
+
+DECIDED = 0.5
+"""A source decides a token that loses this much of its log-probability without it, in nats."""
+NEAREST = 8
+"""Earlier sentences that are tried for one sentence, nearest first."""
+
+
+class Measured(Protocol):
+    """The measurements that a trace needs."""
+
+    @property
+    def reader(self) -> PromptReader: ...
+    @property
+    def objective(self) -> AnswerObjective: ...
+    @property
+    def delta(self) -> float: ...
+    def token_drops(self, numbers: Sequence[int]) -> Floats: ...
+
+
+def traced(evidence: Measured, sentences: Sequence[CitedSentence]) -> list[CitedSentence]:
+    """Return the sentences, with a trace for those that have no citation of their own but an earlier sentence has."""
+    if evidence.objective.contrasted or not any(sentence.cited for sentence in sentences):
+        return list(sentences)
+    tracer = Tracer(evidence)
+    results: list[CitedSentence] = []
+    for u, sentence in enumerate(sentences):
+        trace = None if sentence.cited else tracer.trace(u, results)
+        results.append(sentence if trace is None else replace(sentence, trace=trace, status="traced", supported=True))
+        tracer.add(u, results[-1])
+    return results
+
+
+class Tracer:
+    """Follows sentences to earlier ones; decided: the tokens of every sentence that its sources decide."""
+
+    def __init__(self, evidence: Measured) -> None:
+        self.evidence, self.objective = evidence, evidence.objective
+        self.base = log_probabilities(self.objective.rows.base)
+        self.decided: dict[int, Bools] = {}
+        self._forgotten: dict[int, tuple[Floats, Floats]] = {}
+
+    def add(self, u: int, sentence: CitedSentence) -> None:
+        """Note which tokens of a cited or traced sentence its sources, or the sentence before, decide."""
+        if sentence.trace is not None:
+            drops = self.base - self._forget(sentence.trace.sentence)[1]
+        elif sentence.cited:
+            drops = self.evidence.token_drops(sentence.cited)
+        else:
+            return
+        tokens = (self.objective.owners == u) & (drops >= DECIDED)
+        if tokens.any():
+            self.decided[u] = tokens
+
+    def trace(self, u: int, earlier: Sequence[CitedSentence]) -> Trace | None:
+        """Return the earlier sentence that costs most when its decided tokens are hidden, if it passes the rule."""
+        own = self.base[self.objective.owners == u]
+        if np.exp(own[1:] if len(own) > 1 else own).min() < SUFFICIENT:
+            return None  # a word that nothing makes likely: the sentence may share no more than its form
+        nearest = sorted((w for w in self.decided if w < u), reverse=True)[:NEAREST]
+        try:
+            effects = [(float(self.objective.base[u] - self._forget(w)[0][u]), w) for w in nearest]
+        except Unsupported:
+            return None
+        effect, best = max(effects, default=(0.0, -1))
+        if effect < self.evidence.delta:
+            return None
+        before = earlier[best].trace
+        sources = before.sources if before else earlier[best].cited
+        path = (*(before.path if before else ()), best)
+        exact, alone = self._checked(u, path, sources)
+        if exact < self.evidence.delta or alone.gain < GAIN * self.evidence.delta or alone.probability < SUFFICIENT:
+            return None
+        return Trace(
+            sentence=best,
+            path=path,
+            sources=sources,
+            effect=effect,
+            exact=exact,
+            alone=alone,
+        )
+
+    def _forget(self, w: int) -> tuple[Floats, Floats]:
+        if w not in self._forgotten:
+            self._forgotten[w] = self.objective.forgotten(self.decided[w])
+        return self._forgotten[w]
+
+    def _checked(self, u: int, path: Sequence[int], sources: Sequence[int]) -> tuple[float, Alone]:
+        """Delete the whole path with its sources; then read the sentence after the last of the path alone, and after
+        nothing, without any source."""
+        owners, reader = self.objective.owners, self.evidence.reader
+        first = int(np.flatnonzero(owners == u)[0])
+        kept = [i for i in range(first) if owners[i] not in path]
+        value, log_p = self.objective.isolated(reader.without(frozenset(sources)), u, kept)
+        weights = np.maximum(self.base[owners == u] - log_p, 0.0)
+        bare = reader.without(frozenset(range(len(reader.sources))))
+        after, log_p = self.objective.isolated(bare, u, [int(i) for i in np.flatnonzero(owners == path[-1])])
+        nothing, _ = self.objective.isolated(bare, u, [])
+        alone = Alone(gain=after - nothing, probability=weighted_probability(log_p, weights))
+        return float(self.objective.base[u]) - value, alone

@@ -1,0 +1,81 @@
+"""The decision about one sentence: which of its sources to cite, from measured effects alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from regard.surveys.cited_answer import Alone, Pair, Status
+
+DELTA = 1.0
+"""Threshold of every effect, in nats: odds that fall to less than 0.37 of themselves."""
+SECOND = 0.5
+"""A second source is cited if its effect is at least this share of the first one's: a long sentence has a few words in
+common with many sources."""
+GAIN = 2.0
+"""Least gain of a source alone over a prompt without sources, as a multiple of the threshold: the difference of two
+prompts that were read anew is noisier than one effect."""
+SUFFICIENT = 0.05
+"""Least probability of the words that a source decides when the prompt holds no other source. A source that names one
+value of a sort makes others of the sort likelier: hiding it can cost an answer that stands nowhere more than a nat. But
+no source alone leads to such an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The status of a sentence, the sources to cite, and what was measured for it."""
+
+    status: Status
+    cited: tuple[int, ...]
+    pair: Pair | None = None
+    alone: Alone | None = None
+
+
+class Measurements(Protocol):
+    """What the decision may ask for beyond the effects of hiding; every question costs a pass."""
+
+    def exact(self, source: int) -> float:
+        """Return the effect of deleting a source."""
+        ...
+
+    def pair(self, one: int, other: int) -> Pair:
+        """Measure two sources together; asked only where the best two may replace each other."""
+        ...
+
+    def alone(self, sources: Sequence[int]) -> Alone | None:
+        """Measure what some sources do when they are the only ones; None if the objective has no such measure."""
+        ...
+
+
+def decision(
+    effects: Sequence[float | None], whole: float, measurements: Measurements, *, delta: float, check: int
+) -> Decision:
+    """Decide from the effects of hiding each source (None: not measured) and of deleting all.
+
+    Necessary: hiding the source and deleting it both cost `delta`. Sufficient: it alone raises the sentence by `GAIN`
+    times as much over a prompt without sources, and makes the words that it decides likely. check: most sources of a
+    sentence.
+    """
+    ranked = sorted((-effect, c) for c, effect in enumerate(effects) if effect is not None)
+    best = [(c, -minus) for minus, c in ranked[:check]]
+    strongest = best[0][1] if best else 0.0
+    cited: list[int] = []
+    for c, effect in best:
+        if effect < delta or (cited and effect < SECOND * (effects[cited[0]] or 0.0)):
+            break
+        if measurements.exact(c) >= delta:
+            cited.append(c)
+    status: Status = "cite"
+    pair: Pair | None = None
+    if not cited and strongest >= delta and len(best) > 1 and measurements.exact(best[1][0]) < delta:
+        # the second can replace the first: together they must pass the test of one source
+        pair = measurements.pair(best[0][0], best[1][0])
+        if min(pair.effect, pair.exact) >= delta:
+            status, cited = "either", sorted(c for c, _ in best[:2])
+    if not cited:
+        return Decision("none" if max(whole, strongest) < delta else "unclear", (), pair)
+    alone = measurements.alone(cited)
+    if alone is not None and (alone.gain < GAIN * delta or alone.probability < SUFFICIENT):
+        return Decision("unclear", (), pair, alone)
+    return Decision(status, tuple(cited), pair, alone)

@@ -1,0 +1,78 @@
+"""The decision about a sentence as a function of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from regard.surveys.citation_rule import SUFFICIENT, decision
+from regard.surveys.cited_answer import Alone, Pair
+
+
+@dataclass
+class Numbers:
+    """Measurements that are known, and the questions that were asked."""
+
+    drops: Sequence[float]
+    together: float = 0.0
+    gain: float = 5.0
+    probability: float = 0.5
+    questions: list[str] = field(default_factory=list)
+
+    def exact(self, source: int) -> float:
+        self.questions.append(f"exact {source}")
+        return self.drops[source]
+
+    def pair(self, one: int, other: int) -> Pair:
+        self.questions.append(f"pair {one} {other}")
+        return Pair(effect=self.together, exact=self.together)
+
+    def alone(self, sources: Sequence[int]) -> Alone:
+        self.questions.append(f"alone {list(sources)}")
+        return Alone(gain=self.gain, probability=self.probability)
+
+
+def outcome(effects: Sequence[float | None], numbers: Numbers, whole: float = 3.0) -> tuple[str, tuple[int, ...]]:
+    result = decision(effects, whole, numbers, delta=1.0, check=2)
+    return result.status, result.cited
+
+
+@pytest.mark.parametrize(
+    ("effects", "numbers", "whole", "expected"),
+    [
+        ([0.2, 3.0, 0.1], Numbers([0, 2.5, 0]), 3.0, ("cite", (1,))),
+        ([0.2, 3.0, 0.1], Numbers([0, 2.5, 0]), -2.0, ("cite", (1,))),  # rivals vanish too when all are deleted
+        ([0.2, 3.0, 0.1], Numbers([0, 2.5, 0], probability=0.9 * SUFFICIENT), 3.0, ("unclear", ())),
+        ([0.2, 3.0, 0.1], Numbers([0, 2.5, 0], gain=1.9), 3.0, ("unclear", ())),
+        ([0.2, 3.0, 0.1], Numbers([0, 0.9, 0]), 3.0, ("unclear", ())),
+        ([2.0, 3.0, 0.1], Numbers([1.5, 2.5, 0]), 3.0, ("cite", (1, 0))),
+        ([1.4, 3.0, 0.1], Numbers([1.5, 2.5, 0]), 3.0, ("cite", (1,))),
+        ([1.4, 3.0, 0.1], Numbers([1.5, 0.2, 0]), 3.0, ("cite", (0,))),
+        ([0.8, 3.0, 0.1], Numbers([0.1, 0.2, 0], together=2.0), 3.0, ("either", (0, 1))),
+        ([0.8, 3.0, 0.1], Numbers([0.1, 0.2, 0], together=0.9), 3.0, ("unclear", ())),
+        ([0.8, 0.9, 0.1], Numbers([2.0, 2.0, 2.0], together=2.0), 3.0, ("unclear", ())),
+        ([0.8, 0.9, 0.1], Numbers([2.0, 2.0, 2.0], together=2.0), 0.9, ("none", ())),
+        ([None, 3.0, None], Numbers([9, 2.5, 9]), 3.0, ("cite", (1,))),
+    ],
+)
+def test_decisions(
+    effects: Sequence[float | None], numbers: Numbers, whole: float, expected: tuple[str, tuple[int, ...]]
+) -> None:
+    assert outcome(effects, numbers, whole) == expected
+
+
+def test_only_sources_that_could_be_cited_are_deleted() -> None:
+    numbers = Numbers([0, 2.5, 0])
+    outcome([0.2, 3.0, 0.1], numbers)
+    assert numbers.questions == ["exact 1", "alone [1]"]
+    numbers = Numbers([0, 0, 0])
+    outcome([0.2, 0.3, 0.1], numbers)
+    assert numbers.questions == []
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0, 8.0])
+def test_larger_effects_never_lose_a_citation(scale: float) -> None:
+    numbers = Numbers([0.3 * scale, 1.2 * scale, 0])
+    assert outcome([0.4 * scale, 1.1 * scale, 0.0], numbers)[1] == (1,)
