@@ -55,6 +55,19 @@ def test_a_long_input_costs_at_most_so_many_passes_and_finds_the_word(most: int)
     assert 0 < effects.missed[0] < 1
 
 
+def test_a_search_with_few_passes_divides_groups_until_it_finds_the_word() -> None:
+    """The word is anywhere in 240: whole groups cannot be asked unit by unit with 24 passes."""
+    words = [f"w{i}" for i in range(240)]
+    positions = range(7, 240, 16)
+    for place in positions:
+        case = ToyCase((" ".join(words),), weights=dict.fromkeys(words, 0.0) | {words[place]: 2.0})
+        case.base()
+        before = passes(case)
+        effects = screened(case, "mask", 24)
+        assert passes(case) - before <= 24
+        assert case.units[0].names[int(np.argmax(effects.values[0]))] == words[place], "by groups alone 4 of 15"
+
+
 def test_a_hint_is_always_asked() -> None:
     case = long_case()
     free = np.flatnonzero(case.units[0].free)

@@ -50,10 +50,11 @@ def headline_of(settings: Settings, options: AuditOptions) -> Settings:
     if named(options):
         return settings
     everything = settings.explainers
+    explainers, metrics = (settings.headline or _headline(kind) for kind in ("explainer", "metric"))
     return replace(
         settings,
-        explainers=tuple(s for s in settings.everywhere if s.name in _headline("explainer")),
-        metrics=tuple(s for s in settings.metrics if s.name in _headline("metric")),
+        explainers=tuple(s for s in settings.everywhere if s.name in explainers),
+        metrics=tuple(s for s in settings.metrics if s.name in metrics),
         experiments=tuple(s for s in settings.experiments if is_headline(s) and _by_case(s)),
         sampled=0,
         share=1.0,

@@ -111,14 +111,14 @@ def pilot_size(passes: int, spent: int, first: int, available: int) -> int:
 
 
 def affordable_examples(
-    order: Sequence[str], lengths: Mapping[str, int], *, pilot: int, cost: int, passes: int, further: bool
+    order: Sequence[str], lengths: Mapping[str, int], *, pilot: int, cost: int, passes: int, further: float
 ) -> int:
     """How many examples the rounds can explain with `passes`: an example costs in proportion to its length.
 
-    cost: passes of the pilot. further: whether a share is kept back for further methods.
+    cost: passes of the pilot. further: the share that is kept back for further methods.
     """
     rate = cost / max(1, sum(lengths[name] for name in order[:pilot]))
-    left = passes * (1 - FURTHER_SHARE if further else 1.0)
+    left = passes * (1 - further)
     count = pilot
     for name in order[pilot:]:
         left -= rate * lengths[name]

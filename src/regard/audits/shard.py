@@ -41,7 +41,8 @@ class Settings:
     companions: a few examples of the same data that every shard has at hand, for experiments that take something from
     another example; the same for all shards, so that no number depends on how examples were shared out. sampled: how
     many of the explainers, from the last, are asked about a share of the examples only. audited: every explainer of the
-    audit where these settings hold some of them only; names refer to it.
+    audit where these settings hold some of them only; names refer to it. headline: names of the explainers and
+    metrics of the headline stage where they are not the usual ones.
     """
 
     explainers: tuple[Spec, ...]
@@ -54,6 +55,7 @@ class Settings:
     sampled: int = 0
     share: float = 1.0
     audited: tuple[Spec, ...] = ()
+    headline: tuple[str, ...] = ()
 
     @property
     def everywhere(self) -> tuple[Spec, ...]:
@@ -75,7 +77,8 @@ class Settings:
         companions: list[Json] = [example_to_json(e) for e in self.companions]
         sampled = fields_to_json(self, "sampled", "share") if self.sampled else {}
         audited = fields_to_json(self, "audited") if self.audited else {}
-        return {**fields_to_json(self, *names), "companions": companions, **sampled, **audited}
+        headline = fields_to_json(self, "headline") if self.headline else {}
+        return {**fields_to_json(self, *names), "companions": companions, **sampled, **audited, **headline}
 
     def about(self) -> dict[str, Json]:
         """For the manifest: companions by name only."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from regard.audits import long_inputs
 from regard.audits.budget import Budget
 from regard.audits.estimate import Estimate
 from regard.audits.further import Item, best_item, further_items, headline_of, named
@@ -20,6 +21,7 @@ from regard.audits.plan import Plan, companions, shards
 from regard.audits.rounds import PILOT, round_order
 from regard.audits.schedule import (
     END_SHARE,
+    FURTHER_SHARE,
     TIMED_PREDICTIONS,
     Schedule,
     Spending,
@@ -181,7 +183,7 @@ class Stages:
                 pilot=schedule.pilot,
                 cost=cost,
                 passes=passes - self.spending.passes,
-                further=bool(self.items),
+                further=self._further_share if self.items else 0.0,
             )
             self._note(
                 passes=passes,
@@ -191,6 +193,10 @@ class Stages:
             )
         self._announce_plan()
         self.workshop.writer.note_estimate(self._estimate().to_json())
+
+    @property
+    def _further_share(self) -> float:
+        return long_inputs.FURTHER_SHARE if self.plan.settings.headline else FURTHER_SHARE
 
     def _estimate(self) -> Estimate:
         """The planned cost of the rounds; further methods are not part of it."""
@@ -325,6 +331,8 @@ class Stages:
         schedule = self.schedule
         rate = schedule.passes_per_example
         rounds = self.spending.passes + int(rate * (schedule.looks[-1] - schedule.pilot))
+        if self.plan.settings.headline:
+            self.listeners.say(Message.of("budget.long_inputs", limit=long_inputs.LONG, passes=round(rate)))
         self.listeners.say(
             Message.of(
                 "budget.plan",

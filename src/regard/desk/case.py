@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from regard.errors import InputError
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Change, Question, SiteAttention, Target
 from regard.records import Answers, Bools, Example, Floats, Relevance, Spec
-from regard.registry import build
+from regard.registry import build, method_spec
 
 R = TypeVar("R")
 
@@ -119,10 +119,12 @@ class DeskCase:
     def ask(self, questions: Sequence[Question[R]]) -> list[R]:
         return self.desk.ask(questions)
 
-    def spec(self, method: str | Spec) -> Spec:
-        """Resolve a method name to the audit's own Spec where it has one."""
+    def spec(self, method: str | Spec | Callable[..., Any]) -> Spec:
+        """Resolve a method name to the audit's own Spec where it has one; a decorated function to its own."""
         if isinstance(method, Spec):
             return method
+        if not isinstance(method, str):
+            return method_spec(method)
         return self._specs.get(method) or Spec.parse("explainer", method)
 
     def learn(self, spec: Spec, relevance: Relevance) -> None:

@@ -2,15 +2,16 @@
 
 An input with at most `most` free units is asked in full. Of a longer one a quarter of the passes removes whole groups
 of neighboring units (sentences where there are some), half asks single units: first those that other rankings put
-first, then the units of the groups with the largest effects. The last quarter asks units that are drawn from the rest
-at random, so that the effect that is missed has a bound: with 95 % confidence at most `missed` of the units that were
-not asked have a larger effect than the largest of the sample.
+first, then the units of the groups with the largest effects. A group with more units than passes are left is divided
+first, the part with the largest effect again, until its units can be asked. The last quarter asks units that are drawn
+from the rest at random, so that the effect that is missed has a bound: with 95 % confidence at most `missed` of the
+units that were not asked have a larger effect than the largest of the sample.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,6 +23,8 @@ SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", "…")
 CONFIDENCE = 0.95
 FEWEST = 8
 """Passes below which an input cannot be screened."""
+PARTS = 4
+"""Into which a group is divided that has more units than passes are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +53,23 @@ def screened(case: Case, operator: str | None, most: int | None, hints: Sequence
     coarse = case.removed([_drops(g, len(u)) for g, u in zip(groups, case.units, strict=True)], operator)
     samples: list[Ints] = []
     singles: list[Ints] = []
-    for i, places in enumerate(free):
+    searches = [
+        _Search(
+            groups=group_list,
+            effects=[*(base.value[i] - coarse.value[coarse.rows(i)])],
+            ranked=[free[i][order(rows[i])] for rows in hints] if group_list else [],
+            budget=max(most or 0, FEWEST) - len(group_list) - _quarter(most),
+        )
+        for i, group_list in enumerate(groups)
+    ]
+    _divide(case, searches, operator)
+    for i, (places, search) in enumerate(zip(free, searches, strict=True)):
         if not long[i]:
             singles.append(places)
             samples.append(places[:0])
             continue
-        effects = base.value[i] - coarse.value[coarse.rows(i)]
-        budget = max(most or 0, FEWEST) - len(groups[i]) - _quarter(most)
-        ranked = [places[order(rows[i])] for rows in hints]
         rng = case.rng(i, "screening", operator)
-        fine = _fine([rng.permutation(group) for group in groups[i]], effects, ranked, budget)
+        fine = search.fine(rng)
         rest = np.setdiff1d(places, fine)
         sample = np.sort(rng.permutation(rest)[: _quarter(most)])
         singles.append(np.sort(np.concatenate([fine, sample])))
@@ -108,12 +118,54 @@ def _groups(units: Units, free: Ints, count: int) -> list[Ints]:
     return groups
 
 
-def _fine(groups: Sequence[Ints], effects: Floats, ranked: Sequence[Ints], budget: int) -> Ints:
-    """The units to ask one by one: the first ones of every ranking in turn, then those of the groups by effect."""
-    places: dict[int, None] = {}
-    for place in (int(row[k]) for k in range(2) for row in ranked if k < len(row)):
-        places[place] = None
-    for group in order(effects):
-        for place in groups[int(group)]:
-            places[int(place)] = None
-    return np.sort(np.array([*places][: max(1, budget)], np.int64))
+@dataclass(slots=True)
+class _Search:
+    """The search in one input. groups and effects: the groups asked so far; budget: passes left for parts of groups and
+    for single units; ranked: units in the order of the hints, of each of which the first two are asked, or the first
+    one where a group has more units than passes are left."""
+
+    groups: list[Ints]
+    effects: list[float]
+    ranked: list[Ints]
+    budget: int
+    hinted: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        depth = 2 if max(map(len, self.groups), default=0) <= self.budget else 1
+        self.hinted = [*dict.fromkeys(int(row[k]) for k in range(depth) for row in self.ranked if k < len(row))]
+
+    @property
+    def largest(self) -> int:
+        return int(order(np.array(self.effects))[0])
+
+    def parts(self) -> list[Ints]:
+        """The parts of the group with the largest effect; none where its units can be asked one by one."""
+        if not self.groups:
+            return []
+        group, left = self.groups[self.largest], self.budget - len(self.hinted)
+        count = min(PARTS, left // 2)
+        return list(np.array_split(group, count)) if len(group) > self.budget and count > 1 else []
+
+    def divide(self, parts: list[Ints], effects: Floats) -> None:
+        """Put the parts in the place of the group with the largest effect."""
+        place = self.largest
+        self.groups[place : place + 1], self.effects[place : place + 1] = parts, [*effects]
+        self.budget -= len(parts)
+
+    def fine(self, rng: np.random.Generator) -> Ints:
+        """The units to ask one by one: the first ones of every ranking in turn, then those of the groups by effect."""
+        drawn_groups = [rng.permutation(group) for group in self.groups]
+        places = dict.fromkeys(self.hinted)
+        for group in order(np.array(self.effects)):
+            places.update(dict.fromkeys(int(place) for place in drawn_groups[int(group)]))
+        return np.sort(np.array([*places][: max(1, self.budget)], np.int64))
+
+
+def _divide(case: Case, searches: Sequence[_Search], operator: str | None) -> None:
+    """Ask the parts of large groups, those of all inputs together, until every search can ask single units."""
+    base = case.base()
+    while any(parts := [search.parts() for search in searches]):
+        answers = case.removed([_drops(p, len(u)) for p, u in zip(parts, case.units, strict=True)], operator)
+        for i, search in enumerate(searches):
+            if parts[i]:
+                search.divide(parts[i], base.value[i] - answers.value[answers.rows(i)])
