@@ -244,7 +244,7 @@ def _crosses(values: Floats, looks: Sequence[int]) -> bool:
 def expected_examples(looks: Sequence[int] = (16, 32, 64, 128, 256, 512)) -> list[dict[str, Json]]:
     """Expected examples and power of the spending functions, by effect in standard deviations (normal theory)."""
     fractions = [n / looks[-1] for n in looks]
-    kinds: tuple[Spending, ...] = ("obrien_fleming", "pocock", "linear")
+    kinds: tuple[Spending, ...] = ("obrien_fleming", "pocock", "linear", "quadratic")
     rows: list[dict[str, Json]] = []
     for kind in kinds:
         levels = nominal_levels(fractions, LEVEL, kind)

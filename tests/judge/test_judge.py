@@ -165,6 +165,17 @@ def test_undecided_says_how_many_would_decide_and_that_many_do() -> None:
     assert many.reading != "undecided"
 
 
+def test_open_class_says_how_many_examples_would_compare_the_classes() -> None:
+    how: dict[str, How] = {"negative": "evidence", "positive": "half"}
+    few, many = (judge(made(n=n, how=how, noise=0.3)).verdicts[SAME] for n in (20, 160))
+    assert few.question == many.question == "same"
+    assert few.answer == "uninformative"
+    assert few.contrasts
+    assert few.decides_at is not None
+    assert 40 < few.decides_at < 600
+    assert many.answer != "uninformative"
+
+
 def test_what_would_decide_is_capped_by_the_examples_at_hand() -> None:
     few = made(n=32, how={"negative": "half", "positive": "half"}, noise=0.35)
     (low, high) = judge(few).decides_between or (0, 0)

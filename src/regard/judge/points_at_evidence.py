@@ -182,19 +182,13 @@ def points(evidence: Evidence) -> Draft:
     )
     if ruling.answer != "uninformative":
         return blank
-    wanting = [c for c in classes if c.cell in ("imprecise", "leans") and c.top is not None and c.top.deciding]
-    costs = [(c.top.deciding, c.n / max(1, len(evidence))) for c in wanting if c.top is not None]
-    deciding, share = max(costs, key=lambda cost: _dearness(cost[0]) / cost[1], default=((), 1.0))
+    deciding, share = _dearest(evidence, classes)
     return replace(blank, deciding=deciding, share=share)
 
 
 def whole(evidence: Evidence) -> OfClass:
     """All examples, each compared with the best other ranking of its class."""
     return of_class(evidence, list(_groups(evidence).values()), EVERY)
-
-
-def _dearness(tests: Sequence[Test]) -> float:
-    return max(t.decides_at() for t in tests)
 
 
 def _ruling(evidence: Evidence, classes: Sequence[OfClass]) -> Ruling:
@@ -331,7 +325,26 @@ def same(evidence: Evidence) -> Draft:
     rows: tuple[Mapping[str, Json], ...] = tuple({"class": c.name, "answer": c.cell, "n": c.n} for c in classes)
     surest = [min(some, key=lambda c: c.p) for some in (holding, failing) if some] if answer == "fails" else classes
     rests = () if answer == "uninformative" else tuple(t for c in surest for t in c.rests)
-    return Draft("same", answer, p, sentence, f"Q5.{answer}", tests=rests, rows=rows, rests=rests)
+    deciding, share = _dearest(evidence, classes) if answer == "uninformative" else ((), 1.0)
+    return Draft(
+        question="same",
+        answer=answer,
+        p=p,
+        sentence=sentence,
+        rule=f"Q5.{answer}",
+        tests=rests or deciding,
+        rows=rows,
+        rests=rests,
+        deciding=deciding,
+        share=share,
+    )
+
+
+def _dearest(evidence: Evidence, classes: Sequence[OfClass]) -> tuple[tuple[Test, ...], float]:
+    """Return the open tests of the class that needs most examples, and its share of the examples."""
+    wanting = [c for c in classes if c.cell in ("imprecise", "leans") and c.top is not None and c.top.deciding]
+    costs = [(c.top.deciding, c.n / max(1, len(evidence))) for c in wanting if c.top is not None]
+    return max(costs, key=lambda cost: max(t.decides_at() for t in cost[0]) / cost[1], default=((), 1.0))
 
 
 # ---------------------------------------------------------------------- sentences

@@ -21,6 +21,8 @@ from regard.store.manifest import broken_model
 from regard.store.run import Run
 
 HEADLINE = ("map", "matter", "points", "stable", "better_method")
+AWAITED = "same"
+"""Also waited for, as long as the data at hand seems to be enough: an answer for all classes hides one that differs."""
 """Questions whose answers end the rounds of an audit with a budget."""
 INPUTS = {"box": "image", "range": "series", "column": "row"}
 """Kind of place -> what an example is called; a text where places are spans."""
@@ -72,7 +74,11 @@ def headline_settled(judgements: Sequence[Judgement]) -> bool:
     if not judgements:
         return False
     first = judgements[0]
-    verdicts = [v for v in first.verdicts if v.question in HEADLINE and v.contrasts]
+    verdicts = [
+        v
+        for v in first.verdicts
+        if v.contrasts and (v.question in HEADLINE or (v.question == AWAITED and v.decides_at is not None))
+    ]
     return first.reading == "nothing to read" or (bool(verdicts) and all(v.answer != "uninformative" for v in verdicts))
 
 

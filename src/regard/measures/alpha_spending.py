@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Spending = Literal["obrien_fleming", "pocock", "linear"]
-DEFAULT: Final[Spending] = "linear"
-"""Of the three, the fewest examples on average over our effects (see benchmarks/coverage.py)."""
+Spending = Literal["obrien_fleming", "pocock", "linear", "quadratic"]
+DEFAULT: Final[Spending] = "quadratic"
+"""Little is spent on the early looks, so that the last one decides nearly as well as a single look would."""
 _NORMAL = NormalDist()
 _FAR = 8.0
 """Standard deviations beyond which nothing is integrated."""
@@ -40,10 +40,15 @@ def _linear(t: float, level: float) -> float:
     return level * t
 
 
+def _quadratic(t: float, level: float) -> float:
+    return level * t * t
+
+
 _SPENDING: dict[Spending, Callable[[float, float], float]] = {
     "obrien_fleming": _obrien_fleming,
     "pocock": _pocock,
     "linear": _linear,
+    "quadratic": _quadratic,
 }
 
 
@@ -149,7 +154,7 @@ def level_now(level: float, fractions: tuple[float, ...]) -> float:
     """The nominal one-sided level of the last of these looks, for this total level.
 
     >>> round(level_now(0.05, (1.0,)), 4), round(level_now(0.05, (0.5, 1.0)), 4)
-    (0.05, 0.0354)
+    (0.05, 0.0446)
     """
     if len(fractions) == 1 and fractions[0] == 1.0:
         return level
