@@ -263,7 +263,7 @@ def test_parquet_that_claims_more_than_it_can_hold(tmp_path: Path, monkeypatch: 
     pyarrow.parquet.write_table(pyarrow.table({"text": [f"a b {i}" for i in range(20_000)]}), path)
     refused(path, "when unpacked", max_bytes=path.stat().st_size)
     monkeypatch.setattr(parquet, "FREE_ROWS", 1_000)
-    assert len(read(path)) == 200
+    assert len(read(path, limit=200)) == 200
     pyarrow.parquet.write_table(pyarrow.table({"text": ["a b"] * 20_000}), path)
     refused(path, "20,000 rows in")
 

@@ -203,14 +203,14 @@ def test_a_table_of_numbers_a_series_and_an_image(tmp_path: Path) -> None:
 
 def test_a_big_file_is_sampled_by_label_and_says_so(tmp_path: Path) -> None:
     rows = [{"text": f"sentence number {i}", "label": int(i % 5 == 0)} for i in range(8530)]
-    data = read(write_csv(tmp_path / "big.csv", rows))
+    data = read(write_csv(tmp_path / "big.csv", rows), limit=200)
     assert len(data) == 200
     assert Counter(e.label for e in data) == {0: 160, 1: 40}
     assert rendered(data.notes)[-1] == "200 of 8,530, stratified by label, seed 0"
     random.Random(0).shuffle(rows)
-    again = read(write_csv(tmp_path / "shuffled.csv", rows))
+    again = read(write_csv(tmp_path / "shuffled.csv", rows), limit=200)
     assert again.fingerprint == data.fingerprint, "the order of the rows must not matter"
-    other = read(tmp_path / "big.csv", seed=1)
+    other = read(tmp_path / "big.csv", limit=200, seed=1)
     assert other.fingerprint != data.fingerprint
     assert len(read(tmp_path / "big.csv", limit=None)) == 8530
     unlabelled = read(tmp_path / "big.csv", label_column="", limit=10)
@@ -263,7 +263,7 @@ def test_a_long_file_needs_memory_for_the_sample_only(tmp_path: Path) -> None:
             file.write(f'{{"text": "{filling} {i}", "label": {i % 2}}}\n')
     tracemalloc.start()
     try:
-        data = read(path)
+        data = read(path, limit=200)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from regard.datasets import sampling
 from regard.datasets.cells import named_labels
@@ -16,7 +17,7 @@ from regard.datasets.rows import Selection, examples_of
 from regard.datasets.table import Table
 from regard.errors import InputError
 from regard.files import kind_of, limited
-from regard.records import Message, Spec
+from regard.records import Example, Message, Spec
 from regard.registry import build
 from regard.registry import names as known_names
 
@@ -24,7 +25,7 @@ SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 
 
 def read(
-    source: str | Path,
+    source: str | Path | Iterable[Any],
     *,
     text_column: str | None = None,
     pair_column: str | None = None,
@@ -34,18 +35,19 @@ def read(
     id_column: str | None = None,
     slice_columns: Sequence[str] = (),
     split: str | None = None,
-    limit: int | None = 200,
+    limit: int | None = None,
     seed: int = 0,
     labels: Sequence[str] | Mapping[str, int] | None = None,
     skip_bad: bool = False,
     whole_groups: bool = False,
     max_bytes: int | None = None,
 ) -> Examples:
-    """Read at most `limit` examples (None: all) of a built-in data set, a file, or a `datasets` directory.
+    """Read a built-in data set, a file, a `datasets` directory, or data in memory; all of it, or at most `limit`.
 
-    source: `reviews`, `planted:negation=0.3`, ... (`regard list dataset`); a .csv, .tsv, .jsonl, .json or .parquet file
-    (.gz too for the text formats); a directory saved by Hugging Face `datasets`; a .wav file or a directory of them,
-    one sub-directory for each label.
+    source: a pandas or Polars DataFrame, a `datasets.Dataset`, a list or generator of texts, dicts, (text, label) pairs
+    or Examples; a name such as `reviews`, `planted:negation=0.3`, ... (`regard list dataset`); a .csv, .tsv, .jsonl,
+    .json or .parquet file (.gz too for the text formats); a directory saved by Hugging Face `datasets`; a .wav file or
+    a directory of them, one sub-directory for each label.
     A column that is not named is guessed, and `notes` says so; "" means none. A bigger source is sampled: stratified by
     label, or whole groups; seeded; the same whatever the order of the rows. labels: names of the codes 0, 1, ...
     max_bytes: largest file that is read (2 GB); a .gz may not unpack to more. Pipes and devices are refused.
@@ -67,10 +69,25 @@ def read(
     )
     selection = Selection(split, limit, seed, whole_groups, skip_bad)
     names = named_labels(dict(labels) if isinstance(labels, Mapping) else labels or ())
+    if not isinstance(source, str | Path):
+        return _from_memory(source, columns, selection, names)
     if str(source).partition(":")[0] in known_names("dataset"):
         return _builtin(str(source), columns, selection, names)
     with limited(max_bytes):
         return _from_disk(source, columns, selection, names)
+
+
+def _from_memory(source: object, choice: ColumnChoice, selection: Selection, names: tuple[str, ...]) -> Examples:
+    from regard.datasets.formats.in_memory import memory_table
+
+    if isinstance(source, Examples):
+        return _limited(source, selection, names)
+    if isinstance(source, Iterator):
+        source = list(source)  # walked once: a run stores what it gave
+    if isinstance(source, list | tuple) and source and all(isinstance(item, Example) for item in source):
+        return _limited(Examples("given examples", tuple(source)), selection, names)
+    table = memory_table(source)
+    return examples_of(table, choose(table, choice), selection, names)
 
 
 def _from_disk(source: str | Path, choice: ColumnChoice, selection: Selection, names: tuple[str, ...]) -> Examples:

@@ -22,13 +22,17 @@ Row = Mapping[str, Any]
 
 def export(run: Run, out: Path | None = None) -> dict[str, Path]:
     """Write every table into `out` (default: `tables/` in the run) and return name -> file."""
-    folder = out or run.path / "tables"
+    return write_tables(out or run.path / "tables", {n: (columns, rows(run)) for n, (columns, rows) in TABLES.items()})
+
+
+def write_tables(folder: Path, tables: Mapping[str, tuple[str, Iterable[Row]]]) -> dict[str, Path]:
+    """Write tables as Parquet and return name -> file. tables: columns as in `TABLES`, and rows."""
     files = {}
-    with room_on_disk(run.path):
+    with room_on_disk(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for name, (columns, rows) in TABLES.items():
+        for name, (columns, rows) in tables.items():
             path = folder / f"{name}.parquet"
-            write_atomically(path, _parquet(_schema(columns), rows(run)))
+            write_atomically(path, _parquet(_schema(columns), rows))
             files[name] = path
     return files
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from regard.records import Contrast, Graded, Json, Judgement, Verdict, decoded, encoded
 from regard.store.ledger import Ledger
@@ -14,6 +14,22 @@ from regard.store.ledger import Ledger
 _SHARE = ("share", "low", "high")
 _NUMBERS = ("estimate", "low", "high", "p", "corrected")
 """Fields of a contrast that may be NaN, which JSON stores as null."""
+
+
+ANSWER_IDS: Final = {"holds": "yes", "fails": "no", "mixed": "partly", "uninformative": "not settled"}
+"""The judge's answer -> its id in every medium."""
+OTHER_ANSWERS: Final = ("not tested", "not applicable", "too few")
+"""Ids of questions without an answer, which the rule tells."""
+_NOT_ASKED, _REFUSED = {"message": "judge.rule.not_asked"}, {"message": "judge.rule.refused"}
+
+
+def answer_id(verdict: Mapping[str, Any]) -> str:
+    """Return yes, no, partly, not settled, not tested, not applicable or too few, for a stored verdict."""
+    if ".not tested" in verdict["rule"]:
+        return "not tested"
+    if verdict.get("overruled") in (_NOT_ASKED, _REFUSED) or ".one head" in verdict["rule"]:
+        return "not applicable"
+    return "too few" if verdict["rule"] == "Q2.few" else ANSWER_IDS[verdict["answer"]]
 
 
 def judgement_to_json(judgement: Judgement) -> dict[str, Json]:

@@ -16,7 +16,7 @@ from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from regard.errors import InputError, UnknownName
 from regard.records import Attention, Example, Json, Judgement, Relevance, Score, Summary
 from regard.registry import upstairs
 from regard.store.blobs import TEMPORARY, Blobs, damaged, pack, room_on_disk, unpack, write_atomically
+from regard.store.frames import to_pandas, to_polars
 from regard.store.judgements import judgement_to_json
 from regard.store.ledger import Ledger, Problem, canonical, not_a_run, task_key
 from regard.store.manifest import now, refuse_other
@@ -40,6 +41,10 @@ from regard.store.shard_result import (
     joined_scores,
     number,
 )
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
 BLANK = "label group parent slices rationale predicted target probability value distribution units"
 """Keys that every example has, if only as None."""
@@ -187,6 +192,26 @@ class Run:
     def summaries(self) -> list[Summary]:
         """Return the summary numbers; empty before the run is complete."""
         return [summary_from_json(row) for row in self._facts.get("summaries", [])]
+
+    def _repr_html_(self) -> str:
+        """The verdict, in a notebook."""
+        return str(upstairs("run_html")(self))
+
+    def records(self) -> list[dict[str, Json]]:
+        """One dict per summary, its setting as columns: the rows of `to_pandas` and `to_polars`."""
+        numbers = ("estimate", "low", "high", "level", "n", "clusters", "role")
+        return [
+            {"metric": s.metric, "method": s.method, **s.where, **{name: getattr(s, name) for name in numbers}}
+            for s in self.summaries()
+        ]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The summaries as a pandas DataFrame, one row each."""
+        return to_pandas(self.records())
+
+    def to_polars(self) -> polars.DataFrame:
+        """The same as a Polars DataFrame."""
+        return to_polars(self.records())
 
     def problems(self) -> list[dict[str, str]]:
         """Return every failure with its stage and example id ("" for the whole run)."""

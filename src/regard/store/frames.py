@@ -1,0 +1,35 @@
+"""Records as a pandas or Polars DataFrame; neither library is needed before it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from regard.errors import EnvironmentProblem
+from regard.records import Json
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+def to_pandas(records: Sequence[Mapping[str, Json]]) -> pandas.DataFrame:
+    """Return one row per record."""
+    frame: pandas.DataFrame = _library("pandas").DataFrame([dict(record) for record in records])
+    return frame
+
+
+def to_polars(records: Sequence[Mapping[str, Json]]) -> polars.DataFrame:
+    """Return one row per record; the types are those of all rows, not of the first ones."""
+    frame: polars.DataFrame = _library("polars").DataFrame([dict(row) for row in records], infer_schema_length=None)
+    return frame
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"package {name}", expected="an installed package", got=str(error), remedy=f"pip install {name}"
+        ) from error

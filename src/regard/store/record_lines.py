@@ -1,0 +1,73 @@
+"""A file of JSON lines that a stopped program goes on from: a first line that says who wrote it, then records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from regard.errors import InputError
+from regard.store.blobs import room_on_disk, write_atomically
+from regard.store.ledger import canonical
+from regard.store.shapes import ANYTHING, Mismatch, Shape, decoded, line_of, table
+
+ANY_OBJECT = table(ANYTHING)
+
+
+class RecordLines:
+    """The records of a file, and the place where further ones go.
+
+    A last line that a stop cut off is dropped. A first line of other content than `identity` is refused.
+    """
+
+    def __init__(self, path: Path, identity: Mapping[str, Any], shape: Shape) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = whole_lines(path, shape)
+        if lines and canonical(lines[0]) != canonical(dict(identity)):
+            different = sorted(key for key in {*lines[0], *identity} if lines[0].get(key) != identity.get(key))
+            raise InputError(
+                f"--out {path.parent}",
+                expected="a new directory, or one of the same audit",
+                got=f"one with another {', '.join(different)}",
+                remedy="another --out",
+            )
+        self.records: list[dict[str, Any]] = lines[1:]
+        # whole or not at all: a stop while the old lines are written again must not lose them
+        with room_on_disk(path):
+            write_atomically(path, b"".join(map(line_of, lines or [dict(identity)])))
+        self._file: BinaryIO = path.open("ab")
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Write a record; after this call a stop does not lose it."""
+        with room_on_disk(self.path):
+            self._file.write(line_of(record))
+            self._file.flush()
+        self.records.append(record)
+
+    def __enter__(self) -> RecordLines:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        with suppress(OSError):  # `add` reported what could not be written
+            self._file.close()
+
+
+def whole_lines(path: Path, shape: Shape) -> list[dict[str, Any]]:
+    """Return every line but a last one that was cut off; a damaged line in between is an error that names it."""
+    if not path.exists():
+        return []
+    values: list[dict[str, Any]] = []
+    *lines, _cut_off = path.read_bytes().split(b"\n")
+    for number, text in enumerate(lines, 1):
+        try:
+            value = decoded(text)
+            (ANY_OBJECT if number == 1 else shape)(value, "")
+        except Mismatch as error:
+            subject = f"file {path}, line {number}" + (f", field {error.place}" if error.place else "")
+            remedy = "another --out" if number == 1 else "remove that line: its prompt is measured again"
+            raise InputError(subject, expected=error.expected, got=error.got, remedy=remedy) from error
+        values.append(value)
+    return values
