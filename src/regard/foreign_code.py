@@ -7,8 +7,11 @@ means something else. What such code prints goes to standard error: standard out
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
 
 from regard.errors import InputError, RegardError, Stopped
 
@@ -50,3 +53,16 @@ def contained(
         if type(error) in (KeyboardInterrupt, Stopped) or (isinstance(error, Exception) and not crashes):
             raise
         raise kind(subject, expected=expected, got=described(error), remedy=remedy) from error
+
+
+def load_file(path: Path) -> ModuleType:
+    """Run a Python file that the user named in this command, and return it as a module."""
+    if not path.is_file():
+        raise InputError(f"file {path}", expected="a Python file", got="no such file")
+    spec = importlib.util.spec_from_file_location(f"_own_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"file {path}", expected="a Python file", got="another kind of file")
+    module = importlib.util.module_from_spec(spec)
+    with contained(f"file {path}", expected="a file that can be imported"):
+        spec.loader.exec_module(module)
+    return module

@@ -43,6 +43,7 @@ ROOMS: Mapping[str, str] = {
     "planted": "regard.planted",
     "experiment": "regard.experiments",
     "attack": "regard.attacks",
+    "citer": "regard.citers",
     "perturbation": "regard.perturbations",
     "recipe": "regard.improve.recipes",
     "score": "regard.networks.scores",
@@ -60,6 +61,10 @@ UPSTAIRS: Mapping[str, str] = {
     "show": "regard.live.show",
     "render": "regard.present.messages.messages",
     "citations_page": "regard.present.report.citations_page",
+    "atlas_page": "regard.present.report.atlas_page",
+    "answer_audit_page": "regard.present.report.answer_audit_page",
+    "explained_html": "regard.present.report.notebook_html",
+    "run_html": "regard.present.report.notebook_html",
 }
 """Function -> the module above that holds it, for methods that objects of lower rooms offer (`capture.show()`)."""
 
@@ -128,9 +133,30 @@ def method(kind: str, **facts: Json) -> Callable[[F], F]:
 
     def mark(function: F) -> F:
         setattr(function, _MARK, (kind, facts))
+        if not function.__module__.startswith("regard."):
+            _IN_PROCESS[kind, function.__name__] = function
         return function
 
     return mark
+
+
+_IN_PROCESS: dict[tuple[str, str], Callable[..., Any]] = {}
+"""Methods that were decorated in this process, outside of regard: found by name, not listed."""
+
+
+def method_spec(function: Callable[..., Any]) -> Spec:
+    """The Spec of a decorated function, which then works by its name in this process.
+
+    Raise where it is not decorated, or has the name of one of ours.
+    """
+    kind, name = marked_kind(function), getattr(function, "__name__", repr(function))
+    if not kind:
+        raise InputError(f"method {name}", expected="a function decorated with @explainer, @metric, ...", got="none")
+    if name not in _shipped()[kind]:
+        _IN_PROCESS[kind, name] = function
+    elif find(kind, name) is not function:
+        raise InputError(f"{kind} {name}", expected="a name of its own", got="the name of one of regard's")
+    return Spec(kind, name)
 
 
 def names_code(*parameters: str) -> Callable[[F], F]:
@@ -298,6 +324,25 @@ class Attack:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Citer:
+    """Scores the sources of a prompt for an answer: `def NAME(case, *, own parameters)` -> (spans, sources) scores.
+
+    needs: "deletion" (of sources, the prompt rendered again), "rows" (the answer computed again from the cache),
+    "gradient", "attention". unit: "nats" (drops of log-odds), "mass" (shares of attention) or "rank" (only the order
+    has a meaning). role: "method", "picture" (shown, never a citation by itself), "reference" (the exact effects that
+    the others are judged by) or "baseline".
+    """
+
+    unit: str
+    needs: tuple[str, ...] = ()
+    role: str = "method"
+    cite: str = ""
+    formula: str = ""
+    cost: str = ""
+    misleads: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
     """`def NAME(*, own parameters) -> Executor`. in_process: it takes the open model as its one argument."""
 
@@ -338,6 +383,7 @@ head = _decorator("head", Head)
 experiment = _decorator("experiment", Experiment)
 perturbation = _decorator("perturbation", Perturbation)
 attack = _decorator("attack", Attack)
+citer = _decorator("citer", Citer)
 engine = _decorator("engine", Engine)
 score = _decorator("score", ScoreFunction)
 question = _decorator("question", Question)
@@ -431,7 +477,7 @@ def owner(kind: str, name: str) -> str:
 
 def entry(kind: str, name: str) -> Entry:
     """What is known about one method. Ours come from the catalogue, an outsider's file is imported."""
-    if name not in names(kind):
+    if name not in names(kind) and (kind, name) not in _IN_PROCESS:
         raise UnknownName(kind, name, names(kind))
     if name in _shipped()[kind]:
         return _shipped()[kind][name]
@@ -486,12 +532,14 @@ def kinds_of(name: str) -> list[str]:
 
 def find(kind: str, name: str) -> Callable[..., Any]:
     """The function itself; imports its one file."""
-    if name not in names(kind):
+    if name not in names(kind) and (kind, name) not in _IN_PROCESS:
         raise UnknownName(kind, name, names(kind))
     if name in _shipped()[kind]:
         function = getattr(importlib.import_module(_shipped()[kind][name].module), name)
-    else:
+    elif name in _outsiders(kind):
         function = _loaded(kind, _outsiders(kind)[name])
+    else:
+        function = _IN_PROCESS[kind, name]
     mark = getattr(function, _MARK, None)
     if mark is None or mark[0] != kind:
         got = f"one decorated as {mark[0]}" if mark else "one without it" if callable(function) else repr(function)

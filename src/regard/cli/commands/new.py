@@ -7,8 +7,21 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, results
+from regard.cli.model_options import out_option
 from regard.cli.verb import verb
 from regard.visible import shell_word
+
+USES = {
+    "explainer": (
+        "  regard explain bilstm --text 'a quiet, moving film' --method {method}",
+        "  regard audit bilstm --explainers attention,{method},random",
+    ),
+    "metric": (
+        "  regard audit bilstm --metrics {method} --explainers attention,random --limit 40",
+        "  regard audit bilstm --metrics comprehensiveness,{method}",
+    ),
+}
+"""The lines that use a new method at once, before it is part of a package."""
 
 
 @verb(
@@ -19,9 +32,7 @@ from regard.visible import shell_word
 )
 @click.argument("kind")
 @click.argument("name")
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path(), help="Output directory (default: the current one)."
-)
+@out_option(default=Path(), help="Output directory (default: the current one).")
 def command(kind: str, name: str, out: Path, as_json: bool) -> None:
     from regard.present.messages.messages import say
     from regard.testing.skeleton import new_method
@@ -33,6 +44,9 @@ def command(kind: str, name: str, out: Path, as_json: bool) -> None:
     show = results()
     for path in files:
         show.print(say("term.list.wrote", path=path), markup=False, soft_wrap=True)
+    file = shell_word(next(path for path in files if path.stem == name))
+    for line in USES.get(kind, ()):
+        show.print(line.format(method=f"{file}:{name}"), markup=False, soft_wrap=True)
     show.print(
         f"\n{say('term.list.next', out=shell_word(out), name=name)}\n\n"
         f'  [project.entry-points."regard.{kind}s"]\n  {name} = "your_package.{name}:{name}"',
