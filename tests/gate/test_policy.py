@@ -10,7 +10,7 @@ from regard.errors import InputError
 from regard.gate.policy import parse_policy, read_policy
 
 BAD = {
-    "": "at least one [[gate]] or [[drift]]",
+    "": "at least one [[gate]], [[drift]] or [[require]]",
     "gate = 3": "[[gate]] tables",
     "[[gate]]\nmin = 0.8": "metric = NAME",
     '[[gate]]\nmetric = "accuracy"': "one of min, max, drop, change",

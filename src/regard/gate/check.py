@@ -20,7 +20,7 @@ class Check:
     """The result of one requirement.
 
     name: the same in every language, since CI compares it between runs. reason: of an inconclusive result.
-    p: of "no difference" between two runs.
+    p: of "no difference" between two runs. words: an answer in place of a number.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Check:
     reason: Text = ""
     p: float | None = None
     where: Mapping[str, Json] = field(default_factory=dict)
+    words: str = ""
 
     @property
     def number(self) -> Text:
@@ -40,6 +41,8 @@ class Check:
         >>> Check("accuracy", "pass", "block", ">= 0.8", Interval(0.9, 0.85, 0.94, 0.95), 80, 80).number
         '0.900 [0.850, 0.940]'
         """
+        if self.words:
+            return self.words
         if math.isnan(self.found.estimate):
             return Message("gate.undefined")
         ends = f" [{self.found.low:.3f}, {self.found.high:.3f}]" if not math.isnan(self.found.low) else ""
@@ -68,6 +71,7 @@ class Check:
             **fields_to_json(self, "n", "clusters"),
             "reason": encoded(self.reason),
             **fields_to_json(self, "p", "where"),
+            **({"words": self.words} if self.words else {}),
         }
 
 

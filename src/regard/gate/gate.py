@@ -14,6 +14,7 @@ from regard.errors import EnvironmentProblem, Incomplete, InputError, RegardErro
 from regard.gate.baseline import BaselineComparison
 from regard.gate.check import Check, judge_interval
 from regard.gate.policy import AGAINST_BASELINE, Drift, Gate, Policy
+from regard.gate.requirements import required_check
 from regard.gate.run_numbers import RunNumbers, Series, setting
 from regard.records import Json, Message, Text, encoded
 from regard.store.run import Run
@@ -95,6 +96,7 @@ def gate(
     for checked in (stored, *(() if against is None else (against.old,))):
         _refuse_broken(checked)
     gate_names = {g.name for g in policy.gates} | {d.name for d in policy.drifts}
+    gate_names |= {r.name for r in policy.requirements}
     for name in allow_fail:
         if name not in gate_names or not name:
             raise UnknownName("gate of this policy", name, gate_names - {""})
@@ -107,6 +109,7 @@ def gate(
     if policy.correction == "holm" and len(checks) > 1:
         checks = _holm(requirements, len(checks), policy.confidence)
         how = Message.of("gate.holm", intervals=how, n=len(checks))
+    checks += [required_check(stored, requirement, policy, allow_fail) for requirement in policy.requirements]
     return Outcome(
         run=str(stored_run.path),
         policy=policy.path,

@@ -12,18 +12,29 @@ min = 0.80                        # the lower end of the interval has to reach i
 [[drift]]
 method = "attention"
 min = 0.80                        # rank agreement with the baseline run's explanations
+
+[[require]]
+share = 0.70                      # of the best method's effect, that attention finds surely (its interval)
+
+[[require]]
+question = "points"               # an answer of the judge
+answer = ["yes", "partly"]
+
+[[require]]
+verdict = "read as evidence"      # the overall reading
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from regard.errors import InputError, UnknownName
 from regard.files import parse_toml, read_text
-from regard.records import Json
+from regard.records import Json, Reading
+from regard.store.judgements import ANSWER_IDS, OTHER_ANSWERS
 
 Level = Literal["block", "warn"]
 Open = Literal["report", "fail", "warn"]
@@ -31,6 +42,7 @@ Correction = Literal["none", "holm"]
 DriftMeasure = Literal["kendall", "spearman", "weighted_kendall", "top_k", "rbo", "predictions"]
 BOUNDS: Final = ("min", "max", "drop", "change")
 AGAINST_BASELINE: Final = ("drop", "change")
+ANSWERS: Final = (*ANSWER_IDS.values(), *OTHER_ANSWERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +89,26 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
+class Requirement:
+    """What the judge must have said of the attention of a run: exactly one of share, question with answer, and verdict.
+
+    share: the least share of the best method's effect, by the lower end of its interval. question, answer: a question
+    of the judge and the answers that pass. verdict: the readings that pass.
+    """
+
+    share: float | None = None
+    question: str = ""
+    answer: tuple[str, ...] = ()
+    verdict: tuple[str, ...] = ()
+    name: str = ""
+    level: Level = "block"
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
-    gates: tuple[Gate, ...]
+    gates: tuple[Gate, ...] = ()
     drifts: tuple[Drift, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
     confidence: float = 0.95
     fewest: int = 10
     inconclusive: Open = "report"
@@ -107,19 +136,23 @@ def parse_policy(text: str, place: Path | None = None) -> Policy:
     """
     subject = f"policy {place}" if place else "policy"
     table = parse_toml(text, subject)
-    keys = {f.name for f in fields(Policy)} - {"gates", "drifts", "path"} | {"gate", "drift"}
+    keys = {f.name for f in fields(Policy)} - {"gates", "drifts", "requirements", "path"} | {"gate", "drift", "require"}
     _refuse_unknown(table, keys, f"key of {subject}")
-    for kind in ("gate", "drift"):
+    for kind in ("gate", "drift", "require"):
         if not isinstance(table.get(kind, []), list) or not all(isinstance(g, dict) for g in table.get(kind, [])):
             raise InputError(subject, expected=f"[[{kind}]] tables", got=f"{kind} = ...", remedy=f"[[{kind}]]")
     gates = tuple(_gate(g, f"{subject}, gate {i}") for i, g in enumerate(table.get("gate", []), 1))
     drifts = tuple(_drift(d, f"{subject}, drift {i}") for i, d in enumerate(table.get("drift", []), 1))
-    if not gates and not drifts:
-        raise InputError(subject, expected="at least one [[gate]] or [[drift]]", got="none: it would pass anything")
+    requirements = tuple(_requirement(r, f"{subject}, require {i}") for i, r in enumerate(table.get("require", []), 1))
+    if not gates and not drifts and not requirements:
+        raise InputError(
+            subject, expected="at least one [[gate]], [[drift]] or [[require]]", got="none: it would pass anything"
+        )
     folder = place.parent if place else Path()
     return Policy(
         gates,
         drifts,
+        requirements,
         confidence=_number(table.get("confidence", 0.95), f"{subject}, confidence", 0.5, 0.9999),
         fewest=int(_number(table.get("fewest", 10), f"{subject}, fewest", 2, 10**6)),
         inconclusive=_choice(table.get("inconclusive", "report"), Open, f"{subject}, inconclusive"),
@@ -173,6 +206,57 @@ def _drift(given: Mapping[str, Any], subject: str) -> Drift:
         all_examples=wide,
         level=_choice(given.get("level", "block"), Level, f"{subject}, level"),
     )
+
+
+def _requirement(table: Mapping[str, Any], subject: str) -> Requirement:
+    _refuse_unknown(table, {f.name for f in fields(Requirement)}, f"key of {subject}")
+    kinds = [kind for kind in ("share", "question", "verdict") if kind in table]
+    if len(kinds) != 1:
+        raise InputError(subject, expected="one of share, question and verdict", got=", ".join(kinds) or "none")
+    if ("answer" in table) != ("question" in table):
+        raise InputError(subject, expected="question and answer together", got=", ".join(table))
+    return Requirement(
+        share=_number(table["share"], f"{subject}, share", 0.0, 1.0) if "share" in table else None,
+        question=str(table.get("question", "")),
+        answer=_words(table.get("answer", []), ANSWERS, f"{subject}, answer"),
+        verdict=_words(table.get("verdict", []), get_args(Reading), f"{subject}, verdict"),
+        name=str(table.get("name", "")),
+        level=_choice(table.get("level", "block"), Level, f"{subject}, level"),
+    )
+
+
+def parse_requirement(text: str) -> Requirement:
+    """
+    >>> parse_requirement("share>=0.7").share, parse_requirement("points=yes,partly").answer
+    (0.7, ('yes', 'partly'))
+    >>> parse_requirement("verdict=read as evidence").verdict
+    ('read as evidence',)
+    """
+    subject = f"--require {text}"
+    if text.replace(" ", "").startswith("share>="):
+        number = text.partition(">=")[2].strip().removesuffix("%")
+        try:
+            share = float(number) / (100 if text.strip().endswith("%") else 1)
+        except ValueError:
+            raise InputError(subject, expected="share>=0.7 or share>=70%", got=text) from None
+        return _requirement({"share": share}, subject)
+    key, sign, words = text.partition("=")
+    if not sign or not key.strip():
+        raise InputError(subject, expected="share>=0.7, QUESTION=ANSWER or verdict=READING", got=text)
+    values = [word.strip() for word in words.split(",")]
+    if key.strip() == "verdict":
+        return _requirement({"verdict": values}, subject)
+    return _requirement({"question": key.strip(), "answer": values}, subject)
+
+
+def _words(value: Any, known: Collection[str], subject: str) -> tuple[str, ...]:
+    words = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else None
+    if words is None:
+        raise InputError(subject, expected="a text or a list of texts", got=repr(value))
+    for word in words:
+        if word not in known:
+            raise UnknownName(f"value of {subject}", str(word), known)
+    return words
 
 
 def _refuse_unknown(given: Mapping[str, Any], known: set[str], kind: str) -> None:

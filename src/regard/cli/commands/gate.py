@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import click
 
 from regard.cli.console import echo, print_json, remarks, results
 from regard.cli.verb import verb
-from regard.errors import RegardError
+from regard.errors import InputError, RegardError
 
 if TYPE_CHECKING:
     from regard.gate.gate import Outcome
@@ -21,13 +22,21 @@ if TYPE_CHECKING:
     "regard gate RUN --policy policy.toml --baseline LAST_RUN   differences and drift, paired over the same examples",
     "regard gate RUN --policy policy.toml --junit gate.xml --summary gate.md",
     "regard gate RUN --policy policy.toml --inconclusive fail   what is not decided does not pass",
+    "regard gate RUN --require 'share>=70%'            attention surely finds 70 % of what the best method finds",
+    "regard gate RUN --require points=yes --require 'verdict=read as evidence,for most inputs'",
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
     "--policy",
-    required=True,
     type=click.Path(path_type=Path),
-    help="Policy: a TOML file with [[gate]] and [[drift]] tables.",
+    help="Policy: a TOML file with [[gate]], [[drift]] and [[require]] tables.",
+)
+@click.option(
+    "--require",
+    "required",
+    multiple=True,
+    metavar="RULE",
+    help="share>=0.7, QUESTION=ANSWER or verdict=READING, beside the policy or without one; repeatable.",
 )
 @click.option(
     "--baseline", type=click.Path(path_type=Path), help="Baseline run to compare with (default: the policy's)."
@@ -44,7 +53,8 @@ if TYPE_CHECKING:
 )
 def command(
     run: Path,
-    policy: Path,
+    policy: Path | None,
+    required: tuple[str, ...],
     baseline: Path | None,
     junit: Path | None,
     summary: Path | None,
@@ -54,21 +64,24 @@ def command(
 ) -> int:
     from regard.gate import outputs
     from regard.gate.gate import gate, refused
-    from regard.gate.policy import read_policy
+    from regard.gate.policy import Policy, parse_requirement, read_policy
     from regard.present.messages.messages import render
 
     try:
-        rules = read_policy(policy)
+        if policy is None and not required:
+            raise InputError("gate", expected="--policy FILE or --require RULE", got="neither")
+        rules = read_policy(policy) if policy is not None else Policy()
+        rules = replace(rules, requirements=(*rules.requirements, *map(parse_requirement, required)))
         outcome = gate(run, rules, baseline=baseline, allow_fail=allow_fail, inconclusive=inconclusive)
     except RegardError as error:
-        outcome = refused(error, str(run), str(policy))
+        outcome = refused(error, str(run), str(policy or ""))
     try:
         for path, form in ((junit, outputs.junit), (summary, outputs.markdown)):
             if path is not None:
                 outputs.write(outcome, path, form, render)
     except RegardError as error:
         # a report that CI waits for and does not get is not a pass; what was found out before is not hidden by it
-        outcome = outcome if outcome.exit_code in (1, 2) else refused(error, str(run), str(policy))
+        outcome = outcome if outcome.exit_code in (1, 2) else refused(error, str(run), str(policy or ""))
     if as_json:
         print_json(outcome.to_json())
     else:
