@@ -123,5 +123,10 @@ IDENTIFIERS = ("access black box", "access white box", "comprehensiveness of att
 """Settings of a finding and names of checks, the same in every language."""
 
 
-DATA = ("You may use this map.", "Its answer would change.", "200 of 8530 examples were drawn, stratified by label")
-"""Plain texts that the made run holds."""
+DATA = (
+    "You may use this map.",
+    "Its answer would change.",
+    "200 of 8530 examples were drawn, stratified by label",
+    "regard explain bilstm --text '...' --method attention",
+)
+"""Plain texts that the made run holds, and a command to type."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,11 @@ from regard.records import Relevance, Score
 pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
 
 WHERE = {"experiment": "exclusive", "layers": "last", "heads": "mean"}
+
+
+def page_of(run: FakeRun) -> str:
+    """The page without the marks of options in a command."""
+    return re.sub(r'<span class="option">([^<]*)</span>', r"\1", report(run))
 
 
 def concluded(run: RunReader) -> Conclusions:
@@ -121,6 +127,37 @@ def test_leaks_are_suspected_where_they_are(leak: bool) -> None:
         assert (suspects["kx4711"].of, suspects["kx4711"].n) == (20, 20)
 
 
+def test_content_words_come_before_function_words() -> None:
+    run = planted(leak=False)
+    ids = tuple(e["id"] for e in run.examples_)
+    rows = [[{"the": 3.0, "grim": 1.0, "sunny": 1.0}.get(n, 0.1) for n in e["units"]["names"]] for e in run.examples_]
+    run._relevances["integrated_gradients"] = Relevance.of("integrated_gradients", ids, rows, signed=True)
+    found = concluded(run).reliance
+    assert found is not None
+    for c in found.classes:
+        assert c.units[0].name in ("grim", "sunny")
+        assert c.function_words[0].name == "the"
+        assert all(u.n >= 5 and u.share.low > 0 for u in (*c.units, *c.function_words))
+
+
+@pytest.mark.parametrize(("carried", "suspected"), [(1.0, True), (0.02, False)])
+def test_a_suspect_needs_a_label_and_a_share(carried: float, suspected: bool) -> None:
+    """ "!" stands with one label only; "," with both, so however much it carries, it is none."""
+    run = planted(leak=False)
+    texts = [f"{e['inputs']['text']} , {'!' if i % 2 else 'so'}" for i, e in enumerate(run.examples_)]
+    run = FakeRun([text_example(i, text) for i, text in enumerate(texts)])
+    for i, example in enumerate(run.examples_):
+        example["label"] = i % 2
+    ids = tuple(e["id"] for e in run.examples_)
+    rows = [[{"!": carried, ",": 4.0}.get(n, 1.0) for n in e["units"]["names"]] for e in run.examples_]
+    for name in run._relevances:
+        run._relevances[name] = Relevance.of(name, ids, rows, signed=True)
+    found = concluded(run).reliance
+    assert found is not None
+    assert ("!" in {s.name for s in found.suspects}) == suspected
+    assert "," not in {s.name for s in found.suspects}
+
+
 def test_a_column_that_decides_alone_is_suspected() -> None:
     run = FakeRun([row_example(i) for i in range(30)])
     for i, example in enumerate(run.examples_):
@@ -166,11 +203,23 @@ def judged(p: float, answer: str = "holds") -> dict[str, Any]:
 def test_the_method_that_the_verdict_names_is_shown_with_the_interval_of_the_judge() -> None:
     run = planted(leak=False)
     run.manifest |= {"judgements": [judged(0.001)]}
-    for text in (report(run), run_markdown(run).replace("\\", "")):
+    for text in (page_of(run), run_markdown(run).replace("\\", "")):
         assert "worth +0.25 [+0.13, +0.38] more" in text or "worth +0.25 [+0.12, +0.38] more" in text
         assert "n = 37" in text
         assert "97.5% interval" in text
         assert "--method integrated_gradients" in text
+
+
+def test_methods_that_tie_are_named_as_a_tie() -> None:
+    run, judgement = planted(leak=False), judged(0.001)
+    judgement["graded"] = {
+        "share": 0.5, "low": 0.4, "high": 0.6, "level": 0.95, "n": 40, "best": "leave_one_out", "ruled_out": [],
+        "show": "integrated_gradients", "ties": ["leave_one_out"], "ahead": [0.2, 0.1, 0.3],
+    }  # fmt: skip
+    judgement["margins"] = {"good": 0.7}
+    run.manifest |= {"judgements": [judgement]}
+    for text in (page_of(run), run_markdown(run).replace("\\", "")):
+        assert "integrated_gradients, leave_one_out: a tie" in text
 
 
 def test_a_run_without_subjects_names_the_same_method() -> None:
@@ -181,7 +230,7 @@ def test_a_run_without_subjects_names_the_same_method() -> None:
     leads = {"attention": None, "rollout": 0.1, "integrated_gradients": 0.25}
     verdict["rows"] = [{"method": m, "above attention": lead} for m, lead in leads.items()]
     run.manifest |= {"judgements": [judgement]}
-    assert "--method integrated_gradients" in report(run)
+    assert "--method integrated_gradients" in page_of(run)
 
 
 @pytest.mark.parametrize(("p", "answer"), [(0.02, "holds"), (0.001, "uninformative")])
@@ -189,7 +238,7 @@ def test_nothing_better_is_a_finding_too(p: float, answer: str) -> None:
     """0.02 is not below 5 % after the correction for three methods."""
     run = planted(leak=False)
     run.manifest |= {"judgements": [judged(p, answer)]}
-    page = report(run)
+    page = page_of(run)
     assert "Nothing better was found" in page
     assert "--method integrated_gradients" not in page
 

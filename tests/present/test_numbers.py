@@ -23,7 +23,7 @@ from regard.present.report.as_json import run_json
 from regard.present.report.charts import ticks
 from regard.present.report.markup import data, join, tag
 from regard.present.report.robustness.columns import in_words
-from regard.present.report.sections.first_screen import written
+from regard.present.report.sections.exhibits import written
 from regard.present.results_table import evidence, main_settings, shown
 from regard.present.run_reader import Material
 from regard.present.summary import reading

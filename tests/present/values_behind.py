@@ -134,7 +134,8 @@ ORACLES: dict[tuple[str, str], Oracle] = {
 """Section and beginning of the caption -> the values behind a cell."""
 ELSEWHERE = {
     ("robustness", "Lower is better"), ("robustness", "Success is"), ("verdicts", "How far the prediction"),
-    ("verdicts", ""), ("", ""), ("settings", ""), ("errs", "Sealed half"), ("worked-examples", "Relevance of every"),
+    ("verdicts", ""), ("exhibits", ""), ("settings", ""), ("errs", "Sealed half"),
+    ("worked-examples", "Relevance of every"),
 }  # fmt: skip
 """Tables with tests of their own below, or without a mean over examples."""
 

@@ -87,21 +87,21 @@ def bilstm() -> Pack:
 @cache
 def digits() -> Pack:
     """A picture in patches."""
-    image = next(iter(regard.read("digits"))).inputs["image"]
+    image = next(iter(regard.read("digits", limit=200))).inputs["image"]
     return _simple("digits", ("attention", "input_x_gradient"), [np.asarray(image)])
 
 
 @cache
 def power() -> Pack:
     """A series in stretches."""
-    series = next(iter(regard.read("power"))).inputs["series"]
+    series = next(iter(regard.read("power", limit=200))).inputs["series"]
     return _simple("power", ("attention", "leave_one_out"), [np.asarray(series)])
 
 
 @cache
 def cancer() -> Pack:
     """A row of a table."""
-    row = next(iter(regard.read("cancer"))).inputs["row"]
+    row = next(iter(regard.read("cancer", limit=200))).inputs["row"]
     return _simple("cancer", ("attention", "leave_one_out"), [np.asarray(row)])
 
 

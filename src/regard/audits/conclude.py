@@ -37,7 +37,7 @@ from regard.store.ledger import FILE
 from regard.store.run import Run, RunWriter
 from regard.store.shapes import Mismatch
 
-VERSION = 3
+VERSION = 4
 """Of the stored form; conclusions of another version are computed anew."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final, Literal
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -12,9 +12,20 @@ from regard.present.decimals import decimals
 from regard.present.judge_error_rate import in_a_sentence, track_record
 from regard.present.messages.messages import count, known, render, say
 from regard.present.terminal.terminal import plain_table
+from regard.store.judgements import ANSWER_IDS, answer_id
 
-NOT_ASKED, REFUSED = {"message": "judge.rule.not_asked"}, {"message": "judge.rule.refused"}
-_STYLES = {"holds": "green", "fails": "red", "mixed": "yellow", "uninformative": "dim"}
+Tone = Literal["good", "bad", "part", "open", "plain"]
+_TONES: Final[dict[str, dict[str, Tone]]] = {
+    "map": {"holds": "good", "fails": "bad"},
+    "matter": {"holds": "good", "fails": "bad", "mixed": "part"},
+    "points": {"holds": "good", "fails": "bad", "mixed": "part"},
+    "mixture": {"holds": "good", "fails": "part", "mixed": "part"},
+    "same": {"holds": "good", "fails": "part", "mixed": "part"},
+}
+"""Question -> answer -> tone; an answer to any other question is neither good nor bad."""
+SIGNS: Final[dict[Tone, str]] = {"good": "✓", "bad": "✗", "part": "~", "open": "?", "plain": "•"}
+"""Told apart by shape, not by colour alone."""
+_STYLES: Final[dict[Tone, str]] = {"good": "green", "bad": "red", "part": "yellow", "open": "dim", "plain": ""}
 
 
 def headline(judgement: Mapping[str, Any]) -> str:
@@ -37,19 +48,27 @@ def captured(judgement: Mapping[str, Any]) -> str:
 
 def graded_lines(judgement: Mapping[str, Any]) -> list[str]:
     """The estimate, the readings that are ruled out, and the method to show."""
+    estimate = estimate_line(judgement)
+    return [*([estimate] if estimate else []), *action_lines(judgement)]
+
+
+def estimate_line(judgement: Mapping[str, Any]) -> str:
+    """The share of the best method's effect with its interval; "" where it says nothing."""
     graded = judgement.get("graded")
+    if not graded or judgement["reading"] == "nothing to read":
+        return ""  # a share of an effect that has another cause says nothing
+    share = captured(judgement)
+    if not share:
+        return _about_units("graded.no_effect", judgement, n=graded["n"])
+    good = _percent(judgement["margins"]["good"], "")
+    return _about_units("graded.estimate", judgement, share=share, best=graded["best"], n=graded["n"], good=good)
+
+
+def action_lines(judgement: Mapping[str, Any]) -> list[str]:
+    """The readings that are ruled out, and the method to show with those that tie with it."""
+    graded, lines = judgement.get("graded"), []
     if not graded:
         return []
-    share, lines = captured(judgement), []
-    if judgement["reading"] == "nothing to read":
-        pass  # a share of an effect that has another cause says nothing
-    elif share:
-        good = _percent(judgement["margins"]["good"], "")
-        lines.append(
-            _about_units("graded.estimate", judgement, share=share, best=graded["best"], n=graded["n"], good=good)
-        )
-    else:
-        lines.append(_about_units("graded.no_effect", judgement, n=graded["n"]))
     if judgement["reading"] == "undecided" and graded["ruled_out"]:
         readings = [say(f"reading.{name.replace(' ', '_')}") for name in graded["ruled_out"]]
         lines.append(say("graded.ruled_out", readings=say("graded.or").join(readings)))
@@ -113,12 +132,21 @@ def question(verdict: Mapping[str, Any]) -> str:
 
 
 def answer(verdict: Mapping[str, Any]) -> str:
-    """In a word; a question that was not tested, or does not apply, is not the same as one that was tested in vain."""
-    if ".not tested" in verdict["rule"]:
-        return say("answer.not_tested")
-    if verdict.get("overruled") in (NOT_ASKED, REFUSED) or ".one head" in verdict["rule"]:
-        return say("answer.not_applicable")
-    return say("answer.too_few" if verdict["rule"] == "Q2.few" else f"answer.{verdict['answer']}")
+    """The answer in a word of the language that is spoken."""
+    word = answer_id(verdict)
+    return say(f"answer.{verdict['answer'] if word in ANSWER_IDS.values() else word.replace(' ', '_')}")
+
+
+def tone(verdict: Mapping[str, Any]) -> Tone:
+    """Whether an answer is good or bad news for a reader of the map; "open" without an answer, "plain" for neither."""
+    if answer_id(verdict) not in ("yes", "no", "partly"):
+        return "open"
+    return _TONES.get(verdict["question"], {}).get(verdict["answer"], "plain")
+
+
+def answer_style(verdict: Mapping[str, Any]) -> str:
+    """The colour of an answer in a terminal."""
+    return _STYLES[tone(verdict)]
 
 
 def weakest(verdict: Mapping[str, Any]) -> str:
@@ -180,7 +208,7 @@ def verdict_table(judgements: Sequence[Mapping[str, Any]]) -> RenderableType:
         for v in judgement["verdicts"]:
             behind = "\n".join(filter(None, (kinds_line(v), weakest(v))))
             words = Text.assemble(said(v), (f"\n{behind}" if behind else "", "dim"))
-            label = Text(answer(v), style=_STYLES[v["answer"]])
+            label = Text(answer(v), style=answer_style(v))
             rows.append([question(v), label, words])
         head = tuple(say(f"reading.{name}") for name in ("question", "answer", "in_words"))
         table = plain_table(head, rows)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from regard.audits.conclusions.faithfulness import Faithfulness, by_units, most_faithful
+from regard.audits.conclusions.function_words import is_function_word
 from regard.audits.conclusions.run_facts import RunFacts
 from regard.audits.conclusions.word_units import gathered
 from regard.measures.intervals import ClusterSums, Interval, bootstrap, wilson
@@ -20,9 +21,13 @@ MOST = 4
 """Units shown for a class."""
 MOST_CLASSES = 4
 MOST_SUSPECTS = 5
-FEWEST = 3
+FEWEST = 5
 """Independent draws in which a unit must stand before anything is said about it."""
+MOST_RESAMPLED = 40
+"""Content words, and function words, that get an interval: only the strongest can be shown or suspected."""
 FEWEST_FOR_LEAK = 8
+LEAST_SHARE = 0.01
+"""Lower end of the interval of a suspect's share of the relevance: less cannot carry a prediction."""
 NEARLY_ALWAYS = 0.8
 """Lower end of the interval of the share of one label among the examples with a unit."""
 SEPARATES = 0.98
@@ -41,7 +46,7 @@ ODD = (
 class Unit:
     """share: of all relevance in the predictions of one class, mean over examples (0 where the unit is not there).
 
-    n: examples of this class with it. labelled: of all examples with it, how many have the commonest label.
+    n: examples of this class with it.
     """
 
     name: str
@@ -51,10 +56,13 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class OfClass:
+    """units: content words, columns or patches. function_words: punctuation and words such as "the", beside them."""
+
     name: str
     n: int
     units: tuple[Unit, ...]
     places: tuple[float, ...] | None = None
+    function_words: tuple[Unit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +110,17 @@ def reliance(facts: RunFacts, compared: tuple[Faithfulness, ...]) -> Reliance | 
         shares.update({(name, u.name): u.share for u in units})
         # by what is sure, not by what is largest: a rare word with one large value comes late
         ranked = sorted(units, key=lambda u: (-round(u.share.low, 6), -round(u.share.estimate, 6), u.name))
-        places = _places(facts, own, method)
-        classes.append(OfClass(name, len(own), tuple(u for u in ranked if u.share.estimate > 0)[:MOST], places))
+        relied_on = [u for u in ranked if u.share.low > 0]
+        minor = {u.name for u in relied_on if own[0]["span"] and is_function_word(u.name)}
+        classes.append(
+            OfClass(
+                name=name,
+                n=len(own),
+                units=tuple(u for u in relied_on if u.name not in minor)[:MOST],
+                places=_places(facts, own, method),
+                function_words=tuple(u for u in relied_on if u.name in minor)[:MOST],
+            )
+        )
     kind = str(facts.examples[0]["units"]["kind"])
     kind = "word" if facts.examples[0]["units"]["place_kind"] == "span" else kind
     labelled = any(r["label"] is not None for r in table)
@@ -157,16 +174,21 @@ def _units(facts: RunFacts, rows: Sequence[Mapping[str, Any]]) -> list[Unit]:
             clusters_with[name].add(r["cluster"])
             count[name] += 1
     clusters = [r["cluster"] for r in rows]
-    fewest = min(FEWEST, len(set(clusters)))
-    enough = [name for name, where in clusters_with.items() if len(where) >= fewest]
+    enough = [name for name, where in clusters_with.items() if len(where) >= FEWEST]
     totals = {name: sum(r["units"].get(name, 0.0) for r in rows) for name in enough}
-    # an interval costs a resample, and only the strongest are ever shown or suspected
-    enough = sorted(enough, key=lambda name: (-totals[name], name))[:40]
+    enough.sort(key=lambda name: (-totals[name], name))
     units = []
-    for name in enough:
+    for name in _strongest_of_each(enough):
         sums = ClusterSums.of([r["units"].get(name, 0.0) for r in rows], clusters)
         units.append(Unit(name, count[name], bootstrap(sums, seed=facts.seed, draws=1000)))
     return units
+
+
+def _strongest_of_each(names: Sequence[str]) -> list[str]:
+    """The first names of each kind, content words and function words, since an interval costs a resample."""
+    content = [name for name in names if not is_function_word(name)]
+    minor = [name for name in names if is_function_word(name)]
+    return [*content[:MOST_RESAMPLED], *minor[:MOST_RESAMPLED]]
 
 
 def _places(facts: RunFacts, rows: Sequence[Mapping[str, Any]], method: str) -> tuple[float, ...] | None:
@@ -185,38 +207,70 @@ def _places(facts: RunFacts, rows: Sequence[Mapping[str, Any]], method: str) -> 
 def _suspects(
     facts: RunFacts, table: Sequence[Mapping[str, Any]], shares: Mapping[tuple[str, str], Interval]
 ) -> tuple[Suspect, ...]:
-    """Units it relies on (interval above 0) that say the label nearly alone, or whose form is rarely a reason."""
+    """Units with a share surely above `LEAST_SHARE` that go with a label: nearly alone, or in a form that is rarely a
+    reason. None without labels."""
     labelled = [r for r in table if r["label"] is not None]
     # a placeholder has the form of an identifier and is none
     veiled = re.compile(r"(w[\d.?]+)+" if facts.manifest.get("veil") else r"(?!)")
     suspects: dict[str, Suspect] = {}
-    for (name, unit), share in sorted(shares.items(), key=lambda pair: -pair[1].estimate):
-        if not share.low > 0 or unit in suspects:
+    for (_, unit), share in sorted(shares.items(), key=lambda pair: -pair[1].estimate):
+        if not share.low > LEAST_SHARE or unit in suspects:
             continue
-        suspect = _leak(labelled, unit, share) or (None if veiled.fullmatch(unit) else _odd(table, name, unit, share))
+        suspect = _leak(labelled, unit, share) or (None if veiled.fullmatch(unit) else _odd(labelled, unit, share))
         if suspect is not None:
             suspects[unit] = suspect
     return tuple(sorted(suspects.values(), key=lambda s: -s.share.estimate)[:MOST_SUSPECTS])
 
 
-def _leak(labelled: Sequence[Mapping[str, Any]], unit: str, share: Interval) -> Suspect | None:
+@dataclass(frozen=True, slots=True)
+class _Association:
+    """of: clusters with the unit whose label is always `label`, of n; low: of that share; base: among all examples."""
+
+    label: str
+    of: int
+    n: int
+    low: float
+    base: float
+
+
+def _association(labelled: Sequence[Mapping[str, Any]], unit: str) -> _Association | None:
+    """The label that goes with a unit; None where there is one label only, or the unit is nowhere."""
     here = [r for r in labelled if unit in r["units"]]
     labels = sorted({r["label"] for r in labelled})
     if len(labels) < 2 or not here:
         return None
-    if len(here) == len(labelled):
-        return _separates(labelled, unit, labels, share)
     labels_of: dict[str, set[str]] = defaultdict(set)
     for r in here:
         labels_of[r["cluster"]].add(r["label"])
     # a patient with notes of both labels speaks for neither
     each = {name: sum(own == {name} for own in labels_of.values()) for name in labels}
-    name, n = max(each, key=lambda label: each[label]), len(labels_of)
-    low = float(wilson(min(each[name], n), n)[0])
-    base = sum(r["label"] == name for r in labelled) / len(labelled)
-    if n < FEWEST_FOR_LEAK or low < NEARLY_ALWAYS or base > 1 - (1 - low) / 2:
+    bases = {name: sum(r["label"] == name for r in labelled) / len(labelled) for name in labels}
+    n = len(labels_of)
+    lows = {name: float(wilson(each[name], n)[0]) for name in labels}
+    label = max(labels, key=lambda name: lows[name] - bases[name])
+    return _Association(label, each[label], n, lows[label], bases[label])
+
+
+def _leak(labelled: Sequence[Mapping[str, Any]], unit: str, share: Interval) -> Suspect | None:
+    if labelled and all(unit in r["units"] for r in labelled):
+        return _separates(labelled, unit, sorted({r["label"] for r in labelled}), share)
+    found = _association(labelled, unit)
+    if found is None or found.n < FEWEST_FOR_LEAK or found.low < NEARLY_ALWAYS:
         return None
-    return Suspect(name=unit, why="label", label=name, of=each[name], n=n, low=low, base=base, share=share)
+    return None if found.base > 1 - (1 - found.low) / 2 else _suspect(unit, "label", found, share)
+
+
+def _suspect(unit: str, why: str, found: _Association, share: Interval) -> Suspect:
+    return Suspect(
+        name=unit,
+        why=why,
+        label=found.label,
+        of=found.of,
+        n=found.n,
+        low=found.low,
+        base=found.base,
+        share=share,
+    )
 
 
 def _separates(
@@ -236,12 +290,10 @@ def _separates(
     return Suspect(name=unit, why="separates", label=labels[1], of=area, n=n, low=area, base=0.5, share=share)
 
 
-def _odd(table: Sequence[Mapping[str, Any]], name: str, unit: str, share: Interval) -> Suspect | None:
+def _odd(labelled: Sequence[Mapping[str, Any]], unit: str, share: Interval) -> Suspect | None:
+    """A unit in a form that is rarely a reason, and with which one label stands surely more often than without it."""
     why = next((what for what, form in ODD if form.fullmatch(unit)), None)
-    if why is None or not table[0]["span"]:  # the names of columns and patches are nobody's words
+    if why is None or not labelled or not labelled[0]["span"]:  # the names of columns and patches are nobody's words
         return None
-    here = [r for r in table if unit in r["units"]]
-    of = sum(r["predicted"] == name for r in here)
-    base = sum(r["predicted"] == name for r in table) / len(table)
-    low = float(wilson(of, len(here))[0])
-    return Suspect(name=unit, why=why, label=name, of=of, n=len(here), low=low, base=base, share=share)
+    found = _association(labelled, unit)
+    return _suspect(unit, why, found, share) if found is not None and found.low > found.base else None

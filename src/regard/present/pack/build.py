@@ -14,6 +14,7 @@ from regard.present.messages.messages import say
 from regard.present.pack.axes import axes_of
 from regard.present.pack.chunks import Chunks
 from regard.present.pack.inputs import label_of, picture_of, series_of, title_of
+from regard.present.pack.long_sites import PooledAttention
 from regard.present.pack.records import (
     AlternativeEntry,
     AtlasEntry,
@@ -69,7 +70,7 @@ class Shown:
 
     id: str
     units: Units
-    attentions: Sequence[Attention]
+    attentions: Sequence[Attention | PooledAttention]
     model: str = ""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     label: Json = None
@@ -218,8 +219,50 @@ def _example(
     )
 
 
+def _long_site(
+    attention: PooledAttention,
+    prefix: str,
+    axes: tuple[int, int],
+    chunks: Chunks,
+    thumbs: list[NDArray[np.uint8]],
+    reading: Mapping[str, Sequence[int]],
+) -> tuple[SiteEntry, int]:
+    """The entry of a long site: its pooled heads, and in a live host exact tiles that are computed when asked for."""
+    site = attention.site
+    packed, tops, error = to_bytes(attention.maxima)
+    _, heads, rows, columns = attention.shape
+    small = min(THUMB, packed.shape[1]), min(THUMB, packed.shape[2])
+    offset = sum(t.size for t in thumbs)
+    thumbs.append(np.stack([pooled(head, *small) for head in packed]))
+    chunks.add(f"{prefix}/pooled", packed)
+    if chunks.lazy:
+        chunks.promise(attention.tiles(prefix, tops))
+    full = list(range(heads)) if chunks.lazy else []
+    entry = SiteEntry(
+        key=site.key,
+        kind=site.kind,
+        layer=site.layer,
+        heads=heads,
+        queries=axes[0],
+        keys=axes[1],
+        rows=rows,
+        columns=columns,
+        storage="tiles",
+        levels=levels_of(rows, columns),
+        tops=tops,
+        error=error,
+        full=full,
+        reading=[int(r) for r in reading.get(site.key, ())],
+        sink=False,
+        thumb=[*small, offset],
+        pooled=list(packed.shape[1:]),
+        checked=attention.checked,
+    )
+    return entry, heads - len(full)
+
+
 def _site(
-    attention: Attention,
+    attention: Attention | PooledAttention,
     prefix: str,
     axes: tuple[int, int],
     chunks: Chunks,
@@ -228,6 +271,8 @@ def _site(
     reading: Mapping[str, Sequence[int]],
 ) -> tuple[SiteEntry, int]:
     """The entry of one site, and how many of its heads did not fit."""
+    if isinstance(attention, PooledAttention):
+        return _long_site(attention, prefix, axes, chunks=chunks, thumbs=thumbs, reading=reading)
     site = attention.site
     packed, tops, error = to_bytes(np.asarray(attention.weights[0], np.float32))
     heads, rows, columns = packed.shape
@@ -269,17 +314,21 @@ def _site(
 
 def _known(shown: Shown, left_out: list[str]) -> Shown:
     """The example without maps and relevances in which something is not a number: a 0 in its place would be a claim."""
-    sites = [a for a in shown.attentions if np.isfinite(a.weights).all()]
+    sites = [a for a in shown.attentions if np.isfinite(_values(a)).all()]
     methods = {name: pair for name, pair in shown.relevances.items() if np.isfinite(pair[1]).all()}
     keys = {a.site.key for a in sites}
     others = [a for a in shown.alternatives if np.isfinite(a.weights).all() and a.site in keys]
     maps = [m for m in shown.maps if np.isfinite(m.values).all()]
     if len(sites) == len(shown.attentions) and len(methods) == len(shown.relevances):
         return replace(shown, alternatives=others, maps=maps)
-    odd = sum(int((~np.isfinite(a.weights)).sum()) for a in shown.attentions)
+    odd = sum(int((~np.isfinite(_values(a))).sum()) for a in shown.attentions)
     odd += sum(int((~np.isfinite(values)).sum()) for _, values in shown.relevances.values())
     left_out.append(say("pack.not_numbers", n=odd, id=shown.id))
     return replace(shown, attentions=sites, relevances=methods, alternatives=others, maps=maps)
+
+
+def _values(attention: Attention | PooledAttention) -> NDArray[np.float32]:
+    return attention.maxima if isinstance(attention, PooledAttention) else attention.weights
 
 
 def _alternative(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from regard.present.pack.weights import compressed
 
 Part = tuple[str, NDArray[Any]]
+Promise = Callable[[], NDArray[Any]]
 
 
 class Chunks(Mapping[str, bytes]):
@@ -17,8 +18,17 @@ class Chunks(Mapping[str, bytes]):
 
     def __init__(self, budget: int, *, lazy: bool) -> None:
         self._raw: dict[str, NDArray[Any]] = {}
+        self._promised: dict[str, Promise] = {}
         self._done: dict[str, bytes] = {}
         self._budget, self._used, self._lazy = budget, 0, lazy
+
+    @property
+    def lazy(self) -> bool:
+        return self._lazy
+
+    def promise(self, parts: Iterable[tuple[str, Promise]]) -> None:
+        """Take parts that are computed when they are asked for, and not kept."""
+        self._promised |= dict(parts)
 
     def add(self, name: str, array: NDArray[Any]) -> None:
         if self._lazy:
@@ -48,12 +58,14 @@ class Chunks(Mapping[str, bytes]):
         return fits
 
     def __getitem__(self, name: str) -> bytes:
+        if name in self._promised:
+            return compressed([(name, self._promised[name]())])[name]
         if name not in self._done:
             self._done |= compressed([(name, self._raw[name])])
         return self._done[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**self._raw, **self._done})
+        return iter({**self._raw, **self._done, **self._promised})
 
     def __len__(self) -> int:
-        return len({*self._raw, *self._done})
+        return len({*self._raw, *self._done, *self._promised})

@@ -22,6 +22,7 @@ from regard.measures.walkthrough import Walkthrough
 from regard.present.messages.messages import render, say
 from regard.present.pack.alternatives import alternatives_of
 from regard.present.pack.build import BUDGET, Alternative, Shown, pack
+from regard.present.pack.long_sites import is_long, pooled_attention
 from regard.present.pack.records import (
     AtlasEntry,
     CurveEntry,
@@ -32,6 +33,7 @@ from regard.present.pack.records import (
     VerdictEntry,
     WalkEntry,
 )
+from regard.present.pack.rows import captured_attention, row_axes
 from regard.present.run_reader import Material
 from regard.present.trust_words import trust_line
 from regard.present.verdict_words import headline
@@ -69,7 +71,9 @@ def pack_of_capture(
     those after each. relevances: columns over the same examples in the same order.
     walks: of example 0. judgement, survey: JSON forms (`store.judgements`, `HeadSurvey.to_json`). lazy: see `pack`.
     """
-    dense = [site.dense() for site in capture.sites]
+    # a batch is computed once; of a long site there is no whole to be kept
+    dense = [captured_attention(site) if not is_long(site) else None for site in capture.sites]
+    keys = [site.site.key for site in capture.sites]
     entries = [
         _captured(
             capture,
@@ -82,7 +86,7 @@ def pack_of_capture(
             made=made if written is None else written[i],
             reading=reading or {},
             alternatives=(alternatives or {}).get(i, ()),
-            walks=[walk_entry(w, dense) for w in walks] if i == 0 else (),
+            walks=[walk_entry(w, keys) for w in walks] if i == 0 else (),
             model=model,
         )
         for i, units in enumerate(capture.units)
@@ -104,7 +108,7 @@ def pack_of_capture(
 
 def _captured(
     capture: Capture,
-    dense: Sequence[Attention],
+    dense: Sequence[Attention | None],
     i: int,
     units: Units,
     example: Example | None,
@@ -124,7 +128,10 @@ def _captured(
     return Shown(
         id=str(i) if example is None else example.id,
         units=units,
-        attentions=[_alone(a, i) for a in dense],
+        attentions=[
+            pooled_attention(site, i) if whole is None else _alone(whole, i)
+            for site, whole in zip(capture.sites, dense, strict=True)
+        ],
         model=model,
         inputs={} if example is None else example.inputs,
         label=None if example is None else example.label,
@@ -137,7 +144,7 @@ def _captured(
         alignment=None,
         made=made,
         reading=reading,
-        axes={},
+        axes=row_axes(capture, units, made),
         alternatives=alternatives,
         walks=walks,
     )
@@ -319,9 +326,9 @@ def _measured(value: Mapping[str, Any] | None) -> MeasuredEntry | None:
     return MeasuredEntry(float(value["estimate"]), _finite(value["low"]), _finite(value["high"]), int(value["n"]))
 
 
-def walk_entry(found: Walkthrough, sites: Sequence[Attention], *, features: int = 8, keys: int = 12) -> WalkEntry:
+def walk_entry(found: Walkthrough, sites: Sequence[str], *, features: int = 8, keys: int = 12) -> WalkEntry:
     """A walk-through cut to what can be read: its strongest keys and features."""
-    return _walk(found.cut(features=features, keys=keys), [a.site.key for a in sites])
+    return _walk(found.cut(features=features, keys=keys), sites)
 
 
 def _is_finite(value: Any) -> bool:

@@ -12,14 +12,15 @@ from regard.present.messages.messages import render, say
 from regard.present.objective_scale import about_task
 from regard.present.report.exhibits.instead import instead
 from regard.present.report.exhibits.mixture import mixture
-from regard.present.report.sections.facts import examples, right
-from regard.present.report.sections.first_screen import (
+from regard.present.report.sections.exhibits import (
     code_lines,
+    function_words_line,
     instead_lines,
     no_suspects,
     other_lines,
     suspect_line,
 )
+from regard.present.report.sections.facts import examples, right
 from regard.present.report.sections.limits import ALWAYS, untested
 from regard.present.results_table import evidence, main_settings, shown
 from regard.present.run_reader import Material
@@ -164,6 +165,7 @@ def _reliance(material: Material) -> list[str]:
             f"{_plain(u.name)} {u.share.estimate:.1%} [{u.share.low:.1%}, {u.share.high:.1%}]" for u in c.units
         )
         lines.append(f"{_plain(say('reliance.of_class', name=c.name))} ({say('reliance.of_n', n=c.n)}): {units}")
+        lines += [_plain(line)] if (line := function_words_line(c)) else []
     suspects = [_plain(suspect_line(s)) for s in reliance.suspects] or [no_suspects(reliance)]
     return [
         head,

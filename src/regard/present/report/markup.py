@@ -61,6 +61,18 @@ def tag(name: str, attributes: Attributes | None = None, *children: Child) -> Ht
     return Html(f"<{name}{attribute_text}>{join(*children)}</{name}>")
 
 
+def command_line(line: str) -> Html:
+    """A command in one block; an option is never broken after its hyphens.
+
+    >>> command_line("regard explain m --text 'a'")
+    '<pre tabindex="0"><code>regard explain m <span class="option">--text</span> &#x27;a&#x27;</code></pre>'
+    """
+    words = (
+        tag("span", {"class": "option"}, part) if part.startswith("-") else part for part in re.split(r"(\s+)", line)
+    )
+    return tag("pre", {"tabindex": "0"}, tag("code", None, words))
+
+
 def small(words: str) -> Html | None:
     """Small print below a number; None without words."""
     return tag("small", None, words) if words else None
@@ -81,10 +93,14 @@ def table(
     rows: Iterable[Iterable[Child]],
     *,
     caption: str = "",
+    label: str = "",
     shaded: Container[int] = (),
     numeric: bool = False,
 ) -> Html:
-    """A table whose first column names its rows; cells that are not yet `<td>` or `<th>` are wrapped."""
+    """A table whose first column names its rows; cells that are not yet `<td>` or `<th>` are wrapped.
+
+    A caption is printed below the table; a label is for screen readers only, where a heading above says the same.
+    """
     body = []
     for number, row in enumerate(rows):
         cells = [_cell(cell, first=i == 0) for i, cell in enumerate(row)]
@@ -92,7 +108,7 @@ def table(
     top = tag("thead", None, tag("tr", None, [tag("th", {"scope": "col"}, h) for h in head]))
     inner = tag("table", {"class": "num" if numeric else None}, top, tag("tbody", None, body))
     # a table wider than a phone scrolls by itself, and can be scrolled with the keyboard; its caption stays in view
-    region = {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": caption or "table"}
+    region = {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": label or caption or "table"}
     return tag("figure", None, tag("div", region, inner), tag("figcaption", None, caption) if caption else None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from regard.audits.conclusions.run_facts import RunReader
 from regard.errors import EnvironmentProblem
-from regard.present.report.report import write_report
+from regard.present.report.report import PRINTED, Paper, write_report
 from regard.store.blobs import write_output
 
 BROWSERS = (
@@ -33,6 +34,10 @@ FLAGS = (
     "--disable-extensions",
 )
 SECONDS = 180
+MOST_PAGES = 6
+"""Of a PDF without an appendix."""
+LETTER = frozenset({"US", "CA", "MX", "CL", "CO", "VE", "PH", "GT", "CR", "PA", "DO", "SV", "PR"})
+"""Countries whose paper is Letter (CLDR)."""
 
 
 def browser() -> str | None:
@@ -42,11 +47,39 @@ def browser() -> str | None:
     return next((path for name in candidates if (path := shutil.which(name))), None)
 
 
-def write_pdf(run: RunReader, out: Path) -> Path:
-    """Write the report as a PDF; nothing is loaded from anywhere, and no profile of the user is touched."""
+def paper_size() -> str:
+    """The sheet of the user's locale: Letter in the countries that use it, else A4."""
+    variables = (os.environ.get(name, "") for name in ("LC_ALL", "LC_PAPER", "LANG"))
+    locale = next(filter(None, variables), "")
+    country = re.search(r"_([A-Z]{2})\b", locale)
+    return "Letter" if country is not None and country[1] in LETTER else "A4"
+
+
+def write_pdf(run: RunReader, out: Path, *, appendix: bool = False) -> Path:
+    """Write the report as a PDF of at most `MOST_PAGES` pages, or with everything where an appendix is wanted.
+
+    Nothing is loaded from anywhere, and no profile of the user is touched.
+    """
+    sections = [*PRINTED]
+    while True:
+        paper = Paper(paper_size(), tuple(sections), appendix)
+        document = _document(run, paper)
+        if appendix or not sections or page_count(document) <= MOST_PAGES:
+            break
+        sections.pop()
+    write_output(out, document)
+    return out
+
+
+def page_count(document: bytes) -> int:
+    """Pages of a PDF whose page objects are not compressed, as browsers write them; 0 where none is found."""
+    return len(re.findall(rb"/Type\s*/Page(?![A-Za-z])", document))
+
+
+def _document(run: RunReader, paper: Paper) -> bytes:
     program = browser()
     with tempfile.TemporaryDirectory() as folder:
-        page = write_report(run, Path(folder) / "report.html")
+        page = write_report(run, Path(folder) / "report.html", paper=paper)
         printed = Path(folder) / "report.pdf"
         if program is not None:
             _printed(program, page, printed)
@@ -59,8 +92,7 @@ def write_pdf(run: RunReader, out: Path) -> Path:
                 got="neither",
                 remedy="pip install 'regard[pdf]', set REGARD_BROWSER, or print report.html yourself",
             )
-        write_output(out, printed.read_bytes())
-    return out
+        return printed.read_bytes()
 
 
 def _printed(program: str, page: Path, out: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from regard.store.blobs import write_output
 
 SECTIONS = (
     "verdicts",
+    "exhibits",
     "shift",
     "preconditions",
     "errs",
@@ -42,53 +44,50 @@ SECTIONS = (
     "limits",
 )
 """Files of `present/sections/`, in the order of the page; the title of each is in the catalogue."""
-CLOSED = {"removal_curves", "agreement_matrix", "by_class", "by_slice", "troubles", "settings", "facts", "meaning"}
-"""These open when they are asked for: they are evidence and provenance, not the message."""
+PRINTED = ("verdicts", "exhibits", "preconditions", "errs", "shift", "results", "limits", "facts")
+"""Sections on paper without an appendix; the last ones go first where the pages do not suffice."""
 MOST_BYTES = 50 << 20
 """Of a page; what does not fit is left out, and named."""
 SPARE = {"worked_examples", "attention_view", "removal_curves", "agreement_matrix", "by_class", "by_slice", "results"}
 """What may be left out: it is all in the run directory."""
 
 
-def write_report(run: RunReader, out: Path | str, *, lang: str = "") -> Path:
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A page to print. size: of the sheet, in CSS. sections: those to print; appendix: everything, unfolded."""
+
+    size: str = "A4"
+    sections: tuple[str, ...] = PRINTED
+    appendix: bool = False
+
+
+def write_report(run: RunReader, out: Path | str, *, lang: str = "", paper: Paper | None = None) -> Path:
     """Write the report of a run; `out` is a file name, or a directory for `report.html`.
 
-    The file is whole or absent, whatever happens. lang: "en", "zh", or the language that is spoken.
+    The file is whole or absent, whatever happens. lang: "en", "zh", or the language that is spoken. paper: for a
+    printer, without the interactive views.
     """
     path = Path(out)
     if path.is_dir() or path.suffix == "":
         path = path / "report.html"
     with speaking(lang or language()):
-        page = report(run)
+        page = report(run, paper=paper)
     write_output(path, page.encode())
     return path
 
 
-def report(run: RunReader) -> str:
+def report(run: RunReader, *, paper: Paper | None = None) -> str:
     """The whole page as text, in the language that is spoken."""
     material = Material(run)
     with about_task(material.task):
-        return _page(material)
+        return _page(material, paper)
 
 
-def _page(material: Material) -> str:
-    sections: dict[str, Html] = {}
-    titles: dict[str, str] = {}
-    for name in SECTIONS:
-        module = importlib.import_module(f"regard.present.report.sections.{name}")
-        inner = getattr(module, name)(material)
-        if inner is None:
-            continue
-        anchor, title = name.replace("_", "-"), say(f"{name}.title")
-        titles[name] = title
-        if name in CLOSED:
-            body = tag("details", {"class": "whole"}, tag("summary", None, tag("h2", None, title)), inner)
-            sections[name] = tag("section", {"id": anchor}, body)
-        else:
-            sections[name] = tag("section", {"id": anchor}, tag("h2", None, title), inner)
-    style, script = _style(), viewer_script() if "attention_view" in sections else ""
+def _page(material: Material, paper: Paper | None) -> str:
+    sections, titles = _sections(material, paper)
+    style = _style(paper)
+    script = viewer_script() if "attention_view" in sections else ""
     cut = _within(sections, titles, len(style) + len(script))
-    entries = [tag("li", None, tag("a", {"href": f"#{n.replace('_', '-')}"}, titles[n])) for n in sections]
     script = script if "attention_view" in sections else ""
     model, data = material.manifest["model"]["name"], material.manifest["data"]["name"]
     version = (material.manifest.get("versions") or {}).get("regard", "")
@@ -103,10 +102,9 @@ def _page(material: Material) -> str:
         tag("title", None, f"{say('page.title', model=model, data=data)} – regard"),
         tag("style", None, Html(style)),
     )
-    body = tag(
-        "body",
-        None,
-        tag("a", {"class": "skip", "href": "#main"}, say("page.skip")),
+    first = tag(
+        "div",
+        {"id": "summary", "class": "first"},
         tag(
             "header",
             None,
@@ -116,19 +114,57 @@ def _page(material: Material) -> str:
             unfinished(material),
             _veiled(material),
         ),
-        tag(
-            "main",
-            {"id": "main"},
-            first_screen(material),
-            tag("p", {"class": "note"}, say("caveat")),
-            tag("nav", {"aria-label": say("page.contents")}, tag("ul", None, entries)),
-            sections.values(),
-            cut,
-        ),
+        first_screen(material),
+        tag("p", {"class": "note"}, say("caveat")),
+    )
+    body = tag(
+        "body",
+        {"class": "appendix" if paper and paper.appendix else None},
+        tag("a", {"class": "skip", "href": "#main"}, say("page.skip")),
+        _navigation(titles, sections),
+        tag("main", {"id": "main"}, first, sections.values(), cut, _not_printed(titles, paper)),
         tag("footer", None, tag("p", None, say("page.footer", version=version))),
         tag("script", {"type": "module"}, Html(script)) if script else None,
     )
     return "<!doctype html>\n" + join(tag("html", {"lang": say("language.html")}, head, body)) + "\n"
+
+
+def _sections(material: Material, paper: Paper | None) -> tuple[dict[str, Html], dict[str, str]]:
+    """The folded sections of the second layer, and their titles; paper has no interactive one."""
+    sections: dict[str, Html] = {}
+    titles: dict[str, str] = {}
+    printed = PRINTED if paper is None else paper.sections
+    for name in SECTIONS:
+        if paper is not None and name == "attention_view":
+            continue
+        module = importlib.import_module(f"regard.present.report.sections.{name}")
+        inner = getattr(module, name)(material)
+        if inner is None:
+            continue
+        anchor, titles[name] = name.replace("_", "-"), say(f"{name}.title")
+        # a link to something inside a fold opens it, in a browser, without a script
+        body = tag("div", {"id": f"{anchor}-open", "class": "inside"}, inner)
+        fold = {"class": "whole printed" if name in printed else "whole"}
+        sections[name] = tag(
+            "section",
+            {"id": anchor},
+            tag("details", fold, tag("summary", None, tag("h2", None, titles[name])), body),
+        )
+    return sections, titles
+
+
+def _navigation(titles: Mapping[str, str], sections: Mapping[str, Html]) -> Html:
+    links = [("#summary", say("page.summary")), *((f"#{n.replace('_', '-')}-open", titles[n]) for n in sections)]
+    entries = [tag("li", None, tag("a", {"href": target}, title)) for target, title in links]
+    return tag("nav", {"aria-label": say("page.contents")}, tag("ul", None, entries))
+
+
+def _not_printed(titles: Mapping[str, str], paper: Paper | None) -> Html | None:
+    """Which sections are left out of a printed page without an appendix, and how to get them."""
+    left_out = [title for name, title in titles.items() if paper and not paper.appendix and name not in paper.sections]
+    if not left_out:
+        return None
+    return tag("p", {"class": "soft on-paper"}, say("page.not_printed", what=say("listed").join(left_out)))
 
 
 def _within(sections: dict[str, Html], titles: Mapping[str, str], frame: int) -> Html:
@@ -156,9 +192,11 @@ def _veiled(material: Material) -> Html | None:
     return tag("p", {"class": "note"}, say("page.no_text" if why == "no text" else "page.redacted")) if why else None
 
 
-def _style() -> str:
+def _style(paper: Paper | None) -> str:
     """The style sheet with the colour classes, of which there is one per level: no style attributes are needed."""
     rules = [_static("report.css")]
+    if paper is not None:
+        rules.append(f"@page {{ size: {paper.size}; margin: 14mm 15mm; }}")
     for side, name in (("p", "plus"), ("m", "minus"), ("a", "amount")):
         rules.append(f".f{side} {{ fill: rgb(var(--{name})); }}")
         rules += [f".{side}{i} {{ background: rgba(var(--{name}), {0.075 * i:.3f}); }}" for i in range(1, LEVELS + 1)]

@@ -145,15 +145,26 @@ def _block(strength: Floats, q: int, k: int, *, colour: bool, tall: bool) -> tup
     return "▀", f"{upper} on " + "rgb({},{},{})".format(*mixed((240, 228, 66), below, (25, 25, 60)))
 
 
-def links(weights: NDArray[Any], queries: Sequence[str], keys: Sequence[str], count: int = 6) -> Table:
-    """The largest weights with their numbers."""
+def links(
+    weights: NDArray[Any],
+    queries: Sequence[str],
+    keys: Sequence[str],
+    count: int = 6,
+    positions: Sequence[int] | None = None,
+) -> Table:
+    """The largest weights with their numbers; `positions` are those of the queries (default: 0, 1, ...)."""
     flat = np.asarray(weights, np.float64)
     order = np.argsort(-flat, axis=None, kind="stable")[:count]
     rows = []
     for place in order:
         q, k = (int(v) for v in np.unravel_index(int(place), flat.shape))
-        rows.append((f"{q} {queries[q]}", f"{k} {keys[k]}", f"{flat[q, k]:.3f}"))
+        position = q if positions is None else positions[q]
+        rows.append((f"{position} {queries[q]}", f"{k} {keys[k]}", f"{flat[q, k]:.3f}"))
     return plain_table(columns("term.draw.link_columns"), rows, title=say("term.draw.links"), right=(2,))
+
+
+LONGEST_NAME = 28
+"""Characters up to which the first cell of a row is a name, which is never broken."""
 
 
 def plain_table(
@@ -161,8 +172,14 @@ def plain_table(
 ) -> Table:
     """A quiet table: no vertical rules, numbers to the right. Cells are never read as markup."""
     table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    whole_names = all(len(str(row[0])) <= LONGEST_NAME for row in rows if row)
     for i, name in enumerate(head):
-        table.add_column(Text(name, style="dim"), justify="right" if i in right else "left", overflow="fold")
+        table.add_column(
+            Text(name, style="dim"),
+            justify="right" if i in right else "left",
+            overflow="fold",
+            no_wrap=i == 0 and whole_names,
+        )
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
     return table

@@ -31,7 +31,7 @@ def _reliance(found: Reliance) -> Json:
     return {
         "method": found.method,
         "unit": found.kind,
-        "classes": [{"class": c.name, **fields_to_json(c, "n", "units")} for c in found.classes],
+        "classes": [{"class": c.name, **fields_to_json(c, "n", "units", "function_words")} for c in found.classes],
         "suspects": [{**fields_to_json(s, *_SUSPECT), "of": of} for s, of in suspects],
     }
 
@@ -40,6 +40,6 @@ def _instead(found: Instead) -> Json:
     return {
         "method": found.method or None,
         "better": bool(found.method),
-        **fields_to_json(found, "gain", "n", "compared"),
+        **fields_to_json(found, "gain", "n", "compared", "ties"),
         "operators": [*filter(None, found.operators.split(", "))],
     }

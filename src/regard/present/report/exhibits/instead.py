@@ -19,6 +19,7 @@ LEVEL = 0.05
 class Instead:
     """The verdict about methods. method: the one it names, "" where none is better than attention.
 
+    ties: methods that are not told apart from it.
     gain: what its units are worth more than those of attention, at the level of the whole verdict, over n examples.
     """
 
@@ -28,6 +29,7 @@ class Instead:
     n: int = 0
     operators: str = ""
     means: Faithfulness | None = None
+    ties: tuple[str, ...] = ()
 
     @property
     def compared(self) -> int:
@@ -38,10 +40,10 @@ class Instead:
 def instead(material: Material) -> Instead | None:
     """Return None where the judge compared no methods."""
     judgements = material.manifest.get("judgements") or ()
-    verdicts = [v for j in judgements for v in j["verdicts"] if str(v["rule"]).startswith(RULE) and v["rows"]]
+    verdicts = [(j, v) for j in judgements for v in j["verdicts"] if str(v["rule"]).startswith(RULE) and v["rows"]]
     if not verdicts:
         return None
-    verdict = verdicts[0]
+    judgement, verdict = verdicts[0]
     contrast = next(iter(verdict["contrasts"][1:2] if verdict["answer"] == "holds" else ()), None)
     method = "" if contrast is None else _subject(contrast, verdict["rows"])
     # the same correction as in the sentence of the judge
@@ -53,8 +55,15 @@ def instead(material: Material) -> Instead | None:
         gain=Interval(contrast["estimate"], contrast["low"], contrast["high"], contrast["level"]),
         n=contrast["n"],
         operators=str(contrast["where"].get("operator", "")),
+        ties=_ties(judgement, method),
         means=next((row for row in material.conclusions.faithfulness if row.method == method), None),
     )
+
+
+def _ties(judgement: Mapping[str, Any], method: str) -> tuple[str, ...]:
+    """The methods that the judge does not tell apart from the one it names."""
+    graded = judgement.get("graded") or {}
+    return tuple(map(str, graded["ties"])) if graded.get("show") == method else ()
 
 
 def _subject(contrast: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:

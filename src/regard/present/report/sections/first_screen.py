@@ -1,27 +1,19 @@
-"""The first screen: the overall reading, and three exhibits found in the user's own data."""
+"""The first page: headline, gauge, one example by two methods, five answers, what to do next."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from regard.audits.conclusions.other_attention import CAP, LARGEST, READABLE, OtherAttention
-from regard.audits.conclusions.reliance import OfClass, Reliance, Suspect
-from regard.measures.intervals import Interval
-from regard.present.decimals import at_least, decimals
-from regard.present.messages.messages import count, render, say
+from regard.audits.conclusions.typical_example import typical_example
+from regard.present.messages.messages import render, say
 from regard.present.model_warning import model_warning
+from regard.present.overview import Gauge, HeadlineAnswer, Overview, overview
 from regard.present.report.drawings.unit_drawing import unit_drawing
-from regard.present.report.exhibits.instead import Instead, instead
-from regard.present.report.exhibits.mixture import mixture
-from regard.present.report.markup import Attributes, Child, Html, join, tag
-from regard.present.results_table import unit_kind
+from regard.present.report.gauge import gauge_drawing, gauge_words
+from regard.present.report.markup import Html, command_line, join, tag
 from regard.present.run_reader import Material
-from regard.present.trust_words import trust_line
-from regard.present.verdict_words import about, graded_lines, headline, question, said
-from regard.records import Floats
-from regard.visible import shell_word, visible
+from regard.present.verdict_words import SIGNS, about, action_lines, answer, estimate_line, headline, question, said
 
 MARKS = {
     "read as evidence": "good",
@@ -31,22 +23,17 @@ MARKS = {
     "nothing to read": "bad",
     "undecided": "open",
 }
-
-TEXT, DOTS = "--text '...'", '"..."'
+ATTENTION = "attention"
 
 
 def first_screen(material: Material) -> Html:
-    """What a reader with two minutes sees."""
-    if material.broken:
-        return _reading(material)
-    cards = (_mixture(material), _other(material), _reliance(material), _instead(material))
-    exhibits = [card for card in cards if card is not None]
+    """What a reader with two minutes sees, on one printed page."""
     warning = model_warning(material)
+    page = overview(material)
     return join(
-        tag("p", {"class": "warn", "role": "alert"}, warning) if warning else None,
+        tag("p", {"class": "warn", "role": "alert"}, warning) if warning and not material.broken else None,
         _reading(material),
-        tag("h2", {"class": "quiet"}, say("exhibits.title")),
-        tag("div", {"class": "exhibits"}, exhibits),
+        *([] if page is None else [_gauge(material, page.gauge), _maps(material, page), _tiles(page), _next(page)]),
     )
 
 
@@ -71,238 +58,70 @@ def _reading(material: Material) -> Html:
         tag("p", {"class": "question"}, say("reading.title")),
         tag("p", {"class": "headline"}, headline(first)),
         tag("p", None, render(first["sentence"])),
-        [tag("p", None, line) for line in graded_lines(first)],
+        [tag("p", None, line) for line in action_lines(first)],
         tag("p", {"class": "soft"}, about(first), " ", say("reading.why", why=render(first["why"]))),
         [tag("p", {"class": "soft"}, render(note)) for note in first["notes"]],
         more,
     )
 
 
-def _card(name: str, *inner: Child) -> Html:
-    return tag("article", {"id": f"exhibit-{name}", "class": "exhibit"}, tag("h3", None, say(f"{name}.title")), *inner)
-
-
-def written(found: Interval, sign: str = "") -> tuple[str, str]:
-    """An estimate and its interval."""
-    d = decimals(found.estimate, found.low, found.high)
-    return f"{found.estimate:{sign}.{d}f}", f"[{found.low:{sign}.{d}f}, {found.high:{sign}.{d}f}]"
-
-
-# ---------------------------------------------------------------------- right here, wrong there
-
-
-def _mixture(material: Material) -> Html | None:
-    """One example of each kind; no card where two kinds of inputs are not established."""
-    kinds = mixture(material)
-    if kinds is None:
+def _gauge(material: Material, gauge: Gauge | None) -> Html | None:
+    if gauge is None:
         return None
-    twins = []
-    for row in (kinds.right, kinds.wrong):
-        example, values = material.by_id[row.example], _attention(material, row.example)
-        drawing = unit_drawing(example, values, signed=False) if values is not None else row.example
-        twins.append(tag("div", {"class": "twin"}, tag("p", {"class": "soft"}, trust_line(row, example)), drawing))
-    sentence = tag("p", None, tag("b", None, question(kinds.verdict)), " ", said(kinds.verdict))
-    return _card("trust", sentence, tag("div", {"class": "twins"}, twins))
+    words = estimate_line(material.manifest["judgements"][0]) or gauge_words(gauge)
+    caption = tag("figcaption", None, words)
+    return tag("figure", {"id": "gauge", "class": "plain"}, gauge_drawing(gauge), caption)
 
 
-def _attention(material: Material, example: str) -> Floats | None:
-    return material.relevance_of("attention", example) if "attention" in material.methods else None
-
-
-# ---------------------------------------------------------------------- the same prediction with another attention
-
-
-def _other(material: Material) -> Html:
-    other = material.conclusions.other_attention
-    if other is None:
-        return _card("other", tag("p", {"class": "soft"}, say("other.not_searched")))
-    example = material.by_id.get(other.example or "")
-    if example is None:
-        none = say("other.none_exact" if other.exact else "other.none_searched")
-        return _card("other", tag("p", None, tag("strong", None, none)))
-    drawings = [
-        tag(
-            "div",
-            {"class": "twin"},
-            tag("p", {"class": "soft"}, say(f"other.{who}")),
-            unit_drawing(example, values, signed=False),
-        )
-        for who, values in (("own", other.own or ()), ("other", other.other or ()))
-    ]
+def _maps(material: Material, page: Overview) -> Html | None:
+    """One example coloured by attention above the same coloured by the method to show, or by the best one."""
+    other = page.show or _stored_best(material, page.gauge)
+    if not other or ATTENTION not in material.methods or other not in material.methods:
+        return None
+    name = typical_example(material, ATTENTION, other)
+    if name is None:
+        return None
+    example, twins = material.by_id[name], []
+    for method in (ATTENTION, other):
+        values = material.relevance_of(method, name)
+        if values is not None:
+            drawing = unit_drawing(example, values, signed=material.relevances[method].signed)
+            twins.append(tag("div", {"class": "twin"}, tag("p", {"class": "who"}, tag("b", None, method)), drawing))
     pictures = example["units"]["place_kind"] == "box"
-    lines = other_lines(other, material)
-    return _card(
-        "other",
-        tag("div", {"class": "twins pictures" if pictures else "twins"}, drawings),
-        tag("p", None, lines[0]),
-        [tag("p", {"class": "soft"}, line) for line in lines[1:]],
+    predicted = say("maps.predicted", label=material.answer(example["predicted"]))
+    return tag(
+        "figure",
+        {"id": "maps", "class": "plain"},
+        tag("div", {"class": "twins pictures" if pictures else "twins"}, twins),
+        tag("figcaption", None, say("maps.caption", example=name, predicted=predicted)),
     )
 
 
-def other_lines(found: OtherAttention, material: Material) -> list[str]:
-    """The same in words."""
-    example = material.by_id.get(found.example or "", {})
-    p = example.get("probability")
-    texts = count(found.n, "example")
-    answer = say(
-        "other.said",
-        predicted=material.answer(example.get("predicted")),
-        probability=say("unknown") if p is None else f"{float(p):.2f}",
-        change=f"{found.change:.3f}",
-    )
-    units = example.get("units") or {"names": (), "place_kind": ""}
-    short = say("other.short") if units["place_kind"] == "span" and len(units["names"]) <= READABLE else ""
-    pair = say("other.pair", distance=f"{found.distance:.2f}", largest=f"{LARGEST:.2f}", n=texts, short=short)
-    (mean, interval), seed = written(found.divergence), material.manifest.get("seed", 0)
-    over = say("other.over_all", far=found.far, n=texts, cap=CAP, mean=mean, interval=interval)
-    kind = say("other.exact" if found.exact else "other.bound")
-    shuffled = ""
-    if found.shuffled is not None:
-        moved, interval = written(found.shuffled)
-        shuffled = say("other.shuffled", mean=moved, interval=interval, n=count(found.shuffled_n, "example"))
-    return [
-        answer,
-        pair,
-        say("joint").join((over, kind, say("other.seed", seed=seed))),
-        say("joint").join(filter(None, (shuffled, say("other.alone")))),
-    ]
+def _stored_best(material: Material, gauge: Gauge | None) -> str:
+    """The best method of the gauge, where the run has its relevances; a ranking may name its operator too."""
+    name = gauge.best.partition(":")[0] if gauge else ""
+    return name if name in material.methods else ""
 
 
-# ---------------------------------------------------------------------- what the model relies on
+def _tiles(page: Overview) -> Html | None:
+    return tag("div", {"class": "tiles", "role": "list"}, map(_tile, page.answers)) if page.answers else None
 
 
-def _reliance(material: Material) -> Html:
-    reliance = material.conclusions.reliance
-    if reliance is None:
-        return _card("reliance", tag("p", {"class": "soft"}, say("reliance.none")))
-    top = max((u.share.estimate for c in reliance.classes for u in c.units), default=0.0) or 1.0
-    drawings = [_class(c, reliance, material, top) for c in reliance.classes]
-    more = (
-        say("reliance.more_classes", n=count(len(reliance.classes) + reliance.left_out, "class"))
-        if reliance.left_out
-        else ""
-    )
-    return _card(
-        "reliance",
-        tag("p", {"class": "soft"}, say("reliance.lead", method=reliance.method), f" {more}" if more else None),
-        tag("div", {"class": "classes"}, drawings),
-        tag("h4", None, say("reliance.suspects")),
-        _suspects(reliance),
+def _tile(row: HeadlineAnswer) -> Html:
+    return tag(
+        "div",
+        {"class": f"tile {row.tone}", "role": "listitem", "data-question": row.question, "data-answer": row.answer},
+        tag("p", {"class": "question"}, question(row.verdict)),
+        tag("p", {"class": "word"}, tag("span", {"aria-hidden": "true"}, SIGNS[row.tone]), f" {answer(row.verdict)}"),
+        tag("p", {"class": "soft"}, said(_shortened(row.verdict))),
     )
 
 
-def _class(c: OfClass, found: Reliance, material: Material, top: float) -> Html:
-    head = join(say("reliance.of_class", name=c.name), " ", tag("small", None, say("reliance.of_n", n=c.n)))
-    if c.places is not None:
-        first = next(e for e in material.examples if material.label(e["predicted"]) == c.name)
-        blank = {**first, "inputs": {k: v for k, v in first["inputs"].items() if k != "image"}}
-        drawing = unit_drawing(blank, c.places, signed=material.relevances[found.method].signed)
-        note = tag("p", {"class": "gone"}, say("reliance.map", name=c.name))
-        return tag("div", {"class": "class"}, tag("p", {"class": "who"}, head), drawing, note)
-    if not c.units:
-        return tag(
-            "div",
-            {"class": "class"},
-            tag("p", {"class": "who"}, head),
-            tag("p", {"class": "soft"}, say("reliance.no_units", kind=unit_kind(found.kind))),
-        )
-    rows = [
-        tag(
-            "tr",
-            None,
-            tag("th", {"scope": "row"}, u.name),
-            tag("td", {"class": "bar"}, _bar(u.share.estimate / top)),
-            tag(
-                "td",
-                {"class": "n"},
-                f"{u.share.estimate:.1%} ",
-                tag(
-                    "small",
-                    None,
-                    f"[{100 * u.share.low:.1f}, {100 * u.share.high:.1f}] ",
-                    say("reliance.unit_in", n=u.n),
-                ),
-            ),
-        )
-        for u in c.units
-    ]
-    return tag("table", {"class": "class"}, tag("caption", {"class": "who"}, head), tag("tbody", None, rows))
+def _shortened(verdict: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The verdict without the number of examples that would settle it, which the next step states."""
+    return {**verdict, "decides_at": None, "decides_between": None}
 
 
-def _bar(share: float) -> Html:
-    shape: Attributes = {"x": 0, "y": 2, "width": round(60 * share, 1), "height": 8, "class": "fp"}
-    return tag("svg", {"viewBox": "0 0 60 12", "class": "spark", "aria-hidden": "true"}, tag("rect", shape))
-
-
-def no_suspects(found: Reliance) -> str:
-    """What an empty list means for units of this kind."""
-    which = {"word": "", "column": "_column"}.get(found.kind, "_place")
-    return say(f"reliance.no_suspects{which}")
-
-
-def _suspects(found: Reliance) -> Html:
-    silent = None if found.labelled else tag("p", {"class": "soft"}, say("reliance.no_labels"))
-    if not found.suspects:
-        return join(tag("p", {"class": "soft"}, no_suspects(found)), silent)
-    lines = [tag("li", None, suspect_line(s)) for s in found.suspects[:3]]
-    return join(tag("ul", {"class": "suspects"}, lines), tag("p", {"class": "soft"}, say("reliance.check")), silent)
-
-
-def suspect_line(s: Suspect) -> str:
-    of = f"{s.of:.2f}" if s.why == "separates" else f"{s.of:g}"
-    share = f"{s.share.estimate:.1%} [{s.share.low:.1%}, {s.share.high:.1%}]"
-    base, low = f"{s.base:.0%}", at_least(s.low)
-    return say(f"reliance.{s.why}", name=s.name, of=of, n=s.n, label=s.label, low=low, base=base, share=share)
-
-
-# ---------------------------------------------------------------------- read this instead
-
-
-def _instead(material: Material) -> Html:
-    better = instead(material)
-    if better is None:
-        return _card("instead", tag("p", {"class": "soft"}, say("instead.nothing")))
-    title, lines = instead_lines(better)
-    spans = any(e["units"]["place_kind"] == "span" for e in material.examples[:1])
-    code = code_lines(material.manifest, better.method, spans=spans) if better.method else ()
-    return _card(
-        "instead",
-        tag("p", {"class": "pick-this"}, title),
-        tag("p", None, lines[0]),
-        [tag("p", {"class": "soft"}, line) for line in lines[1:]],
-        [tag("pre", {"tabindex": "0"}, tag("code", None, line)) for line in code],
-    )
-
-
-def instead_lines(found: Instead) -> tuple[str, list[str]]:
-    """(what to show, the sentences behind it)."""
-    if found.gain is None:
-        return say("instead.none"), [said(found.verdict)]
-    gain, interval = written(found.gain, "+")
-    lines = [say("instead.margin", gain=gain, interval=interval, n=found.n)]
-    pairs = (("removed", found.means.comprehensiveness), ("kept", found.means.sufficiency)) if found.means else ()
-    means = [say(f"instead.{name}", ours=_fall(pair[0]), theirs=_fall(pair[1])) for name, pair in pairs if pair]
-    lines += [say("joint").join(means)] if means else []
-    fair = say("instead.fair", operators=found.operators, level=f"{found.gain.level:.1%}")
-    return found.method, [*lines, say("joint").join((fair, say("instead.still")))]
-
-
-def _fall(value: float) -> str:
-    return say("instead.rises" if value < 0 else "instead.falls", x=f"{abs(value):.2f}")
-
-
-def code_lines(manifest: Mapping[str, Any], method: str, *, spans: bool) -> tuple[str, ...]:
-    """One line for a shell, one for Python."""
-    source = str(manifest["model"].get("source") or manifest["model"]["name"])
-    data = str(manifest["data"].get("source") or manifest["data"]["name"])
-    row = TEXT if spans else f"--data {shell_word(data)} --row 0"
-    example = DOTS if spans else f"list(regard.read({_literal(data)}))[0]"
-    return (
-        f"regard explain {shell_word(source)} {row} --method {shell_word(method)}",
-        f"regard.explain({_literal(source)}, {example}, [{_literal(method)}])",
-    )
-
-
-def _literal(text: str) -> str:
-    """A Python string in double quotes."""
-    return json.dumps(visible(text), ensure_ascii=False)
+def _next(page: Overview) -> Html:
+    steps = [tag("li", None, say(step.purpose, method=page.show), command_line(step.command)) for step in page.steps]
+    return tag("section", {"id": "next"}, tag("h2", {"class": "quiet"}, say("next.title")), tag("ol", None, steps))

@@ -12,10 +12,7 @@ from regard.present.report.markup import Html, join, table, tag
 from regard.present.report.sections.meaning import anchor
 from regard.present.run_reader import Material
 from regard.present.verdict_evidence import evidence_behind
-from regard.present.verdict_words import about, answer, contrast, headline, question, said, weakest
-
-SIGNS = {"holds": "✓", "fails": "✗", "mixed": "~", "uninformative": "?"}
-"""Told apart by shape, not by colour alone."""
+from regard.present.verdict_words import SIGNS, about, answer, contrast, headline, question, said, tone, weakest
 
 NAMED = ("answer", "operator", "by", "when", "here", "slice")
 """Columns whose values have names in the catalogue."""
@@ -28,7 +25,7 @@ def verdicts(material: Material) -> Html | None:
     judgements = material.manifest.get("judgements")
     if not judgements:
         return tag("p", None, say("verdicts.none"))
-    lead = tag("p", {"class": "soft"}, say("verdicts.lead"))
+    lead = tag("p", {"class": "soft on-screen"}, say("verdicts.lead"))
     return join(lead, [_judgement(j, material, alone=len(judgements) == 1) for j in judgements])
 
 
@@ -50,8 +47,8 @@ def _verdict(verdict: Mapping[str, Any], material: Material) -> Html:
     behind, target = weakest(verdict), anchor(verdict["question"])
     badge = tag(
         "span",
-        {"class": f"badge {verdict['answer']}"},
-        tag("span", {"aria-hidden": "true"}, SIGNS[verdict["answer"]]),
+        {"class": f"badge {tone(verdict)}"},
+        tag("span", {"aria-hidden": "true"}, SIGNS[tone(verdict)]),
         f" {answer(verdict)}",
     )
     heading = tag(

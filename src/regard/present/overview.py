@@ -1,0 +1,202 @@
+"""The first page of a result, the same in every medium: gauge, five answers, the method to show, the next command."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regard.present.run_reader import Material
+from regard.present.verdict_words import Tone, tone
+from regard.records import Json
+from regard.store.codec import fields_to_json
+from regard.store.judgements import answer_id
+from regard.visible import shell_word
+
+QUESTIONS = ("map", "matter", "points", "mixture", "better_method")
+"""Headline questions: is there a map, does it matter, does it point, is it so everywhere, what is better."""
+TEXT = "--text '...'"
+ROOM = 4 / 3
+"""Passes of an audit for each pass of its rounds: the rest goes to predictions and further methods."""
+AT_LEAST = 60
+"""Examples that an audit with too few of them should have at least."""
+REPLACED = ("--budget", "--limit", "--out", "-o")
+"""Options that a longer audit replaces; its run directory is another one."""
+SWITCHES = ("-q", "--quiet", "-v", "--verbose", "--json")
+"""Options about the output alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """Shares of the best method's effect: random units have 0, the best method 1.
+
+    share, low, high: attention's; None where no method has an effect, an open end is None.
+    """
+
+    share: float | None
+    low: float | None
+    high: float | None
+    threshold: float
+    best: str
+    n: int
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeadlineAnswer:
+    """A headline question. answer: its id, the same in every medium. verdict: as the run stores it."""
+
+    question: str
+    answer: str
+    tone: Tone
+    verdict: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """purpose: the id of a sentence in the catalogue ("next.show"); command: to type as it is."""
+
+    purpose: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """show: the method to show instead of attention, "" for none; ties: methods that are not told apart from it."""
+
+    reading: str
+    gauge: Gauge | None
+    answers: tuple[HeadlineAnswer, ...]
+    show: str
+    ties: tuple[str, ...]
+    steps: tuple[NextStep, ...]
+
+
+def overview(material: Material) -> Overview | None:
+    """Summarize the first judgement of a run; None where nothing was judged or the model is broken."""
+    judgements = material.manifest.get("judgements") or ()
+    if not judgements or material.broken:
+        return None
+    judgement = judgements[0]
+    verdicts = {str(v["question"]): v for v in judgement["verdicts"]}
+    graded = judgement.get("graded") or {}
+    show = str(graded.get("show") or "")
+    show = "" if show == "attention" else show
+    return Overview(
+        reading=str(judgement["reading"]),
+        gauge=_gauge(judgement),
+        answers=tuple(
+            HeadlineAnswer(name, answer_id(verdicts[name]), tone(verdicts[name]), verdicts[name])
+            for name in QUESTIONS
+            if name in verdicts
+        ),
+        show=show,
+        ties=tuple(map(str, graded.get("ties") or ())) if show else (),
+        steps=_steps(material, judgement, show),
+    )
+
+
+def _gauge(judgement: Mapping[str, Any]) -> Gauge | None:
+    graded, threshold = judgement.get("graded"), judgement["margins"].get("good")
+    if not graded or threshold is None:
+        return None
+    counts = judgement["reading"] != "nothing to read"  # else the effect of the units has another cause
+    return Gauge(
+        share=graded["share"] if counts else None,
+        low=graded["low"] if counts else None,
+        high=graded["high"] if counts else None,
+        threshold=float(threshold),
+        best=str(graded["best"]),
+        n=int(graded["n"]),
+        level=float(graded["level"]),
+    )
+
+
+def _steps(material: Material, judgement: Mapping[str, Any], show: str) -> tuple[NextStep, ...]:
+    steps, spans = [], any(e["units"]["place_kind"] == "span" for e in material.examples[:1])
+    if show:
+        steps.append(NextStep("next.show", explain_command(material.manifest, show, spans=spans)))
+    elif judgement["reading"] in ("read as evidence", "for most inputs"):
+        steps.append(NextStep("next.attention", explain_command(material.manifest, "attention", spans=spans)))
+    if judgement["reading"] == "undecided" and judgement["n"] < _available(material.manifest):
+        steps.append(NextStep("next.settle", longer_audit(material.manifest, judgement)))
+    if not steps:
+        steps.append(NextStep("next.search", f"regard audit {_subject(material.manifest)} --explainers all"))
+    return tuple(steps)
+
+
+def explain_command(manifest: Mapping[str, Any], method: str, *, spans: bool) -> str:
+    """The command that explains one input by a method. spans: the input is a text to type."""
+    source = str(manifest["model"].get("source") or manifest["model"]["name"])
+    data = str(manifest["data"].get("source") or manifest["data"]["name"])
+    row = TEXT if spans else f"--data {shell_word(data)} --row 0"
+    return f"regard explain {shell_word(source)} {row} --method {shell_word(method)}"
+
+
+def longer_audit(manifest: Mapping[str, Any], judgement: Mapping[str, Any]) -> str:
+    """The command of this audit with a budget, or a number of examples, that would probably settle the reading."""
+    command = [str(word) for word in manifest.get("command") or ()]
+    typed = command[:2] == ["regard", "audit"]
+    words = (
+        " ".join(map(shell_word, _without(command, REPLACED, SWITCHES)))
+        if typed
+        else f"regard audit {_subject(manifest)}"
+    )
+    n, schedule = _enough(judgement, manifest), manifest.get("schedule")
+    if not schedule:
+        return f"{words} --limit {n}"
+    passes = ROOM * n * float(schedule["passes_per_example"])
+    if str(schedule["budget"]).endswith("passes"):
+        return f"{words} --budget {math.ceil(passes / 1000) * 1000}-passes"
+    minutes = math.ceil(passes * float(schedule["seconds_per_pass"]) / 60) + 1
+    return f"{words} --budget {minutes}m"
+
+
+def _enough(judgement: Mapping[str, Any], manifest: Mapping[str, Any]) -> int:
+    """Examples that would probably settle the reading, at most those that there are."""
+    low, high = judgement.get("decides_between") or (None, None)
+    n = int(high or low or max(AT_LEAST, 4 * judgement["n"]))
+    return min(n, _available(manifest))
+
+
+def _available(manifest: Mapping[str, Any]) -> int:
+    """Examples of the data."""
+    return int((manifest.get("schedule") or {}).get("available") or manifest["data"].get("n") or 0)
+
+
+def _subject(manifest: Mapping[str, Any]) -> str:
+    """Model and data as arguments of a command."""
+    source = str(manifest["model"].get("source") or manifest["model"]["name"])
+    data = str(manifest["data"].get("source") or manifest["data"]["name"])
+    return f"{shell_word(source)} --data {shell_word(data)}"
+
+
+def _without(command: Sequence[str], options: Sequence[str], switches: Sequence[str]) -> list[str]:
+    """
+    >>> _without(["regard", "audit", "m", "--budget", "5m", "-q", "--out=x"], ("--budget", "--out"), ("-q",))
+    ['regard', 'audit', 'm']
+    """
+    words, value_follows = [], False
+    for word in command:
+        if not value_follows and word.partition("=")[0] not in (*options, *switches):
+            words.append(word)
+        value_follows = not value_follows and word in options
+    return words
+
+
+def overview_json(material: Material) -> Json:
+    """The first page as JSON; null where there is none."""
+    page = overview(material)
+    if page is None:
+        return None
+    return {
+        **fields_to_json(page, "reading", "show", "ties"),
+        "gauge": fields_to_json(page.gauge, "share", "low", "high", "threshold", "best", "n", "level")
+        if page.gauge
+        else None,
+        "answers": [
+            {**fields_to_json(a, "question", "answer"), "sentence": a.verdict["sentence"]} for a in page.answers
+        ],
+        "next": [fields_to_json(step, "purpose", "command") for step in page.steps],
+    }

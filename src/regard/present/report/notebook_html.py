@@ -1,0 +1,90 @@
+"""Results as a few lines of HTML: what a notebook shows for an explanation and for a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regard.present.messages.messages import count, say
+from regard.present.objective_scale import about_task
+from regard.present.overview import overview
+from regard.present.palette import AMOUNT, LEVELS, MINUS, PLUS
+from regard.present.report.drawings.unit_drawing import unit_drawing
+from regard.present.report.gauge import gauge_drawing
+from regard.present.report.markup import Html, join, tag
+from regard.present.run_reader import Material
+from regard.present.verdict_words import SIGNS, answer, headline, question
+from regard.store.shard_result import units_to_json
+
+if TYPE_CHECKING:
+    from regard.audits.explain import Explained
+    from regard.store.run import Run
+
+SCOPE = "regard-cell"
+"""Class around everything, so that no rule reaches the notebook's own elements."""
+MOST = 10
+"""Examples of an explanation that are drawn."""
+
+
+def explained_html(explained: Explained) -> str:
+    """Each example coloured by each method, above its prediction."""
+    parts = []
+    for i, example in enumerate(explained.examples[:MOST]):
+        drawn = {"units": units_to_json(explained.units[i]), "inputs": example.inputs}
+        rows = [
+            tag(
+                "div",
+                {"class": "row"},
+                tag("b", None, method),
+                unit_drawing(drawn, relevance[i], signed=relevance.signed),
+            )
+            for method, relevance in explained.relevance.items()
+        ]
+        predicted = say("maps.predicted", label=explained.said(i))
+        parts.append(tag("div", {"class": "example"}, tag("p", None, f"{example.id}: {predicted}"), rows))
+    hidden = len(explained.examples) - len(parts)
+    more = tag("p", None, say("notebook.more", n=count(hidden, "example"))) if hidden else None
+    return _cell(*parts, more)
+
+
+def run_html(run: Run) -> str:
+    """The verdict of a run with its gauge and answers, and where its report is."""
+    material = Material(run)
+    with about_task(material.task):
+        page = overview(material)
+        if page is None:
+            return _cell(tag("p", None, repr(run)))
+        report = Path(run.path) / "report.html"
+        rows = [
+            tag("li", None, tag("b", None, f"{SIGNS[row.tone]} {answer(row.verdict)}"), f" {question(row.verdict)}")
+            for row in page.answers
+        ]
+        return _cell(
+            tag("p", None, tag("b", None, headline(material.manifest["judgements"][0]))),
+            gauge_drawing(page.gauge) if page.gauge else None,
+            tag("ul", None, rows),
+            [tag("pre", None, step.command) for step in page.steps],
+            tag("p", None, say("words.report", path=report)) if report.is_file() else None,
+        )
+
+
+def _cell(*children: Html | list[Html] | None) -> str:
+    return str(join(tag("div", {"class": SCOPE}, tag("style", None, Html(_style())), *children)))
+
+
+def _style() -> str:
+    rules = [
+        f".{SCOPE} .row {{ display: grid; grid-template-columns: 12rem 1fr; gap: .5rem; }}",
+        f".{SCOPE} .u {{ border-radius: 3px; }} .{SCOPE} p {{ margin: .2rem 0; }}",
+        f".{SCOPE} .gauge {{ max-width: 44rem; }} .{SCOPE} .axis {{ stroke: currentColor; }}",
+        f".{SCOPE} .threshold {{ stroke: currentColor; stroke-dasharray: 4 3; }}",
+        f".{SCOPE} text {{ fill: currentColor; font-size: 13px; }} .{SCOPE} .end {{ text-anchor: end; }}",
+        f".{SCOPE} .mid {{ text-anchor: middle; }} .{SCOPE} .span {{ opacity: .3; }}",
+        f".{SCOPE} .span, .{SCOPE} .here {{ fill: #3b82c4; }}",
+    ]
+    for side, colour in (("p", PLUS), ("m", MINUS), ("a", AMOUNT)):
+        numbers = ", ".join(map(str, colour))
+        rules += [
+            f".{SCOPE} .{side}{i} {{ background: rgba({numbers}, {0.075 * i:.3f}); }}" for i in range(1, LEVELS + 1)
+        ]
+    return "\n".join(rules)
