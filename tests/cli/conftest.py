@@ -122,7 +122,7 @@ def regard(place: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
 def audited(place: Path) -> tuple[Path, Result]:
     """One audit of the small model, with its result."""
     out = place / "run"
-    words = f"audit {place}/mine.py:make --data {place}/good.csv --out {out} --profile quick --keep 2"
+    words = f"audit {place}/mine.py:make --data {place}/good.csv --out {out} --profile quick --keep 2 --verbose"
     return out, CliRunner().invoke(root, words.split(), prog_name="regard")
 
 

@@ -37,7 +37,7 @@ BAD = {
     "an unknown explainer": ("explain mine.py:make --text hello --method rolout", 2, "Try: rollout"),
     "an unknown metric": ("audit --metrics comprehensivness", 2, "Try: comprehensiveness"),
     "an unknown parameter": ("audit --explainers rollout:residul=1", 2, "Try: residual"),
-    "an unknown profile": ("audit --profile fast", 2, "profile 'fast'"),
+    "an unknown profile": ("audit --profile fast", 2, "'fast'"),
     "an unknown kind": ("list explainrs", 2, "Try: explainer"),
     "an unknown command": ("audti", 2, "Try: regard audit"),
     "an unknown option": ("audit --sed 1", 2, "--sed"),

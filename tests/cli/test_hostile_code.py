@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from regard import registry
-from regard.cli.root import COMMANDS, COMPLETION, root
+from regard.cli.root import COMPLETION, root
 from regard.errors import EnvironmentProblem, InputError
 from regard.explainers.given import given
 from regard.records import Spec
@@ -111,14 +111,6 @@ def test_plug_ins_that_exit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         registry.find("explainer", "early")
     with pytest.raises(InputError, match=r"sys.exit\(0\)"):
         registry.build(Spec("explainer", "late"))(None)
-
-
-def test_plain_regard_prints_its_help() -> None:
-    result = CliRunner().invoke(root, [], prog_name="regard")
-    assert result.exit_code == 0
-    assert "Usage: regard" in result.stdout
-    assert all(command in result.stdout for command in COMMANDS)
-    assert result.stderr == ""
 
 
 @pytest.mark.parametrize("words", [["--lang"], ["audit", "--lang"], ["--lang", "zh"]])

@@ -18,7 +18,7 @@ from regard.cli import console
 from regard.cli.root import root
 from regard.cli.safe_console import SafeConsole
 from regard.present.report.as_markdown import _plain
-from regard.present.report.sections.first_screen import code_lines
+from regard.present.report.sections.exhibits import code_lines
 from regard.visible import shell_word, visible
 
 ESCAPES = [

@@ -66,6 +66,20 @@ def test_a_browser_prints_it(run: Path, tmp_path: Path, browser: str, monkeypatc
     done = command("report", run, "--format", "pdf", "--out", out)
     assert done.exit_code == 0, done.output
     assert out.read_bytes().startswith(b"%PDF")
+    assert 1 <= printing.page_count(out.read_bytes()) <= printing.MOST_PAGES
+
+
+def test_appendix_is_for_paper_only(run: Path, tmp_path: Path) -> None:
+    done = command("report", run, "--appendix", "--out", tmp_path / "r.html")
+    assert done.exit_code == 2
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_chinese_report_without_a_font_warns(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for font in (False, True, None):
+        monkeypatch.setattr("regard.present.report.fonts.cjk_font", lambda font=font: font)
+        done = command("report", run, "--lang", "zh", "--out", tmp_path / "zh.html")
+        assert ("fonts-noto-cjk" in done.output) == (font is False)
 
 
 def test_without_a_browser_it_says_what_to_do(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

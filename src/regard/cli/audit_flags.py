@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from regard.audits.options import AuditOptions, Flag
-from regard.cli.model_options import F, listed
+from regard.cli.model_options import DeviceName, F, listed, own_methods
 from regard.files import exists
 
 
@@ -38,17 +38,23 @@ def _option(item: Field[Any], flag: Flag) -> Any:
         how["type"] = click.IntRange(flag.at_least)
     elif flag.choices:
         how["type"] = click.Choice(flag.choices)
+    elif item.name == "device":
+        how["type"] = DeviceName()
     return click.option(name, item.name, **how)
 
 
 def options_from(values: Mapping[str, Any]) -> AuditOptions:
     """Build `AuditOptions` from the parsed options."""
-    return AuditOptions(**{name: _value(flag, values[name]) for name, (_, flag) in _flags().items()})
+    return AuditOptions(**{name: _value(name, flag, values[name]) for name, (_, flag) in _flags().items()})
 
 
-def _value(flag: Flag, value: Any) -> Any:
+KINDS = {"explainers": "explainer", "metrics": "metric", "experiments": "experiment"}
+"""Options that name methods, file.py:function among them."""
+
+
+def _value(name: str, flag: Flag, value: Any) -> Any:
     if flag.form == "methods":
-        return listed(value)
+        return own_methods(KINDS[name], listed(value)) if name in KINDS else listed(value)
     if flag.form == "repeated" and flag.metavar == "DIR":  # directories may be separated by commas, too
         return [part for text in value for part in ([text] if exists(text) or ":" in text else text.split(",")) if part]
     if flag.form == "number or word":

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -24,14 +25,25 @@ def results() -> Console:
 
     console = SafeConsole()
     # a pipe has no width of its own; 80 columns would fold tables that nobody looks at in a terminal
-    return console if console.is_terminal else SafeConsole(width=max(console.width, 120))
+    if console.is_terminal or os.environ.get("COLUMNS", "").isdecimal():
+        return console
+    return SafeConsole(width=max(console.width, 120))
 
 
 def remarks() -> Console:
-    """Return the console on standard error."""
+    """Return the console on standard error; `--quiet` silences it."""
     from regard.cli.safe_console import SafeConsole
 
-    return SafeConsole(stderr=True)
+    return SafeConsole(stderr=True, quiet=verbosity() == "quiet")
+
+
+def verbosity() -> Literal["quiet", "normal", "verbose"]:
+    """Return how much the user wants to read: `--quiet`, `--verbose` or neither."""
+    context = click.get_current_context(silent=True)
+    for name in ("quiet", "verbose") if context is not None else ():
+        if context is not None and context.meta.get(f"regard.{name}"):
+            return "quiet" if name == "quiet" else "verbose"
+    return "normal"
 
 
 def print_json(value: Any) -> None:
@@ -60,6 +72,15 @@ def print_notes(notes: Sequence[Text]) -> None:
 
     for note in notes:
         results().print(say("term.note", text=render(note)), markup=False, style="dim")
+
+
+def warn_without_font() -> None:
+    """Warn on standard error if a report in Chinese would show boxes here."""
+    from regard.present.messages.messages import language, say
+    from regard.present.report.fonts import CJK_PACKAGE, cjk_font
+
+    if language().startswith("zh") and cjk_font() is False:
+        remarks().print(say("term.no_cjk_font", package=CJK_PACKAGE), markup=False, style="yellow")
 
 
 def clean(value: Any) -> Any:

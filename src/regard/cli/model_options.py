@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from regard.cli.progress import duration
 from regard.errors import InputError
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_MODEL = "bilstm"
+COLUMN_HELP = {
+    "text_column": "Column with the text (default: detected, and printed).",
+    "pair_column": "Column with the second text.",
+    "label_column": "Column with the label.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,20 +117,66 @@ def model_options(function: F) -> F:
             help="Treatment of texts longer than the model's limit.",
         ),
         click.option("--task", default=None, help="Task of the model (default: detected)."),
-        click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda or mps."),
+        device_option,
     ):
         function = option(function)
     return function
 
 
+class DeviceName(click.ParamType[str]):
+    """A device by its kind, with a number where a machine has several: cuda:1."""
+
+    name = "device"
+    kinds = ("auto", "cpu", "cuda", "mps")
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return f"[{'|'.join(self.kinds)}]"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(kind) for kind in self.kinds if kind.startswith(incomplete)]
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        kind, _, number = value.partition(":")
+        if kind not in self.kinds or (number and not number.isdecimal()) or (number and kind in ("auto", "cpu")):
+            self.fail(f"{value!r} is not one of {', '.join(map(repr, self.kinds))} or 'cuda:1'.", param, ctx)
+        return value
+
+
+def device_option(function: F) -> F:
+    """Add `--device`."""
+    return click.option(
+        "--device", type=DeviceName(), default="auto", show_default=True, help="Device that runs the model."
+    )(function)
+
+
+def out_option(help: str, **how: Any) -> Callable[[F], F]:
+    """Add `-o/--out`, a file or a directory to write."""
+    return click.option("-o", "--out", type=click.Path(path_type=Path), help=help, **how)
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    context.meta[f"regard.{parameter.name}"] = value
+
+
+def split_option(function: F) -> F:
+    """Add `--split`, which `named_columns` and `one_example` apply."""
+    return click.option(
+        "--split", expose_value=False, callback=_remember, help="Split of the data, if it has several."
+    )(function)
+
+
+def row_options(function: F) -> F:
+    """Add the column options and `--split` to a command that reads one row of a dataset."""
+    for name, words in reversed([*COLUMN_HELP.items()]):
+        option = f"--{name.replace('_', '-')}"
+        function = click.option(option, name, expose_value=False, callback=_remember, help=words)(function)
+    return split_option(function)
+
+
 def column_options(function: F) -> F:
     """Add `--text-column`, `--pair-column` and `--label-column`."""
-    for option in (
-        click.option("--label-column", help="Column with the label."),
-        click.option("--pair-column", help="Column with the second text."),
-        click.option("--text-column", help="Column with the text (default: detected, and printed)."),
-    ):
-        function = option(function)
+    for name, words in reversed([*COLUMN_HELP.items()]):
+        function = click.option(f"--{name.replace('_', '-')}", name, help=words)(function)
     return function
 
 
@@ -140,14 +193,28 @@ class Columns:
     pair: str | None = None
     label: str | None = None
     skip_bad: bool = False
+    split: str | None = None
+
+    def completed(self) -> Columns:
+        """These columns with those that the user passed through `row_options` and `split_option`."""
+        context = click.get_current_context(silent=True)
+        meta = context.meta if context is not None else {}
+        return Columns(
+            text=self.text or meta.get("regard.text_column"),
+            pair=self.pair or meta.get("regard.pair_column"),
+            label=self.label or meta.get("regard.label_column"),
+            skip_bad=self.skip_bad,
+            split=self.split or meta.get("regard.split"),
+        )
 
 
 def named_columns(data: str | None, columns: Columns, limit: int | None, seed: int = 0) -> str | Examples | None:
-    """Return the data; read them now if column options are set, which built-in data never need."""
+    """Return the data; read them now if column options or a split are set, which built-in data rarely need."""
+    columns = columns.completed()
     if columns == Columns():
         return data
     if data is None:
-        raise InputError("--text-column, --label-column, --skip-bad", expected="--data FILE", got="no data")
+        raise InputError("--text-column, --label-column, --split, --skip-bad", expected="--data FILE", got="no data")
     from regard.datasets.read import read
 
     return read(
@@ -156,6 +223,7 @@ def named_columns(data: str | None, columns: Columns, limit: int | None, seed: i
         pair_column=columns.pair,
         label_column=columns.label,
         skip_bad=columns.skip_bad,
+        split=columns.split,
         limit=limit,
         seed=seed,
     )
@@ -172,7 +240,30 @@ def listed(text: str | None) -> list[str] | None:
     if text is None:
         return None
     # a comma between the brackets of a list separates its numbers, not methods
-    return [part.strip() for part in re.split(r",(?![^\[]*\])(?=\s*\w+\s*(?:[:,]|$))", text) if part.strip()]
+    return [part.strip() for part in re.split(r",(?![^\[]*\])(?=\s*[\w./~-]+\s*(?:[:,]|$))", text) if part.strip()]
+
+
+def own_methods(kind: str, texts: Sequence[str] | None) -> list[str] | None:
+    """Load the methods that the user names as file.py:function, and return their names in place of these."""
+    if texts is None:
+        return None
+    return [_own_method(kind, text) for text in texts]
+
+
+def _own_method(kind: str, text: str) -> str:
+    # `given:function=file.py:name` is a method with a parameter, not a file
+    match = re.fullmatch(r"(?!\w+:\w+=)(?P<file>.+\.py):(?P<name>\w+)(?P<rest>:.*)?", text)
+    if match is None:
+        return text
+    from regard.errors import UnknownName
+    from regard.foreign_code import load_file
+    from regard.registry import marked_kind, method_spec
+
+    module = load_file(Path(match["file"]))
+    methods = {name: value for name, value in vars(module).items() if marked_kind(value) == kind}
+    if match["name"] not in methods:
+        raise UnknownName(f"{kind} in {match['file']}", match["name"], methods)
+    return method_spec(methods[match["name"]]).name + (match["rest"] or "")
 
 
 def checked_model(text: str) -> None:
@@ -203,18 +294,26 @@ def one_example(
     """Return the input of a command: a text, or a row of a dataset."""
     from regard.records import Example
 
+    columns = columns.completed()
     if data is not None:
         if text is not None:
             raise InputError("--text and --data", expected="one of them", got="both")
         from regard.datasets.read import read
 
-        dataset = read(data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label, limit=None)
+        dataset = read(
+            data,
+            text_column=columns.text,
+            pair_column=columns.pair,
+            label_column=columns.label,
+            split=columns.split,
+            limit=None,
+        )
         examples = list(dataset)
         if not 0 <= row < len(examples):
             raise InputError(f"--row {row}", expected=f"a row from 0 to {len(examples) - 1}", got=str(row))
         return examples[row]
     if columns != Columns():
-        raise InputError("--text-column, --pair-column, --label-column", expected="--data FILE", got="no data")
+        raise InputError("--text-column, --pair-column, --label-column, --split", expected="--data FILE", got="no data")
     if text is None:
         raise InputError("input", expected="--text TEXT, or --data NAME and --row N", got="neither")
     if not text.strip():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from regard.present.messages.messages import known, say
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from regard.training.progress import Report
+
+
+SILENCE = 10.0
+"""Seconds between two lines without a terminal."""
+SHORTEST, HALF_LIFE = 0.2, 5.0
+"""Seconds between two looks at the pace, and after which an old look counts half."""
 
 
 def duration(seconds: float) -> str:
@@ -33,17 +40,51 @@ def measure(name: str) -> str:
     return say(f"term.train.{name}") if known(f"term.train.{name}") else name.replace("_", " ")
 
 
-class Bar:
-    """A progress line: task, share done and remaining time."""
+@dataclass
+class Pace:
+    """Items per second of one stage as an exponential moving average, which settles where a mean of all would lag.
 
-    def __init__(self, console: Console, *, making: str = "") -> None:
+    >>> pace = Pace()
+    >>> for now in range(1, 40):
+    ...     pace.update(done=5 * now, now=float(now))
+    >>> round(pace.rate, 3), round(pace.seconds(left=50), 3)
+    (5.0, 10.0)
+    """
+
+    done: float = 0.0
+    now: float | None = None
+    rate: float = 0.0
+
+    def update(self, done: float, now: float) -> None:
+        """Take a look at the items done; one that comes at once after another is part of the next."""
+        if self.now is None or done < self.done:  # a new stage
+            self.done, self.now, self.rate = done, now, 0.0
+            return
+        elapsed = now - self.now
+        if elapsed < SHORTEST:
+            return
+        speed = (done - self.done) / elapsed
+        weight = 1.0 if not self.rate else 1.0 - 0.5 ** (elapsed / HALF_LIFE)
+        self.rate += weight * (speed - self.rate)
+        self.done, self.now = done, now
+
+    def seconds(self, left: float) -> float | None:
+        """Return the time that the items left will take; None while nothing is known."""
+        return left / self.rate if self.rate > 0 else None
+
+
+class Bar:
+    """A progress line: stage, items, rate and remaining time."""
+
+    def __init__(self, console: Console, *, making: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         from rich.progress import BarColumn, Progress, TextColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(40), TextColumn("{task.fields[left]}"))
         self._console = console
         self._progress = Progress(*columns, console=console, transient=True)
         self._task = self._progress.add_task("", total=1.0, left="", visible=False)
-        self._said, self._making = 0.0, making
+        self._printed, self._making, self._clock = -SILENCE, making, clock
+        self._paces: dict[str, Pace] = {}
 
     def __enter__(self) -> Bar:
         if self._console.is_terminal:
@@ -57,8 +98,8 @@ class Bar:
     def show(self, what: str, fraction: float, left: str) -> None:
         if self._console.is_terminal:
             self._progress.update(self._task, description=what, completed=fraction, left=left, visible=True)
-        elif time.monotonic() - self._said > 15:  # a log file wants few lines
-            self._said = time.monotonic()
+        elif self._clock() - self._printed >= SILENCE:  # a log file wants few lines
+            self._printed = self._clock()
             self._console.print(f"{what}: {fraction:.0%} {left}", markup=False)
 
     def examples(self, done: int, total: int, eta: float | None) -> None:
@@ -70,10 +111,12 @@ class Bar:
         self._progressed(say("term.passes"), done, total, eta)
 
     def _progressed(self, what: str, done: int, total: int, eta: float | None) -> None:
-        left = f"{done}/{total}" + (
-            say("term.time_left", time=duration(eta)) if eta is not None and done < total else ""
-        )
-        self.show(what, done / max(1, total), left)
+        pace = self._paces.setdefault(what, Pace())
+        pace.update(done, self._clock())
+        seconds = pace.seconds(total - done) if pace.rate else eta
+        rate = say("term.rate", rate=f"{pace.rate:.3g}") if pace.rate else ""
+        time_left = say("term.time_left", time=duration(seconds)) if seconds is not None and done < total else ""
+        self.show(what, done / max(1, total), f"{done}/{total}{rate}{time_left}")
 
     def training(self, report: Report) -> None:
         """Show the progress of a training; print `making` first, since the model did not exist yet."""

@@ -10,6 +10,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,6 +30,7 @@ COMMANDS = (
     "improve",
     "explain",
     "cite",
+    "atlas",
     "capture",
     "view",
     "walkthrough",
@@ -43,6 +45,7 @@ COMMANDS = (
     "report",
     "export",
     "new",
+    "completion",
     "doctor",
 )
 """Names of the commands in the order of `regard --help`, which imports none of them."""
@@ -104,13 +107,15 @@ class Commands(click.Group):
         extra.setdefault("obj", ("regard", *arguments))  # commands may say how they were called
         # the language around everything, so that help and errors are told in it too
         with speaking(_language(arguments)), damage_in_one_line(), stopping() as stop:
+            if COMPLETION not in os.environ and not arguments:
+                _short_help()
+                sys.exit(0)
             try:
+                if not {"-h", "--help", "--version"} & {*arguments}:
+                    extra.setdefault("default_map", _defaults())
                 code = super().main(arguments, prog_name, complete_var, standalone_mode=False, **extra)
                 if stop.signal is not None:  # a server that closed itself
                     raise click.Abort
-            except click.exceptions.NoArgsIsHelpError as bare:
-                click.echo(bare.format_message())  # plain `regard` asks for help: no error
-                sys.exit(0)
             except BaseException as error:
                 if COMPLETION in os.environ:
                     if isinstance(error, SystemExit) and error.code in (0, None):
@@ -123,9 +128,47 @@ class Commands(click.Group):
             sys.exit(code if isinstance(code, int) else 0)
 
 
+def _defaults() -> dict[str, dict[str, Any]]:
+    """Return the defaults of the current directory; the module that reads them is loaded where there are some."""
+    try:
+        there = Path("regard.toml").is_file() or b"[tool.regard" in Path("pyproject.toml").read_bytes()
+    except OSError:
+        return {}
+    if not there:
+        return {}
+    from regard.cli.defaults import stored_defaults
+
+    return stored_defaults(COMMANDS)
+
+
+SHORT = (
+    ("audit", "regard audit MODEL --data FILE"),
+    ("explain", "regard explain MODEL --text '...'"),
+    ("view", "regard view MODEL --text '...'"),
+    ("cite", "regard cite MODEL --messages FILE"),
+    ("report", "regard report RUN"),
+)
+"""The first things to type; the catalogue says what each answers."""
+
+
+def _short_help() -> None:
+    """Print what regard is for and the first commands."""
+    formatter = click.HelpFormatter()
+    formatter.write_text(say("term.short.title"))
+    formatter.write_paragraph()
+    with formatter.indentation():
+        formatter.write_dl([(line, say(f"term.short.{name}")) for name, line in SHORT], col_max=40)
+    formatter.write_paragraph()
+    formatter.write_text(say("term.short.more"))
+    click.echo(formatter.getvalue().rstrip("\n"))
+
+
 def _language(given: Sequence[str]) -> str:
-    """Return the language of `--lang`, else of REGARD_LANG; the option itself refuses others."""
+    """Return the language of `--lang`, else of REGARD_LANG, else of the defaults; the option itself refuses others."""
     lang = os.environ.get("REGARD_LANG", "")
+    if not lang:
+        with suppress(RegardError):  # reported when the defaults are read
+            lang = str(next(iter(_defaults().values()), {}).get("lang", ""))
     for word, following in zip(given, [*given, ""][1:], strict=True):
         if word == "--lang" or word.startswith("--lang="):
             lang = following if word == "--lang" else word.partition("=")[2]

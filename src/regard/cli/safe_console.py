@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -19,8 +20,18 @@ class SafeConsole(Console):
     elsewhere) is made visible there. Brackets are text: markup in a file name must not become a link.
     """
 
-    def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
-        super().__init__(stderr=stderr, width=width, highlight=False, soft_wrap=False, markup=False)
+    def __init__(self, *, stderr: bool = False, width: int | None = None, quiet: bool = False) -> None:
+        # bold and dim are escape sequences too, which rich keeps without colours
+        colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+        super().__init__(
+            stderr=stderr,
+            width=width,
+            quiet=quiet,
+            color_system=colours,
+            highlight=False,
+            soft_wrap=False,
+            markup=False,
+        )
 
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(visible(text), **options)

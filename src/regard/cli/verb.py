@@ -1,4 +1,4 @@
-"""Options shared by all commands (`--json`, `--lang`, `--debug`, `--max-bytes`), and help with examples."""
+"""Options shared by all commands (`--json`, `--lang`, `-q`, `-v`, `--debug`, `--max-bytes`), and help with examples."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def _limited(context: click.Context, option: click.Parameter, size: str | None) 
         context.with_resource(limited(parse_size(size)))
     except ValueError:
         raise click.BadParameter(f"expected a size such as 500MB or 2GB; got {size!r}", context, option) from None
+
+
+def _wished(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    """Store `--quiet` and `--verbose` for `console.verbosity`."""
+    context.meta[f"regard.{parameter.name}"] = value
 
 
 class _Language(click.ParamType[str]):
@@ -76,6 +81,13 @@ def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
             expose_value=False,
             help="Language of the output.",
         )(decorated)
+        for flag, wish, words in (
+            ("-v", "verbose", "Print everything that was found."),
+            ("-q", "quiet", "No remarks."),
+        ):
+            decorated = click.option(
+                flag, f"--{wish}", wish, is_flag=True, expose_value=False, callback=_wished, help=words
+            )(decorated)
         decorated = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(decorated)
         if READING & {option.name for option in getattr(function, "__click_params__", ())}:
             decorated = click.option(

@@ -15,10 +15,13 @@ from regard.cli.model_options import (
     checked_model,
     checked_names,
     column_options,
+    device_option,
     listed,
     named_columns,
+    out_option,
     permission_options,
     skip_option,
+    split_option,
 )
 from regard.cli.progress import bar
 from regard.cli.root import Interrupted
@@ -80,16 +83,13 @@ MOST_PRINTED = 3
     help='Explainer whose drift is measured on each success; "none" to skip.',
 )
 @click.option("--sanity/--no-sanity", default=True, show_default=True, help="Sanity-check the attacks themselves.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Output directory for attacks.jsonl; an interrupted attack resumes from it.",
-)
+@out_option(help="Output directory for attacks.jsonl; an interrupted attack resumes from it.")
 @click.option("--labels", help="Map labels of the data to classes of the model: neg=0,pos=1.")
 @column_options
+@split_option
 @skip_option
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda or mps.")
+@device_option
 @permission_options
 def command(
     models: tuple[str, ...],

@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.audit_flags import audit_flags, options_from
-from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import DEFAULT_MODEL, ModelChoice
+from regard.cli.console import print_json, remarks, results, verbosity, warn_without_font
+from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, out_option
 from regard.cli.progress import bar
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError
 from regard.present.messages.messages import say
 from regard.store.manifest import broken_model
+from regard.visible import shell_word
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from regard.audits.options import AuditOptions
     from regard.audits.resolve import Subject
+    from regard.present.run_reader import Material
     from regard.store.run import Run
 
 
@@ -41,11 +44,12 @@ if TYPE_CHECKING:
     "regard audit runs/mine/seed-0 --siblings runs/mine    beside the other members of its family",
     "regard audit ./model --data notes.csv --group-column patient --no-text    no word of the data is kept",
     "regard audit ./model --data d.jsonl --out runs/a  and the same again after an interruption goes on",
+    "regard audit smollm2 --data rag.jsonl --task answer    may its citations be trusted?",
 )
 @click.argument("model", required=False)
 @click.option("--model", "model_option", metavar="MODEL", help="The same as the argument.")
 @click.option("--data", metavar="DATA", help="Built-in name, csv, jsonl, parquet, or a datasets directory.")
-@click.option("--out", type=click.Path(path_type=Path), help="Run directory (default: regard-runs/MODEL-DATA-...).")
+@out_option(help="Run directory (default: regard-runs/MODEL-DATA-...).")
 @audit_flags
 def command(
     model: str | None, model_option: str | None, data: str | None, out: Path | None, as_json: bool, **values: Any
@@ -53,6 +57,9 @@ def command(
     if model and model_option and model != model_option:
         raise InputError("model", expected="one model", got=f"{model} and {model_option}")
     source, options = model or model_option or DEFAULT_MODEL, options_from(values)
+    if options.task == "answer":
+        _answers(source, data, out, options, as_json=as_json)
+        return
     from regard.audits.audit import audit
     from regard.audits.plan import check
 
@@ -83,6 +90,38 @@ def command(
     _judge(run, page, asked=options.explainers is not None)
 
 
+def _answers(source: str, data: str | None, out: Path | None, options: AuditOptions, *, as_json: bool) -> None:
+    """Audit methods that rank the sources of an answer (`--task answer`)."""
+    from regard.audits.answers.answer_audit import answer_audit, answer_folder, effort_of
+    from regard.present.messages.messages import render
+    from regard.present.terminal.answer_audit_view import answer_audit_view
+
+    effort_of(options)
+    console, typed = remarks(), click.get_current_context().obj
+    console.print(say("term.opening", source=source), style="dim", markup=False)
+    folder = out or answer_folder(source, data or "prompts", options)
+    try:
+        with bar(console, making=ModelChoice(source, options.device, None, options.overflow).making) as progress:
+            result = answer_audit(
+                source,
+                data,
+                out=folder,
+                options=options,
+                progress=progress.examples,
+                announce=lambda text: console.print(render(text), style="dim", markup=False),
+                command_line=typed,
+            )
+    except KeyboardInterrupt:
+        again = shlex.join([*typed, *([] if out else ["--out", str(folder)])])
+        raise Interrupted(say("term.interrupted_kept", folder=folder, again=again)) from None
+    page = result.save(folder / "report.html")
+    if as_json:
+        print_json({**result.to_json(), "report": str(page)})
+    else:
+        results().print(answer_audit_view(result.to_json()))
+        results().print("\n" + say("words.report", path=page), markup=False, soft_wrap=True)
+
+
 def _report_unfinished(folder: Path) -> None:
     """Write the report of a stopped run, if it has verdicts."""
     from regard.present.report.report import write_report
@@ -94,10 +133,21 @@ def _report_unfinished(folder: Path) -> None:
             write_report(run, folder / "report.html")
 
 
-def _announced(said: Console, sentence: str) -> None:
-    from regard.present.messages.messages import render
+DETAILS = (
+    "data.sentences",
+    "data.split_text",
+    "data.repeated_texts",
+    "data.unknown_units",
+    "estimate.skipped",
+    "estimate.study",
+    "estimate.study_trains",
+)
+"""Remarks for `--verbose`: the report has them, too."""
 
-    said.print(render(sentence), style="dim", markup=False)
+
+def _announced(console: Console, sentence: str) -> None:
+    if verbosity() == "verbose" or getattr(sentence, "key", "") not in DETAILS:
+        console.print(str(sentence), style="dim", markup=False)
 
 
 def _resolved(console: Console, subject: Subject, other: Subject | None) -> None:
@@ -110,8 +160,14 @@ def _resolved(console: Console, subject: Subject, other: Subject | None) -> None
         console.print(names, style="dim", markup=False)
     for opened in (subject, other):
         rows = [row for row in (opened.label_table if opened else ()) if isinstance(row, dict)]
-        if rows:
-            console.print(plain_table(*label_cells(rows), title=say("term.audit.labels")))
+        if not rows:
+            continue
+        head, cells = label_cells(rows)
+        if verbosity() == "verbose":
+            console.print(plain_table(head, cells, title=say("term.audit.labels")))
+        else:
+            words = say("listed").join(say("term.audit.label", label=row[0], name=row[2], by=row[3]) for row in cells)
+            console.print(f"{say('term.audit.labels')}: {words}", style="dim", markup=False)
 
 
 def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
@@ -119,43 +175,80 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
     from regard.present.report.report import write_report
 
     page = write_report(run, folder / "report.html")
+    warn_without_font()
     if as_json:
         print_json({"run": str(folder), "report": str(page), **run_json(run)})
-    else:
-        from regard.present.messages.messages import count, render
-        from regard.present.model_warning import model_warning
-        from regard.present.objective_scale import about_task
-        from regard.present.run_reader import Material
-        from regard.present.summary import reading
-        from regard.present.terminal.results import evidence_table
-        from regard.present.terminal.shift_view import shift_table
-        from regard.present.terminal.terminal import bullets
-        from regard.present.verdict_words import verdict_table
+        return page
+    from regard.present.run_reader import Material
 
-        out, material = results(), Material(run)
-        if material.broken:
-            out.print(render(material.broken), markup=False, style="bold red")
-            out.print()
-        if warning := model_warning(material):
-            out.print(warning, markup=False, style="bold yellow")
-            out.print()
-        if material.manifest["judgements"]:
-            out.print(verdict_table(material.manifest["judgements"]))
-        if material.manifest.get("shift"):
-            out.print(shift_table(material.manifest["shift"]))
-        for defect in (material.manifest.get("preconditions") or {}).get("defects", []):
-            words = say("preconditions.before", sentence=render(defect["sentence"]))
-            out.print(words, markup=False, style="bold yellow")
-        with about_task(material.task):
-            out.print(evidence_table(material, width=out.width))
-            out.print()
-            sentences = [*reading(material), say("caveat")]
-        sentences += [say("words.skipped", name=name, reason=reason) for name, reason in run.skipped.items()]
-        if run.problems():
-            sentences.append(say("words.problems", count=count(len(run.problems()), "problem")))
-        out.print(bullets(sentences))
-        out.print("\n" + say("words.report", path=page), markup=False, soft_wrap=True)
+    out, material = results(), Material(run)
+    _warnings(out, material)
+    if verbosity() == "verbose" or not material.manifest["judgements"] or material.broken:
+        _everything(out, material, run)
+    else:
+        _first_page(out, material, run)
+    out.print("\n" + say("words.report", path=page), markup=False, soft_wrap=True)
     return page
+
+
+def _warnings(out: Console, material: Material) -> None:
+    """Print what a reader must know before any number."""
+    from regard.present.messages.messages import render
+    from regard.present.model_warning import model_warning
+
+    if material.broken:
+        out.print(render(material.broken), markup=False, style="bold red")
+        out.print()
+    if warning := model_warning(material):
+        out.print(warning, markup=False, style="bold yellow")
+        out.print()
+    for defect in (material.manifest.get("preconditions") or {}).get("defects", []):
+        words = say("preconditions.before", sentence=render(defect["sentence"]))
+        out.print(words, markup=False, style="bold yellow")
+
+
+def _first_page(out: Console, material: Material, run: Run) -> None:
+    """Print headline, gauge, five answers, the recommendation and the next command."""
+    from regard.present.messages.messages import count
+    from regard.present.objective_scale import about_task
+    from regard.present.terminal.overview_view import overview_view
+    from regard.present.terminal.shift_view import shift_table
+
+    with about_task(material.task):
+        page = overview_view(material, width=out.width)
+    if page is not None:
+        out.print(page, soft_wrap=False)
+    if material.manifest.get("shift"):
+        out.print()
+        out.print(shift_table(material.manifest["shift"]))
+    if run.skipped or run.problems():
+        counts = count(len(run.skipped), "method"), count(len(run.problems()), "problem")
+        out.print("\n" + say("term.audit.left_out", skipped=counts[0], problems=counts[1]), markup=False, style="dim")
+    out.print(say("term.audit.more", run=shell_word(run.path)), markup=False, style="dim", soft_wrap=True)
+
+
+def _everything(out: Console, material: Material, run: Run) -> None:
+    """Print every verdict, the table of methods, and what the numbers say in words."""
+    from regard.present.messages.messages import count
+    from regard.present.objective_scale import about_task
+    from regard.present.summary import reading
+    from regard.present.terminal.results import evidence_table
+    from regard.present.terminal.shift_view import shift_table
+    from regard.present.terminal.terminal import bullets
+    from regard.present.verdict_words import verdict_table
+
+    if material.manifest["judgements"]:
+        out.print(verdict_table(material.manifest["judgements"]))
+    if material.manifest.get("shift"):
+        out.print(shift_table(material.manifest["shift"]))
+    with about_task(material.task):
+        out.print(evidence_table(material, width=out.width))
+        out.print()
+        sentences = [*reading(material), say("caveat")]
+    sentences += [say("words.skipped", name=name, reason=reason) for name, reason in run.skipped.items()]
+    if run.problems():
+        sentences.append(say("words.problems", count=count(len(run.problems()), "problem")))
+    out.print(bullets(sentences))
 
 
 def _judge(run: Run, page: Path, *, asked: bool) -> None:

@@ -7,9 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-import click
-
 from regard.cli.console import print_json, results
+from regard.cli.model_options import device_option
 from regard.cli.verb import verb
 from regard.errors import EnvironmentProblem
 
@@ -40,7 +39,7 @@ OPTIONAL = {
 
 
 @verb("doctor", "regard doctor", "regard doctor --device cuda", "regard doctor --json")
-@click.option("--device", default="auto", show_default=True, help="Device of the self-test: auto, cpu, cuda or mps.")
+@device_option
 def command(device: str, as_json: bool) -> None:
     report = _examined(device)
     if as_json:
@@ -62,6 +61,7 @@ def _examined(device: str) -> dict[str, Any]:
         ) from error
     from regard.cli.self_test import self_test
     from regard.models.adapter import pick_device
+    from regard.present.report.fonts import cjk_font
     from regard.present.report.printing import browser
     from regard.store.manifest import versions
 
@@ -77,6 +77,7 @@ def _examined(device: str) -> dict[str, Any]:
         },
         "cache": _cache(),
         "browser": browser(),
+        "cjk_font": cjk_font(),
         "optional": {name: _version(name) for name in OPTIONAL},
         "self_test": [
             {
@@ -120,7 +121,8 @@ def _show(found: dict[str, Any]) -> None:
     writable = say("term.doctor.writable" if cache["writable"] else "term.doctor.not_writable")
     out.print(say("term.doctor.cache", path=cache["path"], writable=writable), markup=False, soft_wrap=True)
     path = found["browser"] or say("term.doctor.no_browser")
-    out.print(say("term.doctor.browser", path=path) + "\n", markup=False, soft_wrap=True)
+    out.print(say("term.doctor.browser", path=path), markup=False, soft_wrap=True)
+    out.print(say("term.doctor.font", font=_font(found["cjk_font"])) + "\n", markup=False, soft_wrap=True)
     rows = [
         (
             name,
@@ -144,3 +146,12 @@ def _show(found: dict[str, Any]) -> None:
     ]
     out.print()
     out.print(plain_table(columns("term.doctor.test_columns"), tests, title=say("term.doctor.tests")))
+
+
+def _font(installed: bool | None) -> str:
+    from regard.present.messages.messages import say
+    from regard.present.report.fonts import CJK_PACKAGE
+
+    if installed is None:
+        return say("term.doctor.font_unknown")
+    return say("term.doctor.font_yes") if installed else say("term.doctor.font_no", package=CJK_PACKAGE)

@@ -17,6 +17,9 @@ from regard.cli.model_options import (
     listed,
     model_options,
     one_example,
+    out_option,
+    own_methods,
+    split_option,
 )
 from regard.cli.progress import bar
 from regard.cli.verb import verb
@@ -45,12 +48,11 @@ MOST_WINDOWS = 3
 @click.option("--pair", help="Second text, for models that take a pair.")
 @click.option("--data", help="Read the input from this dataset instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Explain the whole dataset and store it in this run directory."
-)
+@out_option(help="Explain the whole dataset and store it in this run directory.")
 @click.option("--limit", type=click.IntRange(1), help="With --out: maximum number of examples (default: all).")
 @click.option("--compare", is_flag=True, help="Print one table, units by methods, with their agreement.")
 @column_options
+@split_option
 @click.option(
     "--method",
     default="attention,leave_one_out",
@@ -86,7 +88,7 @@ def command(
     overflow: Overflow,
     as_json: bool,
 ) -> None:
-    methods = expanded(listed(method) or [])
+    methods = expanded(own_methods("explainer", listed(method)) or [])
     checked_names("explainer", methods)
     choice = ModelChoice(model, device, task, overflow)
     if out is not None:
@@ -138,7 +140,15 @@ def _whole(
     from regard.present.report.report import write_report
 
     console = remarks()
-    examples = read(data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label, limit=limit)
+    columns = columns.completed()
+    examples = read(
+        data,
+        text_column=columns.text,
+        pair_column=columns.pair,
+        label_column=columns.label,
+        split=columns.split,
+        limit=limit,
+    )
     with bar(console, making=choice.making) as progress_bar:
         live = choice.open()
         run = audit(

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, results
+from regard.cli.model_options import out_option
 from regard.cli.verb import verb
 
 
@@ -16,7 +17,7 @@ from regard.cli.verb import verb
     "regard export RUN --out tables --json",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="Directory for the tables (default: RUN/tables).")
+@out_option(help="Directory for the tables (default: RUN/tables).")
 def command(run: Path, out: Path | None, as_json: bool) -> None:
     from regard.audits.stored_summaries import checked_summaries
     from regard.store.export import export

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import Columns, column_options, skip_option
+from regard.cli.model_options import Columns, column_options, out_option, skip_option
 from regard.cli.progress import bar
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
@@ -44,9 +44,7 @@ MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
 @click.argument("model")
 @click.option("--with", "recipes", multiple=True, required=True, metavar="RECIPE", help=RECIPES)
 @click.option("--data", metavar="DATA", help="Training data (default: the data the model was trained on).")
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Output directory (default: regard-models/MODEL-improved)."
-)
+@out_option(help="Output directory (default: regard-models/MODEL-improved).")
 @click.option(
     "--seeds", type=click.IntRange(1), default=5, show_default=True, help="Number of training runs per recipe."
 )

@@ -16,10 +16,13 @@ from regard.cli.model_options import (
     checked_model,
     checked_names,
     column_options,
+    device_option,
     listed,
     named_columns,
+    out_option,
     permission_options,
     skip_option,
+    split_option,
 )
 from regard.cli.progress import bar
 from regard.cli.verb import verb
@@ -65,7 +68,7 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--limit", type=click.IntRange(1), help="Maximum number of examples (default: all; with a model, 300).")
-@click.option("--out", type=click.Path(path_type=Path), help="Write the perturbed examples to FILE.csv or FILE.jsonl.")
+@out_option(help="Write the perturbed examples to FILE.csv or FILE.jsonl.")
 @click.option(
     "--tests", type=click.Path(path_type=Path), metavar="FILE", help="Run the behavioural tests in this TOML file."
 )
@@ -77,8 +80,9 @@ if TYPE_CHECKING:
 )
 @click.option("--labels", help="With a model: map labels of the data to its classes: neg=0,pos=1.")
 @column_options
+@split_option
 @skip_option
-@click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda or mps.")
+@device_option
 @permission_options
 @click.option("--list", "as_list", is_flag=True, help="List all noises and what their severities mean.")
 def command(

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import ModelChoice
+from regard.cli.model_options import ModelChoice, device_option, out_option
 from regard.cli.progress import bar
 from regard.cli.verb import verb
 from regard.errors import InputError
@@ -21,11 +21,11 @@ from regard.errors import InputError
 @click.argument("model")
 @click.option("--heads", help="Heads to remove, named as in `regard heads`: L0H1,L3H7.")
 @click.option("--fraction", type=float, help="Share of heads to remove, least important first.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="New directory for the pruned model.")
+@out_option(required=True, help="New directory for the pruned model.")
 @click.option("--data", metavar="DATA", help="Data for ranking and auditing (default: the model's own).")
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of examples.")
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda or mps.")
+@device_option
 def command(
     model: str,
     heads: str | None,

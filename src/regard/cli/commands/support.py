@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import ModelChoice, model_options, one_example
+from regard.cli.model_options import ModelChoice, model_options, one_example, row_options
 from regard.cli.progress import bar
 from regard.cli.verb import verb
 
 if TYPE_CHECKING:
     from regard.models.read.text import Overflow
     from regard.protocols import Model
-    from regard.records import Example
+    from regard.records import Example, Relevance, Spec
+    from regard.store.shard_result import ShardResult
 
+KINDS = ("explainer", "metric")
+PREFERRED = ("attention", "integrated_gradients", "leave_one_out")
+"""Explainers on which a metric is tried first: one by weights, one that sums to the objective, one by removal."""
+MOST_TRIED = 4
 SENTENCE = "A quiet, moving film that never begs for tears."
 
 
@@ -30,6 +36,7 @@ SENTENCE = "A quiet, moving film that never begs for tears."
 @click.option("--pair", help="Second text, for models that take a pair.")
 @click.option("--data", help="Try the methods on a row of this dataset instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
+@row_options
 @model_options
 def command(
     model: str,
@@ -48,20 +55,41 @@ def command(
     example = one_example(text or (None if data or _own_data(model) else SENTENCE), pair, data or _own_data(model), row)
     attempts = _tried(live, live.windows(example)[0])
     if as_json:
-        print_json({"model": live.name, "task": live.task, "operators": list(live.operators), "methods": attempts})
+        about = {"model": live.name, "task": live.task, "operators": list(live.operators)}
+        print_json({**about, "methods": list(attempts)})
         return
+    _stream(live, attempts)
+
+
+def _stream(model: Model, attempts: Iterator[dict[str, Any]]) -> None:
+    """Print a row as soon as its method was tried."""
+    from rich.text import Text
+
     from regard.present.messages.messages import columns, render, say
-    from regard.present.terminal.terminal import plain_table
+    from regard.registry import names
 
     out = results()
-    out.print(
-        say("term.list.removed_by", model=live.name, task=live.task, operators=", ".join(live.operators)), markup=False
-    )
-    rows = [
-        (m["kind"], m["name"], say("term.list.yes" if m["works"] else "term.list.no"), render(m["why"]) or m["needs"])
-        for m in attempts
+    operators = ", ".join(model.operators)
+    out.print(say("term.list.removed_by", model=model.name, task=model.task, operators=operators), markup=False)
+    head = columns("term.list.support")
+    widths = [
+        max(len(word) for word in (head[0], "explainer", "metric")),
+        max(len(name) for kind in KINDS for name in names(kind)),
+        max(len(head[2]), len(say("term.list.yes")), len(say("term.list.no"))),
     ]
-    out.print(plain_table(columns("term.list.support"), rows))
+
+    def line(cells: Sequence[str], style: str = "") -> None:
+        fixed = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=False))
+        room = max(20, out.width - len(fixed) - 2)
+        first, *more = Text(cells[-1]).wrap(out, room) or [Text("")]
+        out.print(Text(f"{fixed}  {first.plain}".rstrip(), style=style))
+        for rest in more:
+            out.print(Text(" " * (len(fixed) + 2) + rest.plain, style=style))
+
+    line(head, "dim")
+    for attempt in attempts:
+        works = say("term.list.yes" if attempt["works"] else "term.list.no")
+        line((attempt["kind"], attempt["name"], works, render(attempt["why"]) or attempt["needs"]))
 
 
 def _own_data(model: str) -> str | None:
@@ -73,42 +101,57 @@ def _own_data(model: str) -> str | None:
     return str(facts["data"]) if facts.get("modality", "text") != "text" and "data" in facts else None
 
 
-def _tried(model: Model, example: Example) -> list[dict[str, Any]]:
-    """Run every explainer and metric once on one example."""
+def _tried(model: Model, example: Example) -> Iterator[dict[str, Any]]:
+    """Run every explainer and metric once on one example, one after the other."""
     from regard.audits.shard import Settings, compute
     from regard.errors import RegardError
-    from regard.present.messages.messages import say
     from regard.records import Spec
     from regard.registry import entry, names
 
     model.encode(example)  # an example that cannot be read says nothing about the methods
-    usable: dict[str, list[Spec]] = {"explainer": [], "metric": []}
-    broken = []
-    for kind, specs in usable.items():
+    relevances: dict[Spec, Relevance] = {}
+    for kind in KINDS:
         for name in names(kind):
             try:
                 entry(kind, name)
-                specs.append(Spec(kind, name))
             except RegardError as error:
-                broken.append({"kind": kind, "name": name, "works": False, "why": str(error), "needs": ""})
-    explainers, metrics = usable["explainer"], usable["metric"]
-    page = compute(model, [example], Settings(tuple(explainers), tuple(metrics)))
-    if not page.rows:
-        reason = next((p.message for p in page.problems), "no answer")
-        raise RegardError(f"model {model.name}", expected="an answer to one example", got=reason)
-    problems = {p.stage: p.message for p in page.problems}
-    worked = {r.method for r in page.relevances}
-    scored = {s.metric for s in page.scores}
-    attempts = []
-    for spec in (*explainers, *metrics):
-        works = spec.name in (worked if spec.kind == "explainer" else scored)
-        why = "" if works else _reason(spec.kind, spec.name, {**problems, **page.skipped})
-        needs = entry(spec.kind, spec.name).facts.get("needs")
-        requirement = (
-            say("term.list.needs", what=", ".join(map(str, needs))) if isinstance(needs, list) and needs else ""
-        )
-        attempts.append({"kind": spec.kind, "name": spec.name, "works": works, "why": why, "needs": requirement})
-    return attempts + broken
+                yield {"kind": kind, "name": name, "works": False, "why": str(error), "needs": ""}
+                continue
+            spec = Spec(kind, name)
+            if kind == "explainer":
+                page = compute(model, [example], Settings((spec,)))
+                if not page.rows:
+                    reason = next((p.message for p in page.problems), "no answer")
+                    raise RegardError(f"model {model.name}", expected="an answer to one example", got=reason)
+                relevances |= {spec: page.relevances[0]} if page.relevances else {}
+                yield _attempt(spec, page, works=bool(page.relevances))
+            else:
+                yield _scored(model, example, spec, relevances)
+
+
+def _scored(model: Model, example: Example, metric: Spec, relevances: Mapping[Spec, Relevance]) -> dict[str, Any]:
+    """Try a metric on explainers that work, until one of them gets a score."""
+    from regard.audits.shard import Settings, compute
+    from regard.store.shard_result import ShardResult
+
+    order = sorted(relevances, key=lambda spec: PREFERRED.index(spec.name) if spec.name in PREFERRED else MOST_TRIED)
+    page = ShardResult(())
+    for spec in order[:MOST_TRIED]:
+        page = compute(model, [example], Settings((), (metric,)), known={spec: relevances[spec]})
+        if page.scores:
+            break
+    return _attempt(metric, page, works=bool(page.scores))
+
+
+def _attempt(spec: Spec, page: ShardResult, *, works: bool) -> dict[str, Any]:
+    from regard.present.messages.messages import say
+    from regard.registry import entry
+
+    reasons = {**{p.stage: p.message for p in page.problems}, **page.skipped}
+    needs = entry(spec.kind, spec.name).facts.get("needs")
+    needed = say("term.list.needs", what=", ".join(map(str, needs))) if isinstance(needs, list) and needs else ""
+    why = "" if works else _reason(spec.kind, spec.name, reasons)
+    return {"kind": spec.kind, "name": spec.name, "works": works, "why": why, "needs": needed}
 
 
 def _reason(kind: str, name: str, said: dict[str, str]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import column_options
+from regard.cli.model_options import column_options, out_option
 from regard.cli.progress import Bar, bar, measure
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
@@ -47,7 +47,7 @@ DIRECTORY = "pretrained"
     metavar="DATA",
     help="Dataset: a built-in name, a csv, jsonl or parquet file, or a datasets directory.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Output directory (default: regard-models/KIND-DATA).")
+@out_option(help="Output directory (default: regard-models/KIND-DATA).")
 @click.option("--encoder", help="Encoder: bilstm, cnn, average, transformer; recurrent (translator).")
 @click.option(
     "--attention", help="Attention: additive, dot, scaled_dot, cosine, bilinear, uniform, frozen (with --from)."

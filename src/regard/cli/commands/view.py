@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import ModelChoice, checked_names, listed, model_options, one_example, permitted
+from regard.cli.model_options import (
+    ModelChoice,
+    checked_names,
+    listed,
+    model_options,
+    one_example,
+    permitted,
+    row_options,
+)
 from regard.cli.progress import bar
+from regard.cli.row_option import new_rows, typed_rows
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
 from regard.present.messages.messages import say
@@ -31,6 +40,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "regard view minilm --text 'a quiet film' --html view.html  one file for everything, no server",
     "regard view minilm --text 'a quiet film' --view head_view --svg heads.svg --pdf heads.pdf",
     "regard view smollm2 --text 'The capital of France is' --generate 5",
+    "regard view smollm2 --text 'a long prompt ...' --rows last      one row of every head, for long inputs",
     "regard view digits --data digits --row 3 --png digit.png",
     "regard view ./clip --text 'a dog on grass' --image dog.png   words and patches of a vision-language model",
     "regard view bilstm --text 'a good film' --changed 'a goood film' --view compare --svg clean-and-attacked.svg",
@@ -56,6 +66,11 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     help="Shared Spec of attention edits: show its text before and after them.",
 )
 @click.option("--generate", type=click.IntRange(min=1), help="Generate this many tokens and show their attention.")
+@click.option(
+    "--rows",
+    metavar="ROWS",
+    help="Keep only these rows of long inputs: last, 10:20, -5:, or 1,7; with --generate: new.",
+)
 @click.option("--method", default="attention,leave_one_out", show_default=True, help="Comma-separated explainers.")
 @click.option("--view", default="", help="View to open or draw (default: the first with data).")
 @click.option("--example", help="Id of the example of the run to show.")
@@ -76,6 +91,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--rationales", type=FILE, help="File for hand-marked rationales (default: next to the run).")
 @click.option("--seed", type=int, default=0, show_default=True)
+@row_options
 @model_options
 def command(
     target: str,
@@ -88,6 +104,7 @@ def command(
     row: int,
     spec: Path | None,
     generate: int | None,
+    rows: str | None,
     method: str,
     view: str,
     example: str | None,
@@ -110,6 +127,8 @@ def command(
     as_json: bool,
 ) -> None:
     methods = listed(method) or []
+    if rows is not None and (image is not None or (Path(target) / "ledger.sqlite").is_file()):
+        raise InputError("--rows", expected="a model and a text", got="a run" if image is None else "an image")
     checked_names("explainer", methods)
     files = [path for path in (html, svg, png, pdf) if path is not None]
     asks = text is not None or data is not None or spec is not None
@@ -160,7 +179,9 @@ def command(
             if spec is not None:
                 session.show_spec(_shared(spec))
             elif generate is not None:
-                session.show_generation(_text(text), generate)
+                session.show_generation(_text(text), generate, rows=new_rows(rows))
+            elif rows is not None:
+                session.show_rows(one_example(text, pair, data, row), typed_rows(rows))
             elif asks:
                 session.show(one_example(text, pair, data, row), methods, changed=_version(changed))
     state = _state(session, site, head) if session.first is not None else {}

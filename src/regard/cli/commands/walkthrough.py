@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, model_options, one_example
+from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, model_options, one_example, row_options
 from regard.cli.progress import bar
 from regard.cli.verb import verb
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 @click.option("--pair", help="Second text, for models that take a pair.")
 @click.option("--data", help="Read the input from this dataset instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
+@row_options
 @model_options
 def command(
     text: str | None,

@@ -1,0 +1,151 @@
+"""Options that every command shares, defaults from a file, the short help, completion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import Result
+
+from regard.cli.defaults import ALLOWED, stored_defaults
+from regard.cli.root import COMMANDS, root
+from regard.errors import InputError
+
+BY_NAME = {name: root.get_command(click.Context(root), name) for name in COMMANDS}
+
+
+def flags(name: str) -> dict[str, click.Parameter]:
+    command = BY_NAME[name]
+    assert command is not None
+    return {flag: parameter for parameter in command.params for flag in parameter.opts}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_the_shared_options(name: str) -> None:
+    options = flags(name)
+    assert {"-q", "--quiet", "-v", "--verbose", "--json", "--lang"} <= options.keys()
+    if "--out" in options:
+        assert "-o" in options
+    if "--device" in options:
+        assert options["--device"].type.convert("cuda:1", None, None) == "cuda:1"
+        with pytest.raises(click.BadParameter):
+            options["--device"].type.convert("tpu", None, None)
+
+
+@pytest.mark.parametrize("name", ["capture", "support", "view", "walkthrough", "heads", "explain", "attack", "perturb"])
+def test_commands_that_read_data_take_columns_and_a_split(name: str) -> None:
+    assert {"--text-column", "--pair-column", "--label-column", "--split"} <= flags(name).keys()
+
+
+def test_a_split_and_a_column_reach_the_row(regard: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("first,second,label\nquiet film,loud noise,0\n")
+    for column in ("first", "second"):
+        words = ["--data", str(tmp_path / "two.csv"), "--row", "0", "--text-column", column]
+        result = regard("capture", "mine.py:make", *words, "--json")
+        assert result.exit_code == 0, result.output
+        assert {"first": "quiet", "second": "loud"}[column] in result.stdout
+    unsplit = regard("capture", "mine.py:make", "--data", str(tmp_path / "two.csv"), "--row", "0", "--split", "test")
+    assert unsplit.exit_code == 2
+
+
+def test_quiet_silences_remarks_and_not_results(regard: Callable[..., Result]) -> None:
+    words = ("explain", "mine.py:make", "--text", "quiet film", "--method", "attention")
+    assert regard(*words, "-q").stdout == regard(*words).stdout
+    assert regard(*words, "-q").stderr == ""
+
+
+def test_plain_regard_prints_a_short_help(regard: Callable[..., Result]) -> None:
+    result = regard()
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert len(result.stdout.splitlines()) <= 14
+    assert all(line in result.stdout for line in ("regard audit", "regard explain", "regard --help"))
+
+
+@pytest.mark.parametrize(("shell", "start"), [("bash", ".bashrc"), ("zsh", ".zshrc"), ("fish", "")])
+def test_completion_installs_once(
+    shell: str, start: str, regard: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    if start:
+        (tmp_path / start).write_text("alias ll='ls -l'")
+    for _ in range(2):
+        assert regard("completion", "--install").exit_code == 0
+    (script,) = [p for p in tmp_path.rglob("*") if p.is_file() and p.name != start]
+    assert "_REGARD_COMPLETE" in script.read_text()
+    assert script.read_text().strip() == regard("completion", shell).stdout.strip()
+    if start:
+        lines = (tmp_path / start).read_text().splitlines()
+        assert lines[0] == "alias ll='ls -l'"
+        assert len(lines) == 2
+        assert str(script) in lines[1]
+
+
+def test_unknown_shell_is_a_usage_error(regard: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", "/bin/tcsh")
+    assert regard("completion").exit_code == 2
+
+
+def test_defaults_are_shared_and_a_command_has_its_own(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.regard]\nseed = 3\ntext-column = "body"\n[tool.regard.audit]\nseed = 5\n'
+    )
+    defaults = stored_defaults(COMMANDS, tmp_path)
+    assert defaults["explain"] == {"seed": 3, "text_column": "body"}
+    assert defaults["audit"] == {"seed": 5, "text_column": "body"}
+    (tmp_path / "regard.toml").write_text("json = true\n")
+    assert stored_defaults(COMMANDS, tmp_path)["audit"] == {"as_json": True}, "its own file wins"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "allow-code = true",
+        "allow_code = true",
+        "download = true",
+        'model = "evil.py:make"',
+        'data = "x.csv"',
+        'out = "/etc"',
+        '[audit]\nexplainers = "given:function=evil.py:f"',
+        '[audit]\nexperiments = ["x"]',
+        'max-bytes = "9GB"',
+        "[no_such_command]\nseed = 1",
+        "seed = [1]",
+        "seed = ",
+    ],
+)
+def test_defaults_cannot_name_code_or_allow_anything(text: str, tmp_path: Path) -> None:
+    (tmp_path / "regard.toml").write_text(text)
+    with pytest.raises(InputError):
+        stored_defaults(COMMANDS, tmp_path)
+
+
+def test_no_allowed_default_runs_or_fetches_anything() -> None:
+    forbidden = {"allow_code", "download", "model", "data", "out", "explainers", "metrics", "experiments", "engine"}
+    assert forbidden.isdisjoint(ALLOWED.values())
+
+
+def test_a_file_sets_defaults_that_the_line_overrides(
+    regard: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plain = regard("list", "engine").stdout
+    (tmp_path / "regard.toml").write_text('lang = "zh"\n[list]\njson = true\n')
+    assert regard("list", "engine").stdout.startswith("[")
+    (tmp_path / "regard.toml").write_text('lang = "zh"\n')
+    assert regard("list", "engine").stdout != plain
+    assert regard("list", "engine", "--lang", "en").stdout == plain
+    (tmp_path / "regard.toml").write_text("seed = ")
+    assert regard("list", "engine").exit_code == 2
+    assert regard("--help").exit_code == 0, "help is always there"
+
+
+def test_output_fits_the_columns(regard: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    table = regard("list", "explainer").stdout
+    assert max(map(len, table.splitlines())) <= 60
+    assert "value_norms_residual" in table, "names stay whole"
