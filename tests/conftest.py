@@ -23,6 +23,8 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # some sandboxes announce the tile registers of the processor (AMX) and then refuse their use: bfloat16 would crash
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+# readline tells its child processes, the workers of pytest among them, that the terminal has 80 columns
+os.environ.pop("COLUMNS", None)
 # a shell that starts the tests in the background makes them, and every command they start, deaf to Ctrl-C
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and `nohup` makes them deaf to the end of a terminal

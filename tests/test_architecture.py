@@ -98,7 +98,7 @@ def test_rooms_without_eager_effects() -> None:
 
 DRAWABLE = {"intervals.Interval", "plausibility.inside", "walkthrough.Walkthrough", "walkthrough.AGREES"}
 """What a report may use of `measures`: records to draw, and where a mark lies. Nothing that resamples or tests."""
-SELECTING = {"setting", "of_a_part", "other_method", "picked", "different", "shown_summaries"}
+SELECTING = {"setting", "of_a_part", "other_method", "picked", "different", "shown_summaries", "typical_example"}
 """Functions of `audits.conclusions` that select findings and compute no statistics."""
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from regard.records import Spec as Spec
     from regard.registry import names as names
     from regard.store.run import Run as Run
+    from regard.surveys.atlas import atlas as atlas
     from regard.surveys.cite import cite as cite
     from regard.surveys.heads.survey import heads as heads
     from regard.surveys.prune import prune as prune
@@ -45,6 +46,7 @@ __version__ = "0.1.0"
 install()
 
 _HOMES = {
+    "atlas": "regard.surveys.atlas",
     "audit": "regard.audits.audit",
     "capture": "regard.models.capture",
     "capture_generation": "regard.models.capture_generation",
@@ -76,6 +78,7 @@ __all__ = [
     "Run",
     "Spec",
     "__version__",
+    "atlas",
     "audit",
     "capture",
     "capture_generation",

@@ -41,8 +41,8 @@ def test_a_plain_list_of_examples_is_data_and_other_things_are_refused_in_words(
     run = audit(TorchToy(), [*Texts(sentences(3))], out=tmp_path / "run", explainers=["random"], metrics=["entropy"])
     assert run.manifest["data"]["name"] == "given examples"
     assert len(run.examples()) == 3
-    with pytest.raises(InputError, match=r"expected a list of regard\.Example; got str"):
-        audit(TorchToy(), ["a text"], out=tmp_path / "other")  # type: ignore[list-item]
+    with pytest.raises(InputError, match=r"regard\.Example; got int"):
+        audit(TorchToy(), [3], out=tmp_path / "other")
 
 
 def test_a_whole_audit(undisturbed: Run) -> None:

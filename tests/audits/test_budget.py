@@ -104,9 +104,9 @@ def test_schedule_follows_from_counted_passes() -> None:
     assert pilot_size(1000, 0, 200, 100) == 3
     assert pilot_size(10, 0, 200, 100) == 2
     lengths = {str(i): 10 for i in range(50)}
-    assert affordable_examples([*lengths], lengths, pilot=4, cost=40, passes=100, further=False) == 14
-    assert affordable_examples([*lengths], lengths, pilot=4, cost=40, passes=100, further=True) == 12
-    assert affordable_examples([*lengths], lengths, pilot=4, cost=40, passes=-5, further=True) == 4
+    assert affordable_examples([*lengths], lengths, pilot=4, cost=40, passes=100, further=0.0) == 14
+    assert affordable_examples([*lengths], lengths, pilot=4, cost=40, passes=100, further=0.2) == 12
+    assert affordable_examples([*lengths], lengths, pilot=4, cost=40, passes=-5, further=0.2) == 4
 
 
 def test_further_methods_run_by_weight_over_measured_cost() -> None:
@@ -285,6 +285,9 @@ def test_headline_is_settled_when_every_measured_question_has_an_answer() -> Non
     untested = _verdict("stable", "uninformative", measured=False)
     assert headline_settled([replace(judgement, verdicts=(*first, untested))])
     assert not headline_settled([replace(judgement, verdicts=(*first, _verdict("stable", "uninformative")))])
+    open_class = _verdict("same", "uninformative")
+    assert headline_settled([replace(judgement, verdicts=(*first, open_class))])
+    assert not headline_settled([replace(judgement, verdicts=(*first, replace(open_class, decides_at=120)))])
     silenced = replace(judgement, reading="nothing to read", verdicts=(_verdict("points", "uninformative"),))
     assert headline_settled([silenced])
 

@@ -197,7 +197,7 @@ def test_nothing_that_is_shown_makes_a_claim(noisy_run: Run) -> None:
     for shown in (page, text):
         assert "The model is random" in shown
         assert "Clearly better" not in shown
-    assert page.index("The model is random") < page.index("<main")
+    assert page.index("The model is random") < page.index('class="reading')
     assert 'id="exhibit-instead"' not in page
     assert {d["reading"] for d in json["differences"]} == {"undefined"}  # type: ignore[index, union-attr, call-overload]
     assert set(json["exhibits"].values()) == {None}  # type: ignore[union-attr]

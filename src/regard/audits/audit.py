@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from regard.audits import plan as planning
 from regard.audits.accounts import accounts
+from regard.audits.answers.answer_audit import AnswerAudit, answer_audit
 from regard.audits.budget import Budget
 from regard.audits.conclude import store_conclusions
 from regard.audits.engines.processes import kept_workers
@@ -59,6 +60,22 @@ class _Session:
     command_line: Sequence[str] | None
 
 
+@overload
+def audit(
+    model: str | Model,
+    data: str | Path | Sequence[Any],
+    *,
+    task: Literal["answer"],
+    out: str | Path | None = None,
+    options: AuditOptions | None = None,
+    progress: Progress | None = None,
+    announce: Callable[[str], None] | None = None,
+    command_line: Sequence[str] | None = None,
+    **changes: Any,
+) -> AnswerAudit: ...
+
+
+@overload
 def audit(
     model: str | Model,
     data: Source | None = None,
@@ -70,15 +87,42 @@ def audit(
     resolved: Callable[[Subject, Subject | None], None] | None = None,
     command_line: Sequence[str] | None = None,
     **changes: Any,
-) -> Run:
+) -> Run: ...
+
+
+def audit(
+    model: str | Model,
+    data: Any = None,
+    *,
+    out: str | Path | None = None,
+    options: AuditOptions | None = None,
+    progress: Progress | None = None,
+    announce: Callable[[str], None] | None = None,
+    resolved: Callable[[Subject, Subject | None], None] | None = None,
+    command_line: Sequence[str] | None = None,
+    **changes: Any,
+) -> Run | AnswerAudit:
     """Score every explainer on every example by every metric, judge the attention, and store it all in `out`.
 
     Call it again with the same arguments to continue a run that was stopped. The options are the fields of
     `AuditOptions`, given as a record or as keywords: `profile`, `limit`, `seed`, `explainers`, `labels`, `shift`, ...
     `announce` receives sentences for a person: guesses, cost, skipped methods. `resolved` receives the opened model
     and data (and those of `shift`) before anything is computed.
+
+    task="answer" judges methods that rank the sources of a language model's answer instead (`audits.answers`); data:
+    prompts, as a .jsonl file or a list.
     """
     options = (options or AuditOptions()).changed(changes)
+    if options.task == "answer":
+        return answer_audit(
+            model,
+            data,
+            out=out,
+            options=options,
+            progress=progress,
+            announce=_rendered(announce) if announce else None,
+            command_line=command_line,
+        )
     planning.check(options)
     subject, other = resolve(model, data, options)
     path = Path(out or run_folder(model, data, options))
@@ -228,10 +272,28 @@ def _check_preconditions(writer: RunWriter, plan: Plan, say: Say) -> None:
         say(sentence)
 
 
+class Announcement(str):
+    """A remark of an audit in the language of the session.
+
+    key: its id in the catalogue, that of the note in a remark about data; "" for a plain text.
+    """
+
+    __slots__ = ("key",)
+    key: str
+
+    @staticmethod
+    def of(sentence: str, text: Text) -> Announcement:
+        announcement = Announcement(sentence)
+        note = text.params.get("note") if isinstance(text, Message) else None
+        inner = note.get("message") if isinstance(note, Mapping) else None
+        announcement.key = str(inner or text.key) if isinstance(text, Message) else ""
+        return announcement
+
+
 def _rendered(announce: Callable[[str], None]) -> Say:
     """Announce every message in the language of the session."""
     render = upstairs("render")
-    return lambda text: announce(render(text))
+    return lambda text: announce(Announcement.of(render(text), text))
 
 
 def _silent(sentence: Text) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from regard.audits.removal_mark import RemovalMark, removal_marks
 from regard.audits.resolve import open_model
@@ -13,7 +14,12 @@ from regard.errors import RegardError, Unsupported
 from regard.models.open.labels import named
 from regard.protocols import Model, Target
 from regard.records import Answers, Example, Json, Relevance, Spec, Units
-from regard.registry import build
+from regard.registry import build, upstairs
+from regard.store.frames import to_pandas, to_polars
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +47,53 @@ class Explained:
         """The target of example i in words: its class, or the text that the model wrote."""
         return str(self.names[i] if self.names else named(self.targets[i], self.labels))
 
+    def _repr_html_(self) -> str:
+        """The coloured texts, in a notebook."""
+        return str(upstairs("explained_html")(self))
+
+    def records(self) -> list[dict[str, Json]]:
+        """One dict per example, method and unit: the rows of `to_pandas` and `to_polars`."""
+        return [
+            {
+                "example": example.id,
+                "target": self.said(i),
+                "method": method,
+                "unit": j,
+                "name": name,
+                "special": bool(units.special[j]),
+                "relevance": float(relevance[i][j]),
+            }
+            for i, (example, units) in enumerate(zip(self.examples, self.units, strict=True))
+            for method, relevance in self.relevance.items()
+            for j, name in enumerate(units.names)
+        ]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The relevances as a pandas DataFrame, one row per example, method and unit."""
+        return to_pandas(self.records())
+
+    def to_polars(self) -> polars.DataFrame:
+        """The same as a Polars DataFrame."""
+        return to_polars(self.records())
+
 
 def explain(
     model: str | Model,
-    inputs: str | Example | Sequence[str | Example],
-    methods: Sequence[str | Spec] = ("attention", "leave_one_out"),
+    inputs: str | Example | Iterable[Any],
+    methods: Sequence[str | Spec | Callable[..., Any]] = ("attention", "leave_one_out"),
     *,
     seed: int = 0,
     device: str = "auto",
 ) -> Explained:
     """The relevance of every unit of every input, by every method.
 
-    A method is a name, `name:parameter=value`, or a Spec. One that this model cannot support is skipped with its
-    reason; if none is left, that is an error.
+    inputs: a text, an Example, or several in any form that `regard.read` takes: texts, (text, label) pairs, dicts, a
+    DataFrame, a `datasets.Dataset`, a generator. A method is a name, `name:parameter=value`, a Spec, or a function
+    decorated with `@explainer`. One that this model cannot support is skipped with its reason; if none is left, that is
+    an error.
     """
     live = open_model(model, device)
-    inputs_list = [inputs] if isinstance(inputs, str | Example) else list(inputs)
-    read = [e if isinstance(e, Example) else Example(f"input-{i}", {"text": e}) for i, e in enumerate(inputs_list)]
-    examples = [window for example in read for window in live.windows(example)]
+    examples = [window for example in _examples(inputs) for window in live.windows(example)]
     desk = Desk(live, seed=seed)
     case = DeskCase(desk, examples)
     answers = case.base()
@@ -89,3 +124,15 @@ def explain(
         names=names,
         marks=removal_marks(case, relevances),
     )
+
+
+def _examples(inputs: str | Example | Iterable[Any]) -> list[Example]:
+    """The inputs as examples; texts and Examples may be mixed."""
+    if isinstance(inputs, str | Example):
+        inputs = [inputs]
+    items = list(inputs) if isinstance(inputs, list | tuple | Iterator) else None
+    if items is not None and all(isinstance(item, str | Example) for item in items):
+        return [e if isinstance(e, Example) else Example(f"input-{i}", {"text": e}) for i, e in enumerate(items)]
+    from regard.datasets.read import read
+
+    return list(read(inputs if items is None else items))

@@ -15,6 +15,7 @@ from regard.audits.default_methods import DEFAULT_PROFILE, PROFILES
 from regard.desk.batching import BATCH
 from regard.errors import InputError, UnknownName
 from regard.records import Json, Spec
+from regard.registry import method_spec
 from regard.store.codec import fields_to_json
 
 Methods = tuple[str | Spec, ...]
@@ -44,6 +45,7 @@ class AuditOptions:
     profile: str | None = _flag(
         None,
         "quick (2 minutes), standard (15 minutes) or full (no limit); default: the methods of standard, 5 minutes.",
+        choices=("quick", "standard", "full"),
     )
     budget: str | None = _flag(
         None,
@@ -70,7 +72,10 @@ class AuditOptions:
     )
     metrics: Methods | None = _flag(None, "Names separated by commas; parameters as name:key=value.", form="methods")
     experiments: Methods | None = _flag(
-        None, "The same; default: those of the profile, none if the audit names explainers or metrics.", form="methods"
+        None,
+        "The same; default: those of the profile, none if the audit names explainers or metrics; "
+        "with --task answer, changes of the prompt: reordered, paraphrased, injected.",
+        form="methods",
     )
     references: tuple[str, ...] | None = _flag(
         None,
@@ -94,8 +99,10 @@ class AuditOptions:
     )
     text: bool = _flag(True, "Keep every word of the data out of the run directory.", name="--no-text", form="switch")
     resume: bool = _flag(True, "Continue a run that exists.", name="--resume/--no-resume", form="switch")
-    device: str = _flag("auto", "auto, cpu, cuda or mps.")
-    task: str | None = _flag(None, "The model's task, if the model does not tell it.")
+    device: str = _flag("auto", "Device that runs the model.")
+    task: str | None = _flag(
+        None, "The model's task, if the model does not tell it; answer: judge citations (regard list citer)."
+    )
     overflow: Literal["windows", "cut", "error"] = _flag(
         "windows", "How to read a text that is longer than the model's limit.", choices=("windows", "cut", "error")
     )
@@ -111,7 +118,7 @@ class AuditOptions:
             if isinstance(value, str):
                 raise InputError(name, expected="a list of names", got=repr(value), remedy=f"[{value!r}]")
             if value is not None:
-                object.__setattr__(self, name, tuple(value))
+                object.__setattr__(self, name, tuple(method_spec(v) if callable(v) else v for v in value))
         for name, least in (("workers", 1), ("batch", 1), ("keep", 0)):
             if getattr(self, name) < least:
                 raise InputError(name, expected=f"at least {least}", got=str(getattr(self, name)))

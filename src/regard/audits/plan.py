@@ -9,6 +9,7 @@ from regard.audits.budget import Budget
 from regard.audits.default_methods import ALL, Profile, expanded, profile
 from regard.audits.further import named, own_headline
 from regard.audits.kept_attention import WALKED
+from regard.audits.long_inputs import EXPERIMENTS, METRICS, are_long, headline_methods
 from regard.audits.options import AuditOptions
 from regard.audits.resolve import Subject, beside, digest
 from regard.audits.shard import Settings
@@ -68,6 +69,8 @@ def make_plan(subject: Subject, options: AuditOptions) -> Plan:
         optional["budget"] = options.limits.text
     if settings.sampled:
         optional["sampled"] = f"{settings.sampled} at {settings.share}"
+    if settings.headline:
+        optional["headline"] = [*settings.headline]
     identified = identity(
         model=subject.about_model,
         data=subject.about_data,
@@ -101,9 +104,10 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
     """The methods of an audit with their parameters; unknown names and parameters are refused now, not later.
 
     The profile sets `steps`, `operator` and, where an input is longer than that, `most` of methods that have such
-    parameters and do not set them. The experiments of the profile are part of an audit that names neither explainers
-    nor metrics. Siblings take part where there are experiments; by default those that lie beside a member of a family.
-    `layers` and `heads` choose the audited attention for methods that do not choose it themselves.
+    parameters and do not set them; those of long inputs come first (see `long_inputs`). The experiments of the profile
+    are part of an audit that names neither explainers nor metrics. Siblings take part where there are experiments; by
+    default those that lie beside a member of a family. `layers` and `heads` choose the audited attention for methods
+    that do not choose it themselves.
     """
     base_profile, model = profile(options.profile_name), subject.model
     usual = [] if options.narrowed else base_profile.explainers
@@ -123,6 +127,9 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
     long = max(subject.lengths.values(), default=0) > (base_profile.most or 0)
     references: list[Json] | None = None if options.references is None else [*options.references]
     screening: dict[str, Json] = {"most": base_profile.most if long else None, "references": references}
+    long_inputs = not named(options) and are_long(subject, options)
+    if long_inputs:
+        experiments = [_with(spec, EXPERIMENTS.get(spec.name, {})) for spec in experiments]
     experiments = [_with(spec, {**which, **screening}) for spec in experiments]
     explainer_names = (
         [*base_profile.explainers, *further] if options.explainers is None else expanded(options.explainers)
@@ -136,6 +143,8 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
         raise InputError("explainers", expected="at least one", got="none")
     metrics = base_profile.metrics(rationales=subject.rationales) if options.metrics is None else options.metrics
     judging = metric_specs(model, metrics, base_profile)
+    if long_inputs:
+        judging = list(dict.fromkeys(_with(spec, METRICS) for spec in judging))
     for spec in (*explainers, *judging, *experiments):
         build(spec)
     return Settings(
@@ -147,6 +156,7 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
         companions=tuple(companions(subject.examples, options.seed)) if experiments else (),
         sampled=len(further),
         share=base_profile.shelf if further else 1.0,
+        headline=headline_methods(subject, options) if long_inputs else (),
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from regard.store.manifest import data_facts, model_facts
 
 MOST_EXAMPLES = 2000
 """Examples that an audit with a budget reads unless `limit` is set."""
-Source = str | Dataset | list[Example] | tuple[Example, ...]
+Source = str | Dataset | Iterable[Any]
 """Data by name or path, or at hand."""
 
 
@@ -176,18 +176,16 @@ def default_data(model: str | Model) -> str:
 
 
 def open_data(data: Source, limit: int | None, seed: int, **columns: Any) -> Dataset:
-    """The data; columns: as `regard.read` takes them."""
-    if isinstance(data, list | tuple):
-        from regard.datasets.examples import Examples
-
-        strange = next((e for e in data if not isinstance(e, Example)), None)
-        if strange is not None:
-            raise InputError("data", expected="a list of regard.Example", got=type(strange).__name__)
-        return Examples("given examples", tuple(data))
-    if not isinstance(data, str):
-        return data
+    """The data; columns: as `regard.read` takes them. A `Dataset` and a list of Examples are taken as they are."""
+    from regard.datasets.examples import Examples
     from regard.datasets.read import read
 
+    if isinstance(data, Iterator):
+        data = list(data)
+    if isinstance(data, list | tuple) and data and all(isinstance(item, Example) for item in data):
+        return Examples("given examples", tuple(data))
+    if not isinstance(data, str) and all(hasattr(data, name) for name in ("fingerprint", "labels", "notes")):
+        return cast("Dataset", data)
     return read(data, limit=limit, seed=seed, **columns)
 
 

@@ -18,10 +18,11 @@ from regard.measures.divergence import tvd
 from regard.models.ask.answers_in_words import name_of_answer, names_of_tokens
 from regard.present.answer_text import shown_answer
 from regard.present.pack.build import Shown, pack
+from regard.present.pack.long_sites import PooledAttention, is_long, shown_attention
 from regard.present.pack.records import Pack, PairEntry, VerdictEntry
 from regard.present.trust_words import mark_line
 from regard.protocols import Capture, Encoded, Model, SiteAttention
-from regard.records import Edit, Example, Floats, Json, Relevance, Spec
+from regard.records import Attention, Edit, Example, Floats, Json, Relevance, Spec
 from regard.registry import build
 
 LARGEST = 1 << 30
@@ -43,6 +44,7 @@ class LiveInput:
     skipped: dict[str, str] = field(default_factory=dict)
     marks: dict[str, tuple[RemovalMark | None, ...]] = field(default_factory=dict)
     _encoded: dict[int, Encoded] = field(default_factory=dict)
+    _pooled: dict[int, list[Attention | PooledAttention]] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -71,6 +73,7 @@ class LiveInput:
             if str(spec) in self.relevances or str(spec) in self.skipped:
                 continue
             try:
+                self._refuse_endless(spec)
                 self.relevances[str(spec)] = self.case.relevance(spec)
             except RegardError as reason:
                 self.skipped[str(spec)] = str(reason)
@@ -79,6 +82,18 @@ class LiveInput:
         fresh = {name: relevance for name, relevance in self.relevances.items() if name not in self.marks}
         self.marks |= removal_marks(self.case, fresh)
         job.step("drawing", steps, steps)
+
+    def _refuse_endless(self, spec: Spec) -> None:
+        """Refuse one pass for each unit of a long input; a bound that the user typed is kept."""
+        if spec.name != "leave_one_out" or "most" in spec.params:
+            return
+        if any(is_long(site) for i in range(len(self.examples)) for site in self.attention(i)):
+            raise InputError(
+                "leave_one_out",
+                expected="a bound on its passes for so long an input",
+                got=f"one pass for each of {max(map(len, self.case.units))} units",
+                remedy="leave_one_out:most=40",
+            )
 
     def attention(self, i: int) -> Sequence[SiteAttention]:
         """Return the attention sites of one example; none for a model without attention."""
@@ -199,7 +214,7 @@ class LiveInput:
         return Shown(
             id=example.id + mark,
             units=units,
-            attentions=[s.dense() for s in sites],
+            attentions=self._attentions(i, sites) if seen is None else [shown_attention(s) for s in sites],
             model=self.called + mark,
             inputs=example.inputs,
             label=example.label,
@@ -212,6 +227,14 @@ class LiveInput:
             made=self._written(i),
             trust=self._trust(i) if seen is None else (),
         )
+
+    def _attentions(self, i: int, sites: Sequence[SiteAttention]) -> list[Attention | PooledAttention]:
+        """Return the weights to show; what was pooled of a long input stays known."""
+        if not any(map(is_long, sites)):
+            return [shown_attention(site) for site in sites]
+        if i not in self._pooled:
+            self._pooled[i] = [shown_attention(site) for site in sites]
+        return self._pooled[i]
 
     def _trust(self, i: int) -> tuple[str, ...]:
         """Return, for each map, what removing the units that it marks does to the prediction."""

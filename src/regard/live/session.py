@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from regard.audits.more_metrics import example_of, model_of
 from regard.errors import InputError, UnknownName, Unsupported
@@ -17,6 +17,7 @@ from regard.live.jobs import Job, Jobs, positive
 from regard.live.live_input import Comparison, LiveInput, method_names, not_too_long, text_example
 from regard.live.pack_cache import CachedPack, PackCache
 from regard.live.rationales import marks_of, store_rationale, text_id
+from regard.models.capture import capture
 from regard.present.messages.messages import speaking
 from regard.present.pack.pack import pack_of_capture, pack_of_run, verdict_entry
 from regard.present.pack.records import Pack
@@ -25,6 +26,7 @@ from regard.protocols import Model
 from regard.records import Example, Json, Spec
 from regard.store.rationales import FILE
 from regard.store.run import Run
+from regard.tap.row_capture import Rows
 from regard.trust import refuse_code
 
 MOST = 200
@@ -126,11 +128,21 @@ class Session:
         self.first = pack_id = str(edited["pack"])
         return pack_id
 
-    def show_generation(self, text: str, tokens: int) -> str:
-        """Let the model continue a text and make the attention of the generation the first pack."""
+    def show_rows(self, example: Example, rows: Rows) -> str:
+        """Capture some rows of an example and make them the first pack."""
+        captured = capture(self.model, example, rows=rows)
+        pack = pack_of_capture(captured, model=self.model.name, examples=[example])
+        self.first = pack_id = self._packs.put(CachedPack(pack))
+        return pack_id
+
+    def show_generation(self, text: str, tokens: int, *, rows: Literal["new"] | None = None) -> str:
+        """Let the model continue a text and make the attention of the generation the first pack.
+
+        rows="new": only of the rows that predict new tokens.
+        """
         from regard.models.capture_generation import capture_generation
 
-        generation = capture_generation(self.model, text, new_tokens=tokens)
+        generation = capture_generation(self.model, text, new_tokens=tokens, rows=rows)
         example = Example("text", {"text": text})
         pack = pack_of_capture(generation, model=self.model.name, examples=[example], made=generation.made)
         self.first = pack_id = self._packs.put(CachedPack(pack))

@@ -33,6 +33,7 @@ POSITIONAL: Mapping[str, tuple[int, str]] = {
     "head": (1, "(view, *, own parameters)"),
     "experiment": (1, "(case or study, *, own parameters)"),
     "attack": (2, "(case, threat, *, own parameters)"),
+    "citer": (1, "(case, *, own parameters)"),
     "learner": (1, "(train, *, own parameters)"),
     "term": (2, "(outcome, batch, *, own parameters)"),
     "perturbation": (3, "(example, severity, rng, *, own parameters)"),
