@@ -1,0 +1,44 @@
+"""Soft normalised sufficiency."""
+
+from __future__ import annotations
+
+from regard.metrics._soft_erasure import DRAWS, normalised_drops
+from regard.protocols import Case
+from regard.records import Relevance, Score
+from regard.registry import InProfile, metric
+
+
+@metric(
+    better="higher",
+    needs=("removal",),
+    cite="Zhao & Aletras 2023",
+    formula="1 - mean over draws of max(0, p(x) - p(x')) / max(0, p(x) - p(nothing)); a unit of x stays in x' with the "
+    "chance relevance / largest relevance",
+    ceiling="leave_one_out",
+    cost="`draws` forwards (10) and one for the empty input",
+    misleads="a flat map keeps everything and scores 1, so compare with random and with uniform; undefined where "
+    "the empty input is predicted as surely",
+    profile=(InProfile(("full",), 19),),
+)
+def soft_sufficiency(case: Case, relevance: Relevance, *, draws: int = DRAWS, operator: str | None = None) -> Score:
+    """Share of the prediction that survives when units stay with the chances of their relevance.
+
+    Returns one value per example in 0..1; NaN where the prediction does not fall when everything is removed. Uses the
+    values of the relevance, not only their order; a negative value counts as 0. Deviation: whole units are removed by
+    the operator instead of single entries of their embeddings, so that it works for every input. Curve `share`:
+    (examples, draws). operator: removal operator.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a dull end",))
+    >>> soft_sufficiency(case, case.relevance("attention")).values.round(3).tolist()
+    [0.919]
+    """
+    way = operator or case.operators[0]
+    shares = 1 - normalised_drops(case, relevance, draws, way, keep=True)
+    return relevance.score(
+        "soft_sufficiency",
+        shares.mean(-1),
+        better="higher",
+        where={"operator": way, "draws": draws},
+        curves={"share": shares},
+    )
