@@ -85,7 +85,7 @@ def test_another_class_turns_a_signed_relevance_round() -> None:
 
 def test_where_training_is_impossible_the_class_is_swapped_and_it_is_said() -> None:
     assert label_randomisation(CASE, leave_one_out(CASE)).where == {"by": "another class"}
-    with pytest.raises(Unsupported, match="shuffled labels for toy"):
+    with pytest.raises(Unsupported, match="a twin of toy with labels=shuffled"):
         label_randomisation(CASE, leave_one_out(CASE), by="labels")
 
 

@@ -20,14 +20,16 @@ from regard.models.ask.reorder import reorder
 from regard.perturbations.apply import perturber
 from regard.perturbations.columns import fitted
 from regard.protocols import Case, Change, Encoded, Model, Target
-from regard.records import Example, Ints, Perturbed, Spec, Units
+from regard.records import Example, Ints, Json, Perturbed, Spec, Units
 from regard.registry import entry, names
 
 if TYPE_CHECKING:
     from regard.desk.desk import Desk
 
-_TWINS: dict[tuple[Spec, str], Model] = {}
-"""Models trained on shuffled labels, by Spec and fingerprint of the original."""
+_TWINS: dict[tuple[Spec, str, str], Model] = {}
+"""Models trained again with one change, by Spec and fingerprint of the original, and the changed parameter."""
+MASKING = 0.5
+"""The share of masked texts from which a twin learns (Madsen et al. 2024)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +152,17 @@ class ShuffledLabels(DeskChange):
     """The same model trained on shuffled labels; Unsupported where there is no recipe to train it."""
 
     def model(self, model: Model) -> Model:
-        return _shuffled_twin(model)
+        return _twin(model, "labels", "shuffled", remedy='by="head", which swaps the classes instead')
+
+
+@dataclass(frozen=True, slots=True)
+class MaskTuned(DeskChange):
+    """The same model trained from masked texts too; Unsupported where there is no recipe to train it."""
+
+    def model(self, model: Model) -> Model:
+        return _twin(
+            model, "masking", MASKING, remedy="regard train classifier --set masking=0.5, then audit that model"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,22 +222,22 @@ def shuffle(units: Units, rng: np.random.Generator) -> Ints:
     return order
 
 
-def _shuffled_twin(model: Model) -> Model:
-    """Train the model's recipe on shuffled labels (Adebayo et al. 2018) on first use, and cache the result."""
+def _twin(model: Model, parameter: str, value: Json, *, remedy: str) -> Model:
+    """Train the model's recipe with one parameter changed on first use, and cache the result."""
     spec = None if model.spec is None else Spec.parse("source", model.spec.name)
     has_source = spec is not None and spec.name in names("source")
-    trainable = has_source and spec is not None and "labels" in {p.name for p in entry("source", spec.name).parameters}
+    trainable = has_source and spec is not None and parameter in {p.name for p in entry("source", spec.name).parameters}
     if spec is None or model.spec is None or not trainable:
         raise Unsupported(
-            f"shuffled labels for {model.name}",
-            expected="a model by name whose recipe takes labels=shuffled",
+            f"a twin of {model.name} with {parameter}={value}",
+            expected=f"a model by name whose recipe takes {parameter}",
             got="a model that is not trained here",
-            remedy='change="head", which swaps the classes instead',
+            remedy=remedy,
         )
-    key = (model.spec, model.fingerprint)
+    key = (model.spec, model.fingerprint, parameter)
     if key not in _TWINS:
         from regard.models.open.load import rebuild
 
-        shuffled = Spec("source", spec.name, {**spec.params, "labels": "shuffled"})
-        _TWINS[key] = rebuild(Spec("model", str(shuffled), model.spec.params))
+        changed = Spec("source", spec.name, {**spec.params, parameter: value})
+        _TWINS[key] = rebuild(Spec("model", str(changed), model.spec.params))
     return _TWINS[key]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.desk.changes import MaskTuned
 from regard.errors import InputError
 from regard.measures.curves import bin_sizes
 from regard.measures.ranking import order
@@ -18,6 +19,8 @@ from regard.records import Bools, Floats, Relevance, Units
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
 """The bins of ERASER (DeYoung et al. 2020)."""
+FINE_TUNED = "finetuned_mask"
+"""The operator that masks units and asks the model's twin, which learned from masked inputs too."""
 BINS = 10
 """Equal steps from nothing to everything."""
 
@@ -34,6 +37,13 @@ class Walk:
     value: Floats
     same: Floats
     count: Floats
+
+
+def removal_case(case: Case, operator: str | None) -> tuple[Case, str]:
+    """Return the case that answers removals by this operator (by default the model's first), and its own operator."""
+    if operator == FINE_TUNED:
+        return case.variant(MaskTuned()), "mask"
+    return case, operator or case.operators[0]
 
 
 def steps(bins: int) -> tuple[float, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regard.measures import curves
-from regard.metrics._removal import BINS, probability_drops, steps
+from regard.metrics._removal import BINS, probability_drops, removal_case, steps
 from regard.protocols import Case
 from regard.records import Relevance, Score
 from regard.registry import THOROUGH, InProfile, metric
@@ -32,7 +32,10 @@ def aopc(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | 
     >>> aopc(case, case.relevance("leave_one_out")).values.round(3).tolist()
     [0.401]
     """
-    way, grid = operator or case.operators[0], steps(bins)[1:]
+    case, way = removal_case(case, operator)
+    grid = steps(bins)[1:]
     drops = probability_drops(case, relevance, grid, way, keep=False)
     values = curves.aopc(drops, count_zero_bin=True)
-    return relevance.score("aopc", values, better="higher", where={"operator": way}, curves={"drop": drops}, grid=grid)
+    return relevance.score(
+        "aopc", values, better="higher", where={"operator": operator or way}, curves={"drop": drops}, grid=grid
+    )

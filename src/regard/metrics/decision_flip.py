@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.errors import Unsupported
-from regard.metrics._removal import BINS, steps, walk
+from regard.metrics._removal import BINS, removal_case, steps, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
 from regard.registry import THOROUGH, InProfile, metric
@@ -34,7 +34,8 @@ def decision_flip(case: Case, relevance: Relevance, *, bins: int = BINS, operato
     >>> decision_flip(case, case.relevance("leave_one_out")).values.round(3).tolist()
     [0.143]
     """
-    way, grid = operator or case.operators[0], steps(bins)
+    case, way = removal_case(case, operator)
+    grid = steps(bins)
     if case.ids and case.base().distribution is None:
         raise Unsupported("decision_flip", expected="a classifier", got="an objective without classes")
     found = walk(case, relevance, grid, way, keep=False)
@@ -49,7 +50,7 @@ def decision_flip(case: Case, relevance: Relevance, *, bins: int = BINS, operato
         "decision_flip",
         values,
         better="lower",
-        where={"operator": way},
+        where={"operator": operator or way},
         curves={"flipped": column, "same": found.same},
         grid=grid,
     )

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from regard.errors import InputError
+from regard.metrics._removal import removal_case
 from regard.protocols import Case
 from regard.records import Bools, Json, Relevance, Score, Units
 from regard.registry import THOROUGH, InProfile, metric
@@ -46,7 +47,7 @@ def infidelity(
     """
     if draws < 2:
         raise InputError("infidelity.draws", expected="at least 2", got=str(draws))
-    way = operator or case.operators[0]
+    case, way = removal_case(case, operator)
     drops = [_sets(case, i, units, draws) for i, units in enumerate(case.units)]
     base, answers = case.base(), case.removed(drops, way)
     values = np.full(len(case.ids), np.nan)
@@ -62,7 +63,7 @@ def infidelity(
                 values[i] = float(np.mean((b * predicted - effect) ** 2)) / whole
             else:
                 values[i] = float(np.mean((predicted - effect) ** 2))
-    where: dict[str, Json] = {"operator": way, "scale": scale}
+    where: dict[str, Json] = {"operator": operator or way, "scale": scale}
     return relevance.score("infidelity", values, better="lower", where=where)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regard.measures.curves import area
-from regard.metrics._removal import BINS, steps, walk
+from regard.metrics._removal import BINS, removal_case, steps, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
 from regard.registry import THOROUGH, InProfile, metric
@@ -31,13 +31,14 @@ def insertion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operat
     >>> insertion_area(case, case.relevance("leave_one_out")).values.round(3).tolist()
     [0.884]
     """
-    way, grid = operator or case.operators[0], steps(bins)
+    case, way = removal_case(case, operator)
+    grid = steps(bins)
     curve = walk(case, relevance, grid, way, keep=True).probability
     return relevance.score(
         "insertion_area",
         area(curve, grid),
         better="higher",
-        where={"operator": way},
+        where={"operator": operator or way},
         curves={"probability": curve},
         grid=grid,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.metrics._removal import FRACTIONS, walk
+from regard.metrics._removal import FRACTIONS, removal_case, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
 from regard.registry import EVERY, InProfile, metric
@@ -34,9 +34,14 @@ def log_odds(
     >>> log_odds(case, case.relevance("leave_one_out")).values.round(3).tolist()
     [-2.066]
     """
-    way = operator or case.operators[0]
+    case, way = removal_case(case, operator)
     change = walk(case, relevance, fractions, way, keep=False).value - case.base().value[:, None]
     values = change.mean(-1)
     return relevance.score(
-        "log_odds", values, better="lower", where={"operator": way}, curves={"change": change}, grid=tuple(fractions)
+        "log_odds",
+        values,
+        better="lower",
+        where={"operator": operator or way},
+        curves={"change": change},
+        grid=tuple(fractions),
     )

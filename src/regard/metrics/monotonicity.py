@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.measures.agreement import ragged, spearman
-from regard.metrics._removal import BINS, steps, walk
+from regard.metrics._removal import BINS, removal_case, steps, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
 from regard.registry import THOROUGH, InProfile, metric
@@ -34,7 +34,8 @@ def monotonicity(case: Case, relevance: Relevance, *, bins: int = BINS, operator
     >>> monotonicity(case, case.relevance("leave_one_out")).values.round(3).tolist()
     [0.986]
     """
-    way, grid = operator or case.operators[0], steps(bins)
+    case, way = removal_case(case, operator)
+    grid = steps(bins)
     path = walk(case, relevance, grid, way, keep=False)
     removed = np.diff(path.count, axis=-1)
     fall = np.full(removed.shape, np.nan)
@@ -43,5 +44,10 @@ def monotonicity(case: Case, relevance: Relevance, *, bins: int = BINS, operator
     ys = [row[some] for row, some in zip(fall, finite, strict=True)]
     values = ragged(spearman, [-np.arange(float(len(y))) for y in ys], ys)
     return relevance.score(
-        "monotonicity", values, better="higher", where={"operator": way}, curves={"fall": fall}, grid=grid[1:]
+        "monotonicity",
+        values,
+        better="higher",
+        where={"operator": operator or way},
+        curves={"fall": fall},
+        grid=grid[1:],
     )

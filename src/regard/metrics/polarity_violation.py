@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.errors import InputError
+from regard.metrics._removal import removal_case
 from regard.protocols import Case
 from regard.records import Relevance, Score
 from regard.registry import THOROUGH, InProfile, metric
@@ -37,7 +38,7 @@ def polarity_violation(case: Case, relevance: Relevance, *, top: int = 1, operat
     """
     if top < 1:
         raise InputError("polarity_violation.top", expected="at least 1", got=str(top))
-    way = operator or case.operators[0]
+    case, way = removal_case(case, operator)
     drops, signs = [], []
     for i, units in enumerate(case.units):
         free = np.flatnonzero(units.free)
@@ -52,4 +53,6 @@ def polarity_violation(case: Case, relevance: Relevance, *, top: int = 1, operat
         clear = np.abs(effects) >= LEAST_EFFECT
         if clear.any():
             values[i] = float(np.mean(sign[clear] * effects[clear] < 0))
-    return relevance.score("polarity_violation", values, better="lower", where={"operator": way, "top": top})
+    return relevance.score(
+        "polarity_violation", values, better="lower", where={"operator": operator or way, "top": top}
+    )

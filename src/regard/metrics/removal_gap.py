@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regard.measures.curves import area
-from regard.metrics._removal import BINS, steps, walk
+from regard.metrics._removal import BINS, removal_case, steps, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
 from regard.registry import THOROUGH, InProfile, metric
@@ -31,11 +31,17 @@ def removal_gap(case: Case, relevance: Relevance, *, bins: int = BINS, operator:
     >>> removal_gap(case, case.relevance("leave_one_out")).values.round(3).tolist()
     [0.516]
     """
-    way, grid = operator or case.operators[0], steps(bins)
+    case, way = removal_case(case, operator)
+    grid = steps(bins)
     most_first = walk(case, relevance, grid, way, keep=False).probability
     # the top 1 - s units alone are what is left when the bottom s are gone
     least_first = walk(case, relevance, [1 - s for s in grid], way, keep=True).probability
     gap = least_first - most_first
     return relevance.score(
-        "removal_gap", area(gap, grid), better="higher", where={"operator": way}, curves={"gap": gap}, grid=grid
+        "removal_gap",
+        area(gap, grid),
+        better="higher",
+        where={"operator": operator or way},
+        curves={"gap": gap},
+        grid=grid,
     )

