@@ -47,6 +47,7 @@ quality: setup-dev  ## accuracies and other long runs; writes benchmarks/results
 	@OMP_NUM_THREADS=$(THREADS) $(PY) -m benchmarks.quality
 	@OMP_NUM_THREADS=1 $(PY) -m benchmarks.reversed_catalogue
 	@OMP_NUM_THREADS=1 $(PY) -m benchmarks.mixtures
+	@OMP_NUM_THREADS=1 $(PY) -m benchmarks.in_distribution
 
 golden: setup-dev  ## seven audits by the code of REFERENCE and by this tree: tables bit for bit, verdicts, passes, CPU time
 	@$(PY) -m benchmarks.golden $(if $(REFERENCE),--reference $(REFERENCE))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -26,8 +27,8 @@ from regard.registry import entry, names
 if TYPE_CHECKING:
     from regard.desk.desk import Desk
 
-_TWINS: dict[tuple[Spec, str, str], Model] = {}
-"""Models trained again with one change, by Spec and fingerprint of the original, and the changed parameter."""
+_TWINS: dict[tuple[Spec, str], Model] = {}
+"""Models trained again with one change, by their source and the fingerprint of the original."""
 MASKING = 0.5
 """The share of masked texts from which a twin learns (Madsen et al. 2024)."""
 
@@ -160,9 +161,11 @@ class MaskTuned(DeskChange):
     """The same model trained from masked texts too; Unsupported where there is no recipe to train it."""
 
     def model(self, model: Model) -> Model:
-        return _twin(
-            model, "masking", MASKING, remedy="regard train classifier --set masking=0.5, then audit that model"
-        )
+        name = "" if model.spec is None else model.spec.name
+        if (Path(name).expanduser() / "regard.json").is_file():
+            return _rebuilt(model, Spec("source", "masked_twin", {"directory": name}))
+        remedy = "a model by `regard train classifier`"
+        return _twin(model, "masking", MASKING, remedy=remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +237,15 @@ def _twin(model: Model, parameter: str, value: Json, *, remedy: str) -> Model:
             got="a model that is not trained here",
             remedy=remedy,
         )
-    key = (model.spec, model.fingerprint, parameter)
+    return _rebuilt(model, Spec("source", spec.name, {**spec.params, parameter: value}))
+
+
+def _rebuilt(model: Model, source: Spec) -> Model:
+    """Build the model of this source once, opened as `model` was."""
+    assert model.spec is not None
+    key = (source, model.fingerprint)
     if key not in _TWINS:
         from regard.models.open.load import rebuild
 
-        changed = Spec("source", spec.name, {**spec.params, parameter: value})
-        _TWINS[key] = rebuild(Spec("model", str(changed), model.spec.params))
+        _TWINS[key] = rebuild(Spec("model", str(source), model.spec.params))
     return _TWINS[key]

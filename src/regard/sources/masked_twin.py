@@ -1,0 +1,54 @@
+"""`masked_twin`: a text classifier of `regard train`, trained again from masked texts too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from regard.errors import InputError, Unsupported
+from regard.records import Json, Spec
+from regard.registry import method
+from regard.training.train_named import trained_once
+
+CONFIG = ("encoder", "attention", "size", "hidden", "dropout", "decision")
+"""Settings of the network that its twin shares."""
+SETTINGS = ("epochs", "batch_size", "rate", "patience", "weight_decay")
+
+
+@method("source", data="", task="classification", modality="text", licence="that of the model", seconds=30)
+def masked_twin(*, directory: str = "", masking: float = 0.5) -> str:
+    """The twin of a text classifier in `directory` that also learned from masked texts (Madsen et al. 2024).
+
+    Path of its checkpoint. Same network, data, settings and seed; masking: the share of the texts of a batch in which
+    any share of the words is masked. Removal by masking is in distribution for it: audit it instead of the model, or
+    use the operator finetuned_mask.
+    """
+    if not directory:
+        raise InputError(
+            "masked_twin.directory", expected="a directory that `regard train classifier` wrote", got="none"
+        )
+    from regard.networks.checkpoint import load_checkpoint
+
+    folder = Path(directory).expanduser()
+    network, about = load_checkpoint(folder)
+    facts: Any = about.get("training")
+    if about["network"] != "attention_classifier" or not isinstance(facts, dict) or network.config["aspects"]:
+        raise Unsupported(
+            f"masked twin of {folder}",
+            expected="a text classifier by `regard train classifier` with a record of its training",
+            got=str(about["network"]),
+        )
+    data, seed = str(facts["data"]), int(facts["settings"]["seed"])
+    params: dict[str, Json] = {key: network.config[key] for key in CONFIG}
+    settings: dict[str, Json] = {key: facts["settings"][key] for key in SETTINGS if key in facts["settings"]}
+    recipe: dict[str, Json] = {"version": 1, "learner": params, "data": str(facts["data_fingerprint"]), "seed": seed}
+    return trained_once(
+        "masked_twin",
+        {**recipe, "settings": settings, "masking": masking},
+        learner=Spec("learner", "classifier", {**params, "masking": masking}),
+        data=data,
+        packages=("torch",),
+        settings=settings,
+        n=int(facts["examples"]),
+        seed=seed,
+    )

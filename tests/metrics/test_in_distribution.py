@@ -1,0 +1,80 @@
+"""The operator finetuned_mask and F-Fidelity on a trained model that misbehaves on masked inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.in_distribution import DATA, STEPS, broken, degraded, order_recovered
+
+from regard.datasets.read import read
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.errors import InputError, Unsupported
+from regard.metrics.comprehensiveness import comprehensiveness
+from regard.metrics.f_fidelity import f_fidelity
+from regard.models.open.load import load
+from regard.networks.vocabulary import MASK, PAD
+from regard.testing.metric_rules import planted
+from regard.testing.toy import TEXTS, ToyCase
+from regard.training.batches import TextRows
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> DeskCase:
+    model = load(broken(tmp_path_factory.mktemp("in_distribution"), 0))
+    return DeskCase(Desk(model, seed=0), list(read(DATA, split="test", limit=40)))
+
+
+def test_f_fidelity_recovers_the_order_where_raw_masking_reverses_it(case: DeskCase) -> None:
+    assert order_recovered(case, "comprehensiveness, mask", 0) < 0
+    assert order_recovered(case, "f_fidelity, finetuned_mask", 0) > 0.5
+
+
+def test_the_operator_asks_the_twin(case: DeskCase) -> None:
+    truth = degraded(case, STEPS[0], 0)
+    raw, tuned = (comprehensiveness(case, truth, operator=way) for way in ("mask", "finetuned_mask"))
+    assert tuned.where == {"operator": "finetuned_mask"}
+    assert not np.array_equal(raw.values, tuned.values)
+    assert f_fidelity(case, truth).where["operator"] == "finetuned_mask", "the default where there is a recipe"
+
+
+def test_a_model_without_a_recipe_answers_for_itself_or_is_refused() -> None:
+    case = ToyCase(TEXTS[:-1])
+    truth = planted(case, "truth")
+    assert f_fidelity(case, truth).where["operator"] == case.operators[0]
+    for metric in (f_fidelity, comprehensiveness):
+        with pytest.raises(Unsupported, match="masking"):
+            metric(case, truth, operator="finetuned_mask")
+
+
+def test_f_fidelity_never_removes_more_than_it_may() -> None:
+    case = ToyCase(("wonderful " + "film " * 19,))
+    sizes: list[int] = []
+    ask = case.removed
+
+    def counted(drops: list[np.ndarray], operator: str | None = None) -> object:
+        sizes.extend(int(row.sum()) for rows in drops for row in rows)
+        return ask(drops, operator)
+
+    case.removed = counted  # type: ignore[assignment,method-assign]
+    f_fidelity(case, planted(case, "truth"), most=0.1)
+    assert set(sizes) <= {1, 2}
+    assert len(sizes) == 4 * 2 * 3
+
+
+def test_bad_settings_are_refused() -> None:
+    case = ToyCase(TEXTS[:-1])
+    for params in ({"most": 0.0}, {"part": 2.0}, {"draws": 0}, {"sizes": (1.0,)}):
+        with pytest.raises(InputError):
+            f_fidelity(case, planted(case, "truth"), **params)  # type: ignore[arg-type]
+
+
+def test_masking_hides_any_share_of_half_of_the_texts() -> None:
+    rows = TextRows([[5] * 200] * 400, np.zeros(400, np.int64), masking=0.5)
+    words = rows.batch(np.arange(400), np.random.default_rng(0)).inputs[0].numpy()
+    shares = (words == MASK).mean(1)
+    assert not (words == PAD).any()
+    assert 0.4 < (shares == 0).mean() < 0.6
+    hidden = shares[shares > 0]
+    assert np.abs(np.quantile(hidden, [0.25, 0.5, 0.75]) - [0.25, 0.5, 0.75]).max() < 0.1
+    assert (rows.batch(np.arange(400), None).inputs[0].numpy() == 5).all(), "only in training"
