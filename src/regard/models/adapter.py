@@ -178,7 +178,9 @@ class TorchModel:
         if self.row.name == "next_token" and self.traits.kept_logits:
             columns = tuple(sorted({item.length - 1 for item in items}))
         if self.row is ANSWER and self.traits.encoder_decoder:
-            tensors["labels"] = torch.from_numpy(padded([i.aside["answer"].tolist() for i in items], -100)).to(self.device)
+            tensors["labels"] = torch.from_numpy(padded([i.aside["answer"].tolist() for i in items], -100)).to(
+                self.device
+            )
         elif self.row is ANSWER and self.traits.kept_logits:
             columns = tuple(sorted({first_row(item) + row for item in items for row in scored_rows(item)}))
         return tensors, Request(items, tensors, columns)

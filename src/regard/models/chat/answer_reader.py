@@ -44,6 +44,12 @@ class AnswerReader(TextReader):
     by: str = "token"
     apart: bool = False
 
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """Sources are deleted by preference: a passage of mask tokens is no natural prompt."""
+        names = TextReader.operators.fget(self)  # type: ignore[attr-defined]
+        return tuple(sorted(names, key=lambda name: name != "delete")) if self.by == "source" else tuple(names)
+
     def encode(self, example: Example) -> Item:
         assert self.chat is not None
         inputs = example.inputs
@@ -87,10 +93,10 @@ class AnswerReader(TextReader):
         """Return the answer of an example, which is there: `answer_example` lets the model write a missing one."""
         assert self.chat is not None
         answer = split_answer(inputs["prompt"], inputs.get("answer"))[1]
-        if self.apart and isinstance(answer, str):
-            return target_answer(self.chat, answer)
         if self.apart and answer is not None:
-            return token_answer(self.chat, answer)
+            return (
+                target_answer(self.chat, answer) if isinstance(answer, str) else token_answer(self.chat, list(answer))
+            )
         return reader.answer(answer, NEW_TOKENS)
 
     def remove(self, item: Item, drop: Bools, operator: str, rng: np.random.Generator) -> Item:
@@ -104,8 +110,10 @@ class AnswerReader(TextReader):
         """Delete sources from the messages, and render and tokenize the prompt again."""
         if not drop.any() or item.prompt is None:
             return item
-        prompt = item.prompt.without(frozenset(int(i) for i in np.flatnonzero(drop)))
         gone = np.append(drop, False)[item.owner]
+        if item.shift is not None:  # noise belongs to tokens, which another rendering might cut otherwise
+            return self._deleted(item, gone)
+        prompt = item.prompt.without(frozenset(int(i) for i in np.flatnonzero(drop)))
         rest = [] if self.apart else [int(i) for i in item.aside["answer"][:-1]]
         ids = np.array([*prompt, *rest], np.int64)
         # the common case: the tokens of the rest are those of the whole prompt without the source
@@ -114,17 +122,31 @@ class AnswerReader(TextReader):
         arrays = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
         return replace(item, arrays=arrays, owner=owner, length=len(ids))
 
+    def _deleted(self, item: Item, gone: Bools) -> Item:
+        """Cut positions out; units that are sources stay, with fewer positions or none."""
+        if self.by == "token":
+            return TextReader._deleted(self, item, gone)
+        arrays = {name: array[~gone] for name, array in item.arrays.items()}
+        shift = None if item.shift is None else item.shift[~gone]
+        return replace(item, arrays=arrays, owner=item.owner[~gone], length=int((~gone).sum()), shift=shift)
+
     def _started(self, item: Item, missing: int) -> Item:
         """Put start tokens before an answer whose whole prompt was deleted: each of its tokens has a row."""
         ids = np.concatenate([np.full(missing, self.alphabet.start), item.arrays["input_ids"]])
         arrays = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
         owner = np.concatenate([np.full(missing, -1), item.owner])
-        return replace(item, arrays=arrays, owner=owner, length=len(ids))
+        shift = None if item.shift is None else np.pad(item.shift, ((missing, 0), (0, 0)))
+        return replace(item, arrays=arrays, owner=owner, length=len(ids), shift=shift)
 
     def _scored(self, inputs: Mapping[str, Any], answer: Answer) -> dict[str, Any]:
-        owners = answer_span(answer, inputs.get("span"))[1]
+        """Return the answer's tokens, the scored ones, and whether their log-probability is the value."""
+        numbers = inputs.get("scored")  # by token, where a span of characters could not tell tokens apart
+        if numbers is None:
+            scored = answer_span(answer, inputs.get("span"))[1] == 0
+        else:
+            scored = np.isin(np.arange(len(answer.ids)), numbers)
         plain = bool(inputs.get("log_probability"))
-        return {"answer": np.array(answer.ids, np.int64), "scored": owners == 0, "plain": np.array(plain)}
+        return {"answer": np.array(answer.ids, np.int64), "scored": scored, "plain": np.array(plain)}
 
 
 def target_answer(chat: ChatModel, text: str) -> Answer:
