@@ -174,3 +174,42 @@ def test_page_escapes_what_it_shows(files: Path) -> None:
     page = (files / "page.html").read_text("utf-8")
     assert not [tag for tag in ("<script", "<b>", "<i>") if tag in page]
     assert "&lt;script&gt;" in page
+
+
+def test_explain_takes_the_same_chats(files: Path) -> None:
+    words = ["explain", "copier.py:make", "--allow-code", "--messages", "chat.json", "--answer", "Oslo"]
+    words += ["--sources", "sources.json", "--units", "source", "--method", "leave_one_out,attention"]
+    result = run(*words, "--metric", "aopc,decision_flip", "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    (example,) = facts["examples"]
+    assert example["answer"] == "Oslo"
+    assert example["units"]["names"] == FACTS
+    best = max(range(3), key=example["relevance"]["leave_one_out"].__getitem__)
+    assert best == 1
+    assert facts["summed"] == ["attention"]
+    assert set(example["scores"]["attention"]) == {"aopc"}
+    assert "decision_flip" in facts["skipped"]
+    shown = run(*words, "--metric", "aopc")
+    assert "given answer" in shown.output
+    assert "aopc" in shown.output
+    assert "summed" in shown.output
+    why = run(*words, "--contrast", "Rome")
+    assert "Oslo / Rome" in why.output
+    assert "sign" in why.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--span", "Oslo", "--text", "Anna"),
+        ("--messages", "chat.json", "--text", "Anna"),
+        ("--messages", "chat.json", "--prompt", "Anna"),
+        ("--text", "Anna", "--units", "source"),
+        ("--messages", "log.json", "--answer", "Rome"),
+    ],
+)
+def test_explain_refuses_half_a_chat_with_one_line(files: Path, words: tuple[str, ...]) -> None:
+    result = run("explain", "copier.py:make", "--allow-code", *words)
+    assert result.exit_code != 0
+    assert "expected" in result.output

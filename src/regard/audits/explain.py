@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from regard.audits.explain_answers import AnswerCases, answer_cases, is_answer_record
 from regard.audits.removal_mark import RemovalMark, removal_marks
 from regard.audits.resolve import open_model
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.errors import RegardError, Unsupported
+from regard.errors import InputError, RegardError, Unsupported
 from regard.models.open.labels import named
 from regard.protocols import Model, Target
 from regard.records import Answers, Example, Json, Relevance, Spec, Units
-from regard.registry import build, upstairs
+from regard.registry import build, method_spec, upstairs
 from regard.store.frames import to_pandas, to_polars
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ class Explained:
     `answers` has one row per example; `relevance[method][i]` is one number per unit of example i.
     `names` are the targets in words. `skipped` names the methods that did not work on this model, with the reason.
     `marks[method][i]` says whether removing the units that the method marks matters more than removing random ones (see
-    `audits.removal_mark`); without classes there are no marks.
+    `audits.removal_mark`); without classes there are no marks. `scores[method][metric][i]` are the metrics that were
+    asked for. `summed` names the methods whose values are sums over the tokens of a source; `contrasted`: the value
+    compares two answers.
     """
 
     examples: tuple[Example, ...]
@@ -42,6 +45,9 @@ class Explained:
     seed: int
     names: tuple[Json, ...] = ()
     marks: Mapping[str, tuple[RemovalMark | None, ...]] = field(default_factory=dict)
+    scores: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+    summed: tuple[str, ...] = ()
+    contrasted: bool = False
 
     def said(self, i: int) -> str:
         """The target of example i in words: its class, or the text that the model wrote."""
@@ -82,6 +88,8 @@ def explain(
     inputs: str | Example | Iterable[Any],
     methods: Sequence[str | Spec | Callable[..., Any]] = ("attention", "leave_one_out"),
     *,
+    units: str = "token",
+    metrics: Sequence[str | Spec | Callable[..., Any]] = (),
     seed: int = 0,
     device: str = "auto",
 ) -> Explained:
@@ -91,19 +99,40 @@ def explain(
     DataFrame, a `datasets.Dataset`, a generator. A method is a name, `name:parameter=value`, a Spec, or a function
     decorated with `@explainer`. One that this model cannot support is skipped with its reason; if none is left, that is
     an error.
+
+    An input of a language model may be a prompt with an answer, `{"messages": [...], "answer": ...}` or `{"prompt":
+    ..., "answer": ...}` (an answer of None is the model's own): the objective is then the log-odds of the answer, or of
+    its `span`, or that of the answer against a `contrast`. Further keys: `sources`, `separator`, `documents`, `prefix`,
+    as in `regard.cite`. units: "token", or "source" for such prompts. metrics: scores of each relevance.
     """
     live = open_model(model, device)
+    records = _answer_records(inputs)
+    if records is not None:
+        cases = answer_cases(live, records, units=units, seed=seed)
+        return _explained(cases.case, methods, metrics, cases.relevance, answers=cases)
+    if units != "token":
+        raise InputError("units", expected='"token" for inputs without an answer', got=repr(units))
     examples = [window for example in _examples(inputs) for window in live.windows(example)]
-    desk = Desk(live, seed=seed)
-    case = DeskCase(desk, examples)
-    answers = case.base()
+    case = DeskCase(Desk(live, seed=seed), examples)
+    return _explained(case, methods, metrics, case.relevance)
+
+
+def _explained(
+    case: DeskCase,
+    methods: Sequence[str | Spec | Callable[..., Any]],
+    metrics: Sequence[str | Spec | Callable[..., Any]],
+    relevance_by: Callable[[Spec], Relevance],
+    answers: AnswerCases | None = None,
+) -> Explained:
+    """Ask every method and metric; what cannot be had is skipped, with the reason."""
+    live, base = case.desk.model, case.base() if answers is None else answers.base()
     relevances: dict[str, Relevance] = {}
     skipped: dict[str, str] = {}
     for method in methods:
         spec = case.spec(method)
         build(spec)  # a name or parameter that does not exist is the caller's mistake, not the method's
         try:
-            relevances[str(spec)] = case.relevance(spec)
+            relevances[str(spec)] = relevance_by(spec)
         except RegardError as reason:
             skipped[str(spec)] = str(reason)
         except Exception as error:  # a broken method must not take the others with it
@@ -111,19 +140,66 @@ def explain(
     if methods and not relevances:
         why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise Unsupported(f"model {live.name}", expected="a method that works on it", got=why)
-    names = tuple(desk.answer(name) for name in case.ids)
+    contrasted = answers is not None and answers.rivals is not None
+    scores = _scores(case, relevances, metrics, skipped, contrasted=contrasted)
+    names = tuple(case.desk.answer(name) for name in case.ids) if answers is None else answers.names()
     return Explained(
         examples=case.examples,
         units=case.units,
         targets=case.targets,
-        answers=answers,
+        answers=base,
         labels=live.labels,
         relevance=relevances,
         skipped=skipped,
-        seed=seed,
+        seed=case.desk.seed,
         names=names,
         marks=removal_marks(case, relevances),
+        scores=scores,
+        summed=() if answers is None else tuple(answers.summed),
+        contrasted=contrasted,
     )
+
+
+def _scores(
+    case: DeskCase,
+    relevances: Mapping[str, Relevance],
+    metrics: Sequence[str | Spec | Callable[..., Any]],
+    skipped: dict[str, str],
+    *,
+    contrasted: bool,
+) -> dict[str, dict[str, tuple[float, ...]]]:
+    """Method -> metric -> one number per example; reasons of metrics that did not work go into `skipped`."""
+    scores: dict[str, dict[str, tuple[float, ...]]] = {method: {} for method in relevances} if metrics else {}
+    for metric in metrics:
+        spec = metric if isinstance(metric, Spec) else _metric_spec(metric)
+        function = build(spec)
+        reasons: dict[str, str] = {}
+        for method, relevance in relevances.items():
+            try:
+                if contrasted:
+                    raise Unsupported(f"{spec} of a contrast", expected="one answer", got="two")
+                score = function(case, relevance)
+                scores[method][str(spec)] = tuple(float(value) for value in score.values)
+            except RegardError as reason:
+                reasons[method] = str(reason)
+        if reasons and len(reasons) == len(relevances):
+            skipped[str(spec)] = next(iter(reasons.values()))
+        else:
+            skipped.update({f"{spec}, {method}": reason for method, reason in reasons.items()})
+    return scores
+
+
+def _metric_spec(metric: str | Callable[..., Any]) -> Spec:
+    return Spec.parse("metric", metric) if isinstance(metric, str) else method_spec(metric)
+
+
+def _answer_records(inputs: Any) -> list[Mapping[str, Any]] | None:
+    """The prompts with answers; None for other inputs."""
+    if is_answer_record(inputs):
+        return [inputs]
+    if isinstance(inputs, list | tuple) and inputs and all(is_answer_record(item) for item in inputs):
+        return list(inputs)
+    return None
 
 
 def _examples(inputs: str | Example | Iterable[Any]) -> list[Example]:

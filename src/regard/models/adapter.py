@@ -21,7 +21,7 @@ from regard.models.passes import EditedRuns, run_captured
 from regard.models.read.encoded import Item, Reader
 from regard.models.read.length_groups import like_lengths
 from regard.models.read.noise import shifted
-from regard.models.tasks import Outputs, Request, TaskRow, padded
+from regard.models.tasks import ANSWER, Outputs, Request, TaskRow, first_row, padded, scored_rows
 from regard.protocols import Encoded, SiteAttention, Target
 from regard.records import Answers, Bools, Check, Edits, Example, Json, Mode, Spec, Units
 from regard.registry import upstairs
@@ -177,6 +177,12 @@ class TorchModel:
             tensors["labels"] = torch.from_numpy(padded(targets, -100)).to(self.device)
         if self.row.name == "next_token" and self.traits.kept_logits:
             columns = tuple(sorted({item.length - 1 for item in items}))
+        if self.row is ANSWER and self.traits.encoder_decoder:
+            tensors["labels"] = torch.from_numpy(padded([i.aside["answer"].tolist() for i in items], -100)).to(
+                self.device
+            )
+        elif self.row is ANSWER and self.traits.kept_logits:
+            columns = tuple(sorted({first_row(item) + row for item in items for row in scored_rows(item)}))
         return tensors, Request(items, tensors, columns)
 
     # ------------------------------------------------------------------ running

@@ -7,6 +7,7 @@ import numpy as np
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
 from regard.models.read.encoded import Item
+from regard.models.tasks import first_row, scored_rows
 from regard.protocols import Encoded, Target
 from regard.records import Site
 
@@ -27,7 +28,11 @@ def read_rows(model: TorchModel, encoded: Encoded, target: Target, site: Site) -
             return every
         if isinstance(target, list) and task == "sequence_to_sequence":
             return tuple(range(len(target)))
+        if task == "answer":
+            return tuple(scored_rows(item))
         return (item.length - 1,)
+    if task == "answer":
+        return tuple(first_row(item) + row for row in scored_rows(item))
     if task in ("token_classification", "masked_token") and isinstance(target, list):
         return (int(str(target[0])),)
     if task == "question_answering" and isinstance(target, list):

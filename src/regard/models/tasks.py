@@ -8,6 +8,7 @@ question_answering    target: [first, last]           value: log-odds of the spa
 next_token            target: token id                value: log-odds of the token at the last position
 masked_token          target: [position, token id]    value: log-odds of the token at the mask
 sequence_to_sequence  target: list of token ids       value: teacher-forced log-probability
+answer                target: list of token ids       value: log-odds of these tokens of a given answer (`ANSWER`)
 similarity            target: list of numbers         value: cosine with that embedding (of the second text)
 forecasting           target: step of the forecast    value: the forecast of that step
 """
@@ -24,6 +25,7 @@ from torch import Tensor
 
 from regard.errors import InputError, Unsupported
 from regard.models import objective
+from regard.models.chat.log_odds import differentiable_log_odds
 from regard.models.objective import TensorAnswers
 from regard.models.read.encoded import Item
 from regard.protocols import Target
@@ -264,6 +266,37 @@ def _read_sequence(outputs: Outputs, request: Request, targets: Sequence[Target]
     return objective.sequence(logits[:, : tokens.shape[1]], tokens.clamp(min=0), tokens >= 0)
 
 
+def scored_rows(item: Item) -> list[int]:
+    """Rows of the answer's scored tokens, counted from the row that predicts its first token."""
+    return [int(i) for i in np.flatnonzero(item.aside["scored"])]
+
+
+def first_row(item: Item) -> int:
+    """The position of a causal model that predicts the first token of the answer: its rows are the last ones."""
+    return item.length - len(item.aside["answer"])
+
+
+def _decide_answer(run: Runner, items: Sequence[Item]) -> list[Target]:
+    return [[int(i) for i in item.aside["answer"][scored_rows(item)]] for item in items]
+
+
+def _read_answer(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
+    logits = outputs["logits"]
+    rows, owners = [], []
+    for i, item in enumerate(request.items):
+        start = 0 if "labels" in request.tensors else first_row(item)
+        places = [start + row for row in scored_rows(item)]
+        places = [request.positions.index(place) for place in places] if request.positions else places
+        rows.append(logits[i, places])
+        owners += [i] * len(places)
+    ids = _ints([token for target in targets if isinstance(target, list) for token in target], logits)
+    spans = torch.tensor(owners, device=logits.device)
+    log_odds, log_p = differentiable_log_odds(torch.cat(rows), ids, spans, len(request.items))
+    plain = torch.tensor([bool(item.aside["plain"]) for item in request.items], device=logits.device)
+    each = torch.exp(log_p / torch.bincount(spans, minlength=len(request.items)))
+    return TensorAnswers(torch.where(plain, log_p, log_odds), each)
+
+
 def _embedding(outputs: Outputs, request: Request) -> Tensor:
     if "sentence_embedding" in outputs:
         return outputs["sentence_embedding"]
@@ -318,3 +351,6 @@ TASKS: Mapping[str, TaskRow] = {
     )
 }
 """Tasks by name. The first whose ending fits the architecture is inferred; `task=` overrides it."""
+
+ANSWER = TaskRow("answer", "text", _decide_answer, _read_answer, labelled=False)
+"""The task of a model that is asked about a given answer (`models.chat.answer_model`); no architecture implies it."""

@@ -99,5 +99,5 @@ def test_differentiable_log_odds_equal_the_numbers() -> None:
     logits = torch.randn(5, 50, generator=torch.Generator().manual_seed(0)) * 5
     ids = torch.tensor([1, 2, 3, 4, 5])
     numbers = token_log_odds(logits, ids, subject="x")
-    spans = differentiable_log_odds(logits, ids, torch.from_numpy(SPANS), 2)
+    spans, _ = differentiable_log_odds(logits, ids, torch.from_numpy(SPANS), 2)
     assert np.allclose(spans.numpy(), [span_log_odds(numbers[:2]), span_log_odds(numbers[2:])], rtol=1e-12)

@@ -26,7 +26,7 @@ from regard.files import exists, read_json
 @click.option("--answer", help="The answer (default: the last assistant message, else the model writes one).")
 @click.option(
     "--sources",
-    help="passages, lines, sentences, messages or documents; or a JSON file with a list of texts or spans.",
+    help="passages, lines, sentences, messages, documents or examples; or a JSON file with texts or spans.",
 )
 @click.option("--separator", help="Text that stands between the sources.")
 @click.option("--layer", type=click.IntRange(0), multiple=True, help="Layer to draw (default: at 3/4 of the depth).")

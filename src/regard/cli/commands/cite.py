@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from regard.cli.chat_options import characters, source_list
 from regard.cli.console import echo, print_json, remarks, results
 from regard.cli.model_options import ModelChoice, device_option
 from regard.cli.progress import bar
 from regard.cli.verb import verb
 from regard.errors import InputError
-from regard.files import exists, read_json
 
 if TYPE_CHECKING:
     from regard.datasets.chat_logs import Chat
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--answer", help="The answer (default: the last assistant message, else the model writes one).")
 @click.option(
     "--sources",
-    help="passages, lines, sentences, messages or documents; or a JSON file with a list of texts or spans.",
+    help="passages, lines, sentences, messages, documents or examples; or a JSON file with texts or spans.",
 )
 @click.option("--separator", help="Text that stands between the sources.")
 @click.option("--prefix", default="", help="Beginning of the answer that is read but not scored.")
@@ -86,13 +85,13 @@ def command(
                 live,
                 chat.messages if prompt is None else prompt,
                 answer if answer is not None else chat.answer,
-                sources=read_json(Path(sources)) if sources is not None and exists(sources) else sources,
+                sources=source_list(sources),
                 separator=separator,
                 documents=chat.documents,
                 written_tokens=chat.tokens,
                 prefix=prefix,
                 units=units,
-                span=_characters(span),
+                span=characters(span),
                 contrast=contrast,
                 check=check,
                 delta=delta,
@@ -123,12 +122,6 @@ def _chats(messages: str | None, prompt: str | None) -> list[Chat]:
     from regard.datasets.chat_logs import Chat, read_chats
 
     return [Chat("--prompt", (), (), None)] if messages is None else read_chats(Path(messages))
-
-
-def _characters(span: str | None) -> str | tuple[int, int] | None:
-    """Return START:STOP as two numbers, and any other text as it is."""
-    numbers = re.fullmatch(r"(\d+):(\d+)", span or "")
-    return (int(numbers[1]), int(numbers[2])) if numbers else span
 
 
 def _is_log(messages: str | None) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.audits.default_methods import expanded
+from regard.cli.chat_options import answer_options, answer_record
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import (
     Columns,
@@ -42,6 +43,8 @@ MOST_WINDOWS = 3
     "regard explain bilstm --text 'a quiet, moving film' --method attention,lime,integrated_gradients --compare",
     "regard explain digits --data digits --row 3",
     "regard explain ./model --data reviews.csv --method attention,lime --out runs/explained   every row, kept",
+    "regard explain smollm2 --messages chat.json --answer 'Anna lives in Rome.' --span Rome --units source",
+    "regard explain ./model --prompt 'Anna lives in' --answer ' Rome' --contrast ' Oslo' --method integrated_gradients",
 )
 @click.argument("model")
 @click.option("--text", help="Text to explain.")
@@ -61,11 +64,13 @@ MOST_WINDOWS = 3
 )
 @click.option(
     "--units",
-    type=click.Choice(["word", "unit"]),
+    type=click.Choice(["word", "unit", "source"]),
     default="word",
     show_default=True,
-    help="Show whole words (sums over sub-words) or the model's own units.",
+    help="Show whole words (sums over sub-words), the model's own units, or the sources of a prompt with an answer.",
 )
+@click.option("--metric", help="Comma-separated metrics of every relevance; all for every metric.")
+@answer_options
 @click.option("--seed", type=int, default=0, show_default=True)
 @model_options
 def command(
@@ -82,6 +87,7 @@ def command(
     label_column: str | None,
     method: str,
     units: str,
+    metric: str | None,
     seed: int,
     device: str,
     task: str | None,
@@ -90,11 +96,21 @@ def command(
 ) -> None:
     methods = expanded(own_methods("explainer", listed(method)) or [])
     checked_names("explainer", methods)
+    metrics = _metrics(metric)
+    checked_names("metric", metrics)
+    record = answer_record()
     choice = ModelChoice(model, device, task, overflow)
+    if record is not None and (text is not None or data is not None or out is not None):
+        got = "--text, --data or --out beside it"
+        raise InputError("--messages and --prompt", expected="one input", got=got)
+    if units == "source" and record is None:
+        raise InputError("--units source", expected="--messages FILE or --prompt TEXT", got="neither")
     if out is not None:
         columns = Columns(text_column, pair_column, label_column)
         return _whole(choice, data, columns, methods, out, limit=limit, seed=seed, as_json=as_json)
-    example = one_example(text, pair, data, row, Columns(text_column, pair_column, label_column))
+    example = None
+    if record is None:
+        example = one_example(text, pair, data, row, Columns(text_column, pair_column, label_column))
     from regard.audits.explain import explain
     from regard.audits.repeatability import warning
     from regard.audits.resolve import unknown_words
@@ -102,13 +118,19 @@ def command(
 
     with bar(remarks(), making=choice.making):
         live = choice.open()
-    windows = live.windows(example)
-    explanation = explain(live, windows if as_json else windows[:MOST_WINDOWS], methods, seed=seed)
-    notes = [
-        *[text for text in [warning(live, explanation.examples[0])] if text],
-        *live.notes,
-        *unknown_words(live, explanation.examples),
-    ]
+    windows = live.windows(example) if example is not None else []
+    inputs = (windows if as_json else windows[:MOST_WINDOWS]) if record is None else [record]
+    by = "source" if units == "source" else "token"
+    explanation = explain(live, inputs, methods, units=by, metrics=metrics, seed=seed)
+    notes = (
+        []
+        if example is None
+        else [
+            *[text for text in [warning(live, explanation.examples[0])] if text],
+            *live.notes,
+            *unknown_words(live, explanation.examples),
+        ]
+    )
     if as_json:
         print_json({**_as_json(explanation, live.name), "notes": notes})
     else:
@@ -117,7 +139,17 @@ def command(
             notes.insert(0, say(key, n=len(windows), shown=MOST_WINDOWS, more=len(windows) - MOST_WINDOWS))
         for note in notes:
             results().print(say("term.note", text=render(note)), markup=False, style="yellow")
-        _show(explanation, live.name, live.task, words=units == "word", compare=compare)
+        task = live.task if record is None else "answer"
+        _show(explanation, live.name, task, words=units == "word", compare=compare)
+
+
+def _metrics(metric: str | None) -> list[str]:
+    """Return the metrics by name; "all" is every metric of the shelf."""
+    if metric == "all":
+        from regard.registry import names
+
+        return list(names("metric"))
+    return own_methods("metric", listed(metric)) or []
 
 
 def _whole(
@@ -209,6 +241,7 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
                 "units": fields["units"],
                 "relevance": {m: r[i].tolist() for m, r in found.relevance.items()},
                 "trust": {m: mark_json(row[i], fields["units"]) for m, row in found.marks.items()},
+                "scores": {m: {k: row[i] for k, row in table.items()} for m, table in found.scores.items()},
                 "agreement": agreements(fields, {m: (r[i], r.signed) for m, r in found.relevance.items()}),
             }
         )
@@ -219,8 +252,25 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
         "signed": signed,
         "examples": examples,
         "skipped": dict(found.skipped),
+        "summed": list(found.summed),
         "caveat": say("caveat"),
     }
+
+
+def _score_table(found: Explained, i: int) -> Any:
+    """Metrics down, methods across, for example i."""
+    from regard.present.messages.messages import say
+    from regard.present.terminal.terminal import plain_table
+
+    methods = list(found.scores)
+    metrics = list(dict.fromkeys(name for table in found.scores.values() for name in table))
+    rows = [[name, *(_number(found.scores[m].get(name), i) for m in methods)] for name in metrics]
+    heads = [say("term.explain.metric"), *methods]
+    return plain_table(heads, rows, right=tuple(range(1, len(heads))))
+
+
+def _number(values: tuple[float, ...] | None, i: int) -> str:
+    return "-" if values is None or values[i] != values[i] else f"{values[i]:.3f}"
 
 
 def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool) -> None:
@@ -240,7 +290,10 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
         example = _shown(found, i)
         in_words = example["units"]["place_kind"] == "span"
         answer, probability = found.said(i), float(found.answers.probability[i])
-        says = say("term.explain.says", model=model, said=shown_answer(answer, task), p=f"{probability:.3f}")
+        kind = "contrast" if found.contrasted else "answer" if task == "answer" else "says"
+        facts_of_answer = {"p": f"{probability:.3f}", "value": f"{float(found.answers.value[i]):+.2f}"}
+        facts_of_answer = {"p": facts_of_answer["p"]} if kind == "says" else facts_of_answer
+        says = say(f"term.explain.{kind}", model=model, said=shown_answer(answer, task), **facts_of_answer)
         out.print(says, markup=False, style="bold")
         if compare:
             whole = {
@@ -267,6 +320,11 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
             facts = entry("explainer", Spec.parse("explainer", method).name).facts
             line = say("term.explain.numbers", scale=scale(facts, objective(task, answer), method))
             out.print(line, markup=False, style="dim")
+            if method in found.summed:
+                out.print(say("term.explain.summed"), markup=False, style="dim")
+        if any(found.scores.values()):
+            out.print()
+            out.print(_score_table(found, i))
     for name, why in found.skipped.items():
         out.print("\n" + say("term.explain.skipped", name=name, why=render(why)), markup=False, style="yellow")
     out.print()

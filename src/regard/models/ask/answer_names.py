@@ -14,6 +14,10 @@ NOT_A_CHARACTER = "\ufffd"
 """What a decoder writes for a token that is only a part of a character."""
 
 
+WHOLE = ("sequence_to_sequence", "answer")
+"""Tasks whose target is a text of any number of tokens."""
+
+
 def written_ids(task: str, target: Target) -> list[int] | None:
     """The ids that the model wrote; None where an answer is no token.
 
@@ -28,7 +32,7 @@ def written_ids(task: str, target: Target) -> list[int] | None:
         return ids
     if task == "masked_token" and len(ids) == 2:
         return ids[1:]
-    return ids if task == "sequence_to_sequence" and ids else None
+    return ids if task in WHOLE and ids else None
 
 
 def written_names(task: str, target: Target, reader: Reader) -> tuple[str, ...] | None:
@@ -43,7 +47,7 @@ def answer_name(task: str, target: Target, labels: Sequence[str], reader: Reader
     """The name of an answer; the target itself where no name is known. item: the example, for a place in it."""
     ids = written_ids(task, target)
     if ids is not None:
-        text = _decoded(ids, reader, whole=task == "sequence_to_sequence")
+        text = _decoded(ids, reader, whole=task in WHOLE)
         return target if text is None else text
     if item is not None and isinstance(target, list) and len(target) == 2:
         return _placed(task, target, labels, reader, item)

@@ -104,7 +104,7 @@ class AnswerRows:
             logits = self._row_logits(mask, layers, 1)
             scored = torch.from_numpy(np.flatnonzero(owners >= 0)).to(self.chat.device)
             places = torch.from_numpy(owners[owners >= 0]).to(self.chat.device)
-            log_odds = differentiable_log_odds(logits[scored], self._targets[scored], places, int(owners.max()) + 1)
+            log_odds, _ = differentiable_log_odds(logits[scored], self._targets[scored], places, int(owners.max()) + 1)
         self._refuse_other_numbers(token_log_odds(logits.detach(), self._targets, subject=self.chat.name))
         return log_odds, tensor
 

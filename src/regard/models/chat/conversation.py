@@ -83,6 +83,15 @@ def conversation(tokenizer: Any, messages: Messages, documents: Messages = (), *
 
     def render(fields: Sequence[str]) -> str:
         turns = [{**message, "content": text} for message, text in zip(messages, fields[:count], strict=True)]
+        left = [turn for turn, whole in zip(turns, texts, strict=True) if turn["content"] or not whole]
+        if left and len(left) < len(turns):
+            try:
+                return apply(left, fields)
+            except InputError:  # roles must alternate, say: then an empty message stays
+                pass
+        return apply(turns, fields)
+
+    def apply(turns: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> str:
         rendered_documents = [
             {**{k: v for k, v in document.items() if k not in ("content", "text")}, "text": text, "content": text}
             for document, text in zip(documents, fields[count:], strict=True)

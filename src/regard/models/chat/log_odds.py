@@ -26,14 +26,14 @@ def token_log_odds(logits: Tensor, ids: Tensor, *, subject: str) -> Floats:
     return log_odds
 
 
-def differentiable_log_odds(logits: Tensor, ids: Tensor, owners: Tensor, count: int) -> Tensor:
-    """Return (count,) the log-odds of spans as tensors with gradients; owners: (rows,) the span of every row.
+def differentiable_log_odds(logits: Tensor, ids: Tensor, owners: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Return (count,) the log-odds and (count,) the log-probabilities of spans, with gradients.
 
-    Equal to `span_log_odds` of `token_log_odds`.
+    owners: (rows,) the span of every row. The log-odds equal `span_log_odds` of `token_log_odds`.
     """
     surprises = torch.nn.functional.softplus(-_log_odds(logits, ids))
     surprise = torch.zeros(count, dtype=torch.float64, device=logits.device).index_add(0, owners, surprises)
-    return -(surprise + torch.log(-torch.expm1(-surprise)))
+    return -(surprise + torch.log(-torch.expm1(-surprise))), -surprise
 
 
 def log_probabilities(log_odds: Floats) -> Floats:

@@ -20,10 +20,10 @@ class PromptReader:
 
     def __init__(self, chat: ChatModel, prompt: Conversation, sources: Sequence[Source], prefix: str) -> None:
         self.chat, self.prompt, self.sources, self.prefix = chat, prompt, sources, prefix
-        page = rendered(prompt)
+        self.page = page = rendered(prompt)
         self.text = page.text + prefix
-        self.ids, offsets = chat.tokenize(self.text, special=prompt.special)
-        self.owners: Ints = token_sources(self.text, offsets, rendered_spans(page, sources))
+        self.ids, self.offsets = chat.tokenize(self.text, special=prompt.special)
+        self.owners: Ints = token_sources(self.text, self.offsets, rendered_spans(page, sources))
         for number, source in enumerate(sources):
             if not (self.owners == number).any():
                 raise InputError(

@@ -15,7 +15,7 @@ from regard.measures.sentences import block_spans, sentence_spans
 from regard.models.chat.conversation import Conversation, FieldSpan, Rendered
 from regard.records import Ints, Message
 
-SPLITS = ("passages", "lines", "sentences", "messages", "documents")
+SPLITS = ("passages", "lines", "sentences", "messages", "documents", "examples")
 """Names of the automatic splits."""
 
 
@@ -110,12 +110,30 @@ def _by_name(prompt: Conversation, name: str) -> list[Source]:
         question_field = _last_user(prompt)
         fields = [i for i, text in enumerate(prompt.fields) if i != question_field and text.strip()]
         return [_source(prompt, [(i, *_bare(prompt.fields[i]))]) for i in fields]
+    if name == "examples":
+        return _few_shot(prompt)
     rules = {
         "passages": lambda text: block_spans(text, "\n\n"),
         "lines": lambda text: block_spans(text, "\n"),
         "sentences": sentence_spans,
     }
     return [_source(prompt, [span]) for span in _without_question(prompt, _split(prompt, rules[name]))]
+
+
+def _few_shot(prompt: Conversation) -> list[Source]:
+    """Examples before the question: turns that end with the assistant's, else all blocks of the text but the last."""
+    question = _last_user(prompt)
+    turns: list[list[FieldSpan]] = [[]]
+    for i, role in enumerate(prompt.roles[:question]):
+        if role in ("user", "assistant") and prompt.fields[i].strip():
+            turns[-1].append((i, *_bare(prompt.fields[i])))
+            if role == "assistant":
+                turns.append([])
+    examples = [turn for turn in turns if turn and prompt.roles[turn[-1][0]] == "assistant"]
+    if examples or question < 0:
+        return [_source(prompt, turn) for turn in examples]
+    blocks = block_spans(prompt.fields[question], "\n\n")
+    return [_source(prompt, [(question, start, stop)]) for start, stop in blocks[:-1]]
 
 
 def _split(prompt: Conversation, rule: Any) -> list[FieldSpan]:
@@ -193,8 +211,8 @@ def _span(prompt: Conversation, span: Any) -> FieldSpan:
 
 
 def _source(prompt: Conversation, spans: Sequence[FieldSpan]) -> Source:
-    field, start, stop = spans[0]
-    return Source(prompt.fields[field][start:stop], tuple(spans))
+    texts = dict.fromkeys(prompt.fields[field][start:stop] for field, start, stop in spans)
+    return Source("\n".join(texts), tuple(spans))
 
 
 def _refuse_overlaps(sources: Sequence[Source]) -> None:

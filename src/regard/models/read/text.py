@@ -121,9 +121,9 @@ class TextReader:
             )
         aside: dict[str, NDArray[Any]] = {}
         if side is not None:
-            aside = _arrays(self._fitted(example.id, self.tokenize(side, None)))
-        units = _units(tokens, (text, pair or ""), self.kind)
-        arrays = _arrays(tokens)
+            aside = text_arrays(self._fitted(example.id, self.tokenize(side, None)))
+        units = token_units(tokens, (text, pair or ""), self.kind)
+        arrays = text_arrays(tokens)
         if self.imposed is not None:
             arrays["imposed"] = self.imposed(example.id, len(tokens.ids))
         return Item(units, arrays, np.arange(len(tokens.ids)), len(tokens.ids), aside)
@@ -198,7 +198,8 @@ class TextReader:
     def remove(self, item: Item, drop: Bools, operator: str, rng: np.random.Generator) -> Item:
         if operator not in self.operators:
             raise UnknownName("operator", operator, self.operators)
-        removed = np.asarray(drop, bool) & item.units.free
+        # by position: a unit may own several; owner -1 reads the appended False
+        removed = np.append(np.asarray(drop, bool) & item.units.free, False)[item.owner]
         if not removed.any():
             return item
         arrays = dict(item.arrays)
@@ -252,12 +253,12 @@ class TextReader:
         return out
 
 
-def _arrays(tokens: Tokens) -> dict[str, NDArray[Any]]:
+def text_arrays(tokens: Tokens) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {"input_ids": tokens.ids, "attention_mask": np.ones_like(tokens.ids)}
     return arrays if tokens.types is None else {**arrays, "token_type_ids": tokens.types}
 
 
-def _units(tokens: Tokens, texts: tuple[str, str], kind: str) -> Units:
+def token_units(tokens: Tokens, texts: tuple[str, str], kind: str) -> Units:
     groups = np.full(len(tokens.ids), -1, dtype=np.int64)
     for side in (0, 1):
         positions = np.flatnonzero((tokens.part == side) & ~tokens.special)

@@ -1,0 +1,82 @@
+"""Options of a command that takes a prompt with an answer: a chat from a file or a plain prompt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from regard.errors import InputError
+from regard.files import exists, read_json
+
+F = TypeVar("F", bound=Callable[..., Any])
+_HELP = {
+    "messages": "JSON file with messages (or with messages, documents and answer): explain an answer of a chat model.",
+    "prompt": "A plain text instead of messages.",
+    "answer": "The answer to explain (default: the last assistant message, else the model writes one).",
+    "span": "A part of the answer to explain alone: its text, or START:STOP in characters.",
+    "contrast": "A text in place of the span or the answer: why the one rather than the other?",
+    "sources": "passages, lines, sentences, messages, documents or examples; or a JSON file with texts or spans.",
+    "separator": "Text that stands between the sources.",
+    "prefix": "Beginning of the answer that is read but not scored.",
+}
+
+
+def answer_options(function: F) -> F:
+    """Add the options of a prompt with an answer, which `answer_record` gathers."""
+    for name, words in reversed(_HELP.items()):
+        metavar = "FILE" if name == "messages" else None
+        option = click.option(f"--{name}", name, expose_value=False, callback=_remember, metavar=metavar, help=words)
+        function = option(function)
+    return function
+
+
+def answer_record() -> dict[str, Any] | None:
+    """Return the prompt and answer as `regard.explain` takes them; None without --messages and --prompt."""
+    meta = click.get_current_context().meta
+    values = {name: meta.get(f"regard.chat.{name}") for name in _HELP}
+    messages, prompt = values["messages"], values["prompt"]
+    if messages is None and prompt is None:
+        alone = [f"--{name}" for name, value in values.items() if value is not None]
+        if alone:
+            raise InputError(", ".join(alone), expected="--messages FILE or --prompt TEXT beside", got="neither")
+        return None
+    if messages is not None and prompt is not None:
+        raise InputError("explain", expected="--messages FILE or --prompt TEXT", got="both")
+    record: dict[str, Any] = {
+        "span": characters(values["span"]),
+        "contrast": values["contrast"],
+        "sources": source_list(values["sources"]),
+        "separator": values["separator"],
+        "prefix": values["prefix"],
+        "answer": values["answer"],
+    }
+    if messages is None:
+        return {**record, "prompt": prompt}
+    from regard.datasets.chat_logs import read_chats
+
+    chats = read_chats(Path(messages))
+    if len(chats) > 1:
+        raise InputError("--messages", expected="one chat", got=f"{len(chats)}")
+    if values["answer"] is not None and chats[0].answer is not None:
+        raise InputError("--answer", expected="one answer", got="another in the file of --messages")
+    answer = values["answer"] if values["answer"] is not None else chats[0].answer
+    return {**record, "messages": chats[0].messages, "documents": chats[0].documents, "answer": answer}
+
+
+def characters(span: str | None) -> str | tuple[int, int] | None:
+    """Return START:STOP as two numbers, and any other text as it is."""
+    numbers = re.fullmatch(r"(\d+):(\d+)", span or "")
+    return (int(numbers[1]), int(numbers[2])) if numbers else span
+
+
+def source_list(sources: str | None) -> Any:
+    """Return the name of a split, or the list in a JSON file."""
+    return read_json(Path(sources)) if sources is not None and exists(sources) else sources
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    context.meta[f"regard.chat.{parameter.name}"] = value
