@@ -103,7 +103,6 @@ export function exactly(s: Scene, at: SiteEntry, q: number, k: number, value: nu
 export function Controls(props: {
   c: Context;
   heads?: boolean;
-  threshold?: boolean;
   pooling?: boolean;
   /** Parts of the rows and columns; a view that does not leave them out must not offer it. */
   filters?: boolean;
@@ -125,7 +124,7 @@ export function Controls(props: {
         ])}
         pick={(i) => {
           state.site.value = i;
-          state.locked.value = null;
+          if (state.view.value !== "head_view") state.locked.value = null;
         }}
       />
       {props.pooling !== false && alike(c, at).length > 1 && (
@@ -193,18 +192,6 @@ export function Controls(props: {
           step={1}
           pick={(v) => {
             state.step.value = v;
-          }}
-        />
-      )}
-      {props.threshold && (
-        <Range
-          label={t("weights_from", { w: state.threshold.value.toFixed(2) })}
-          value={state.threshold.value}
-          low={0}
-          high={0.5}
-          step={0.01}
-          pick={(v) => {
-            state.threshold.value = v;
           }}
         />
       )}
