@@ -53,7 +53,7 @@ dialog { max-width: 62ch; color: var(--ink); background: var(--paper); border: 1
 dialog h2 { font-size: 16px; margin: 0 0 8px; }
 dialog::backdrop { background: rgba(0, 0, 0, .4); }
 .ask { margin-bottom: 8px; }
-.ask textarea { display: block; width: 100%; min-height: 3.6em; max-height: 14em; resize: vertical; field-sizing: content; margin-bottom: 6px; }
+.ask textarea { display: block; width: 100%; min-height: 3.6em; max-height: 8.5em; resize: vertical; field-sizing: content; margin-bottom: 6px; }
 .ask .bar { align-items: center; }
 .ask .methods { margin: 0; }
 .ask .methods[open] { flex-basis: 100%; }
@@ -82,7 +82,7 @@ progress { accent-color: var(--mark); }
 .bars { display: grid; grid-template-columns: auto 1fr auto auto; gap: 2px 8px; max-width: 560px; font-size: 13px; align-items: center; }
 .bars .bar1 { height: 9px; background: var(--line); }
 .bars .bar2 { height: 9px; background: var(--mark); }
-@container (max-width: 640px) { .control { white-space: normal; flex-wrap: wrap; } select { max-width: 100%; } .sides, .said { grid-template-columns: minmax(0, 1fr); } .more { margin: 2px 0 0; font-size: 12px; color: var(--soft); border-top: 2px dashed var(--line); }
+@container (max-width: 640px) { .head .control > span { display: none; } .control { white-space: normal; flex-wrap: wrap; } select { max-width: 100%; } .sides, .said { grid-template-columns: minmax(0, 1fr); } .more { margin: 2px 0 0; font-size: 12px; color: var(--soft); border-top: 2px dashed var(--line); }
 .caveat { order: 2; } }
 @media print { .bar, .tabs, details, .ask { display: none; } }
 `;

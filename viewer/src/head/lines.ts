@@ -72,7 +72,8 @@ export function sought(s: Scene, at: SiteEntry): Chosen {
     query === undefined ? [seen, columns.filter((k) => k !== key)] : [seen.filter((q) => q !== query), columns];
   const budget = calm ? CALM - own.links.length : BUDGET - own.links.length;
   const rest = budget > 0 ? heaviest(search, others, otherCols, budget).links : [];
-  return { ...own, faint: rest };
+  const top = own.links.reduce((most, l) => Math.max(most, l.weight), 0);
+  return { ...own, top, faint: rest };
 }
 
 interface Search {

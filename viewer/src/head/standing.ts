@@ -19,10 +19,7 @@ export function standing(m: Marks, s: Scene, at: SiteEntry, rows: number[], colu
   const roomy = s.room || 1e6;
   m.clip(0, TOP - 4, s.width, roomy - TOP + 4, () => {
     shades(m, s, at, pointed, rowAt, columnAt, y, left, right);
-    const ends = (l: Link): [number, number] => [
-      y(rowAt[l.query]!) + LINE / 2,
-      y(columnAt[l.key]!) + LINE / 2,
-    ];
+    const ends = (l: Link): [number, number] => [y(rowAt[l.query]!) + LINE / 2, y(columnAt[l.key]!) + LINE / 2];
     for (const l of faint) {
       const [y1, y2] = ends(l);
       m.line(left + 4, y1, right - 4, y2, { stroke: theme.soft, alpha: faintness(l, top) });

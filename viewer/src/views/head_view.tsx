@@ -47,7 +47,7 @@ const view: View = {
     const pointed = focus(s, rows, columns);
     const [q, k] = [queries(s, at), keys(s, at)];
     const name = pointed && shown(pointed.query === undefined ? k.names[pointed.key!] : q.names[pointed.query]);
-    const about = name === null ? "" : s.t("focus_on", { x: name });
+    const about = name === null || rows.length < 2 ? "" : s.t("focus_on", { x: name });
     const least = threshold > 0 ? s.t("weights_hidden", { w: number(threshold) }) : "";
     const coarse = heads.filter((h) => !at.full.includes(h));
     const kept = coarse.length
