@@ -71,7 +71,7 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
       const known = before.examples[state.example.value]?.methods.length ?? 0;
       const all = next.manifest.examples[state.example.value]?.methods ?? [];
       state.methods.value = [...state.methods.value, ...all.map((_, i) => i).filter((i) => i >= known)];
-    } else reset(state, { ...first(next, { ...settings, view, example: 0 }), view });
+    } else reset(state, { ...first(next, { ...settings, view, example: 0 }), view, table: state.table.value });
     source.value = next;
   };
   const latest = useRef(data);
