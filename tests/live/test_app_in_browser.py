@@ -81,8 +81,8 @@ def test_progress_is_seen_and_cancel_works(page: Any) -> None:
     page.wait_for_selector("progress")
     page.locator("[role=status]").filter(has_text=re.compile(r"\S")).first.wait_for()
     page.get_by_role("button", name="Cancel", exact=True).click()
-    page.wait_for_selector(".error")
-    assert "cancelled" in page.locator(".error").first.inner_text()
+    page.wait_for_selector(".error, .notice")
+    assert "ancelled" in page.locator(".error, .notice").first.inner_text()
     page.wait_for_selector("progress", state="detached")
     page.get_by_role("button", name="kernel_shap", exact=True).click()
     page.get_by_role("button", name="lime", exact=True).click()
@@ -95,13 +95,13 @@ def test_attention_is_edited_and_the_prediction_moves(page: Any) -> None:
     first = change(page)
     assert re.search(r"moved by (?!0 )", first)
     page.get_by_role("button", name="Switch the head off").click()
-    page.wait_for_selector("li:nth-child(2)")
+    page.wait_for_selector("ol li:nth-child(2)")
     page.get_by_role("button", name="Undo", exact=True).click()
-    page.wait_for_selector("li:nth-child(2)", state="detached")
+    page.wait_for_selector("ol li:nth-child(2)", state="detached")
     page.wait_for_selector("[role=status]", state="detached")
     assert change(page) == first, "the answer to a list that is no longer there came late"
     page.get_by_role("button", name="Undo", exact=True).click()
-    page.wait_for_selector("li", state="detached")
+    page.wait_for_selector("ol li", state="detached")
     page.wait_for_selector("[role=status]", state="detached")
     assert "moved by 0 " in change(page)
 
@@ -120,7 +120,7 @@ def test_weight_is_dragged_from_one_bar_to_another(page: Any) -> None:
     page.mouse.move(at[4], box["y"] + 150, steps=4)
     page.mouse.up()
     assert "moved by" in change(page)
-    moved = page.locator("li").first.inner_text()
+    moved = page.locator("ol li").first.inner_text()
     assert re.match(r"move 100 % of “\w+” to “\w+”", moved), moved
 
 

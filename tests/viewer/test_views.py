@@ -104,10 +104,16 @@ def test_heat_map_of_a_long_text_zooms_by_tiles_to_exact_weights(show: Callable[
 def test_head_view_hover_isolates_a_token(show: Callable[..., Any]) -> None:
     shown = show("bert")
     shown.open("head_view")
-    everything = shown.declared
-    assert re.search(r"5\d\d of 58\d\d lines drawn", everything)
+    assert "in focus: [CLS], the others faint" in shown.declared  # the row that the answer reads
+    assert "40 of 264 lines" in shown.declared  # 22 keys x 12 heads
+    shown.press("Escape")
+    assert re.search(r"60 of 58\d\d lines drawn", shown.declared)
+    shown.page.get_by_label("Weights from").fill("0")
+    shown.settle()
+    assert re.search(r"5\d\d of 58\d\d lines drawn", shown.declared)
+    shown.page.get_by_role("button", name="Automatic").click()
     shown.press("ArrowDown", "ArrowDown")
-    assert "of 264 lines" in shown.declared  # 22 keys x 12 heads
+    assert "40 of 264 lines" in shown.declared
     weights = site_weights(bert(), 0, 5).mean(0)
     names = bert().manifest.examples[0].axes[0].names
     best = names[int(weights[1].argmax())]
@@ -161,6 +167,7 @@ def test_a_pair_of_texts_is_filtered(show: Callable[..., Any]) -> None:
     shown = show("pair")
     shown.open("head_view")
     shown.pick("Texts", "A → B")
+    shown.press("Escape")
     assert "only text 0 → text 1" in shown.declared
     part = shown.pack.manifest.examples[0].axes[0].part
     most = sum(p == 0 for p in part) * sum(p == 1 for p in part) * 12
@@ -191,6 +198,23 @@ def test_writing_steps_are_rows(show: Callable[..., Any]) -> None:
     head, rows = shown.table()
     assert {int(r[1]) for r in rows} == {writer().manifest.examples[0].sites[0].rows - len(made) + 2}
     assert head[4] == "weight"
+
+
+def test_a_generation_opens_with_the_written_text(show: Callable[..., Any]) -> None:
+    shown = show("writer")
+    made = writer().manifest.examples[0].made
+    assert made is not None
+    assert shown.page.locator("[data-view=written]").count() == 1
+    assert f"before it wrote “{made[0]}” (token 1 of 5)" in shown.declared
+    shown.press("ArrowRight", "ArrowRight")
+    assert f"“{made[2]}” (token 3 of 5)" in shown.declared
+    sites = range(len(writer().manifest.examples[0].sites))
+    weights = np.mean([site_weights(writer(), 0, s).mean(0) for s in sites], axis=0)
+    _, rows = shown.table()
+    row = weights[len(weights) - len(made) + 2]
+    for _, place, weight in rows:
+        assert float(weight) == pytest.approx(float(row[int(place)]), abs=6e-4)
+    assert len(rows) == np.count_nonzero(row > 0)
 
 
 def test_model_view_enlarges_and_sorts(show: Callable[..., Any]) -> None:

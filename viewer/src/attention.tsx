@@ -2,9 +2,11 @@
 
 import type { ComponentChildren } from "preact";
 import { type Grid, pooledTo } from "./data.ts";
+import { allHeads } from "./heads.ts";
 import { Choice, Range, Toggle } from "./parts.tsx";
 import type { SiteEntry } from "./records.generated.ts";
-import { type Context, headName, keys, number, queries, type Scene, site, siteName } from "./view.ts";
+import { hiddenSinks, sinks } from "./sinks.ts";
+import { type Context, headName, keys, number, queries, type Scene, shown, site, siteName } from "./view.ts";
 import { wordFor } from "./words.ts";
 
 export interface Picked {
@@ -19,7 +21,7 @@ export interface Picked {
 /** Cells of a side in a picture made of paths. */
 const STILL = 160;
 
-export const allHeads = (at: SiteEntry): number[] => Array.from({ length: at.heads }, (_, h) => h);
+export { allHeads };
 
 /** Sites that can be put together with this one: of its kind, over the same axes. */
 export function alike(s: Scene, at: SiteEntry): number[] {
@@ -55,7 +57,9 @@ export function places(s: Scene, at: SiteEntry): { rows: number[]; columns: numb
   let rows = keep(q, from);
   const step = s.values.step;
   if (step >= 0 && s.example.made) rows = rows.filter((i) => i === stepRow(s, at, step));
-  return { rows, columns: keep(k, to) };
+  const hidden = hiddenSinks(s, at);
+  const columns = keep(k, to);
+  return { rows, columns: hidden.length ? columns.filter((i) => !hidden.includes(i)) : columns };
 }
 
 /** The row in which a writing step was computed. */
@@ -69,6 +73,10 @@ export function isPair(s: Scene, at: SiteEntry): boolean {
   const parts = new Set(keys(s, at).part);
   return parts.size > 1;
 }
+
+/** Some keys by name. */
+export const names = (s: Scene, at: SiteEntry, places: readonly number[]): string =>
+  places.map((k) => shown(keys(s, at).names[k])).join(", ");
 
 /** What is shown, in words. */
 export function selection(s: Scene): string {
@@ -87,6 +95,8 @@ export function selection(s: Scene): string {
       : s.t(pool === "max" ? "max_over_heads" : "mean_over_heads", { n: at.heads }),
   ];
   if (hideSpecial) words.push(s.t("special_hidden_rows"));
+  const hidden = hiddenSinks(s, at);
+  if (hidden.length) words.push(s.t("sinks_hidden", { x: names(s, at, hidden) }));
   if (pair !== "all") words.push(s.t("only_pair", { a: `text ${pair[0]}`, b: `text ${pair[2]}` }));
   if (step >= 0 && s.example.made) words.push(s.t("writing_step", { n: step, token: s.example.made[step] ?? "" }));
   return words.join("; ");
@@ -103,7 +113,6 @@ export function exactly(s: Scene, at: SiteEntry, q: number, k: number, value: nu
 export function Controls(props: {
   c: Context;
   heads?: boolean;
-  threshold?: boolean;
   pooling?: boolean;
   /** Parts of the rows and columns; a view that does not leave them out must not offer it. */
   filters?: boolean;
@@ -125,7 +134,7 @@ export function Controls(props: {
         ])}
         pick={(i) => {
           state.site.value = i;
-          state.locked.value = null;
+          if (state.view.value !== "head_view") state.locked.value = null;
         }}
       />
       {props.pooling !== false && alike(c, at).length > 1 && (
@@ -196,18 +205,7 @@ export function Controls(props: {
           }}
         />
       )}
-      {props.threshold && (
-        <Range
-          label={t("weights_from", { w: state.threshold.value.toFixed(2) })}
-          value={state.threshold.value}
-          low={0}
-          high={0.5}
-          step={0.01}
-          pick={(v) => {
-            state.threshold.value = v;
-          }}
-        />
-      )}
+      {props.filters !== false && <Sinks c={c} at={at} />}
       {props.filters !== false && special && (
         <Toggle
           label={t("hide_special")}
@@ -218,5 +216,20 @@ export function Controls(props: {
         />
       )}
     </>
+  );
+}
+
+/** The switch that hides attention sinks, where there are some. */
+export function Sinks(props: { c: Context; at: SiteEntry }): ComponentChildren {
+  const { c, at } = props;
+  if (!sinks(c, at).length) return null;
+  return (
+    <Toggle
+      label={c.t("hide_sinks")}
+      value={c.state.hideSinks.value}
+      pick={(v) => {
+        c.state.hideSinks.value = v;
+      }}
+    />
   );
 }

@@ -78,6 +78,17 @@ export class Data {
     return grid;
   }
 
+  /** Take over the weights of an earlier pack of the same answer; only its relevances are fetched again. */
+  inherit(old: Data): void {
+    const sites = (data: Data, e: number): string => JSON.stringify(data.manifest.examples[e]?.sites.map((x) => x.key));
+    const kept = (key: string): boolean => {
+      const e = Number.parseInt(key, 10);
+      return !key.endsWith("/relevance") && sites(this, e) === sites(old, e);
+    };
+    for (const [id, bytes] of old.bytes) if (kept(id)) this.keep(id, bytes);
+    for (const [key, grid] of old.grids) if (kept(key)) this.grids.set(key, grid);
+  }
+
   example(e: number): ExampleEntry {
     return this.manifest.examples[e]!;
   }

@@ -3,11 +3,15 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { Answer } from "./answer.tsx";
 import { Ask } from "./ask.tsx";
+import { type Open, useAsking } from "./asking.ts";
 import { Data } from "./data.ts";
+import { Header, type ThemeName } from "./header.tsx";
 import { DARK, LIGHT } from "./palette.ts";
 import { Button, Choice, DataTable } from "./parts.tsx";
 import { initial, ordered } from "./pictures.ts";
+import type { Manifest } from "./records.generated.ts";
 import { gunzip, packSource, type Source } from "./source.ts";
 import { Stage } from "./stage.tsx";
 import { newState, plain, reset, type State, type Values } from "./state.ts";
@@ -18,10 +22,12 @@ export interface Settings {
   view?: string;
   views?: string[];
   example?: number;
-  theme?: "auto" | "light" | "dark";
+  theme?: ThemeName;
   /** The words of another language than English. */
   dictionary?: Dictionary;
   state?: Partial<Values>;
+  /** The local app: the name of the model, help, theme and language stand above. */
+  header?: boolean;
   /** Told whenever the user moved to another example, site or head. */
   changed?: (values: Values) => void;
 }
@@ -39,26 +45,55 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
   const version = useSignal(0);
   const { settings } = props;
   const state = useMemo<State>(() => newState({ ...first(props.source, settings), ...settings.state }), [props.source]);
-  const data = useMemo(() => dataOf(source.value, () => version.value++), [source.value]);
-  const dark = useDark(settings.theme ?? "auto");
-  const t = useMemo(() => translator(settings.dictionary), []);
+  const older = useRef<Data | null>(null);
+  const data = useMemo(() => dataOf(source.value, () => version.value++, older.current), [source.value]);
+  const chosenTheme = useSignal<ThemeName>(settings.theme ?? "auto");
+  const dark = useDark(chosenTheme.value);
+  const spoken = useSignal({ lang: source.value.live?.hello.lang ?? "", words: settings.dictionary });
+  const t = useMemo(() => translator(spoken.value.words), [spoken.value]);
   version.value;
   useSignalEffect(() => settings.changed?.(plain(state)));
+  useEffect(() => {
+    if (settings.header) dressPage(chosenTheme.value, spoken.value.lang);
+  }, [chosenTheme.value, spoken.value.lang]);
 
   const { manifest } = source.value;
-  const shown = possible(source.value, state.example.value, settings.views ?? []);
-  const view = shown.find((v) => v.name === state.view.value) ?? shown[0];
-  const theme = dark.value ? DARK : LIGHT;
+  const live = source.value.live ?? null;
   const example = manifest.examples[state.example.value];
-  const refresh = (): void => {
-    version.value++;
-  };
-  const open = async (pack: string): Promise<void> => {
+  const open: Open = async (pack, grows = false) => {
     if (!source.value.live) return;
+    const before = source.value.manifest;
     const next = await packSource(source.value.live, pack);
     const view = state.view.value;
-    reset(state, { ...first(next, { ...settings, view, example: 0 }), view });
+    older.current = grows ? latest.current : null;
+    if (grows && sameSites(before, next.manifest, state.example.value)) {
+      // what the user picked meanwhile stays; new methods join the picture
+      const known = before.examples[state.example.value]?.methods.length ?? 0;
+      const all = next.manifest.examples[state.example.value]?.methods ?? [];
+      state.methods.value = [...state.methods.value, ...all.map((_, i) => i).filter((i) => i >= known)];
+    } else reset(state, { ...first(next, { ...settings, view, example: 0 }), view, table: state.table.value });
     source.value = next;
+  };
+  const latest = useRef(data);
+  latest.current = data;
+  const speak = async (lang: string): Promise<void> => {
+    if (!live) return;
+    const answer = (await live.call("language", { lang, ...(live.pack ? { pack: live.pack } : {}) })) as {
+      dictionary: Dictionary;
+    };
+    spoken.value = { lang, words: answer.dictionary };
+    if (live.pack) await open(live.pack, true);
+  };
+  const asking = useAsking(live, example, open, t);
+  const running = asking.job.value !== null;
+  const shown = possible(source.value, state.example.value, settings.views ?? []);
+  // a view that the user was looking at keeps its tab while its data are on their way
+  const wanted = running ? ordered.find((v) => v.name === state.view.value && !shown.includes(v)) : undefined;
+  const tabs = wanted ? ordered.filter((v) => v === wanted || shown.includes(v)) : shown;
+  const view = wanted ?? shown.find((v) => v.name === state.view.value) ?? shown[0];
+  const theme = dark.value ? DARK : LIGHT;
+  const refresh = (): void => {
+    version.value++;
   };
   const values = plain(state);
   const { scroll, room } = values;
@@ -66,7 +101,7 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
     example ? { manifest, example, e: values.example, data, values, theme, width, scroll, room, t } : null;
   const context = (width: number): Context | null => {
     const base = scene(width);
-    return base && { ...base, state, live: source.value.live ?? null, open, refresh };
+    return base && { ...base, state, live, open, refresh };
   };
   const c = context(values.width);
   const start = (v: View): void => {
@@ -80,8 +115,20 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
     }
   };
   return (
-    <div class={`viewer${dark.value ? " dark" : ""}`}>
-      {source.value.live?.hello.can.ask && <Ask live={source.value.live} open={open} t={t} />}
+    <div class={`viewer${dark.value ? " dark" : ""}${asking.stale ? " stale" : ""}`}>
+      {settings.header && live && (
+        <Header
+          hello={live.hello}
+          theme={chosenTheme.value}
+          light={(name) => {
+            chosenTheme.value = name;
+          }}
+          lang={spoken.value.lang}
+          speak={(lang) => void speak(lang)}
+          t={t}
+        />
+      )}
+      {live?.hello.can.ask && <Ask live={live} asking={asking} t={t} />}
       {manifest.examples.length > 1 && (
         <div class="bar">
           <Choice
@@ -95,9 +142,14 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
           />
         </div>
       )}
-      {example && <Answer c={c!} />}
+      {asking.stale && (
+        <p class="old" role="status">
+          {t(running ? "stale_running" : "stale_typed")}
+        </p>
+      )}
+      {example && <Answer c={c!} named={!!settings.header} />}
       <div class="tabs" role="tablist" aria-label={t("views")}>
-        {shown.map((v) => (
+        {tabs.map((v) => (
           <button
             key={v.name}
             type="button"
@@ -109,7 +161,7 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
             onClick={() => start(v)}
             onKeyDown={(event) => {
               const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-              const next = step && shown[(shown.indexOf(v) + step + shown.length) % shown.length];
+              const next = step && tabs[(tabs.indexOf(v) + step + tabs.length) % tabs.length];
               if (!next) return;
               event.preventDefault();
               start(next);
@@ -122,11 +174,15 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
         ))}
       </div>
       {view && c ? (
-        <div role="tabpanel" id="panel" aria-labelledby={`tab-${view.name}`} data-view={view.name}>
-          <Panel view={view} c={c} scene={scene} />
+        <div role="tabpanel" id="panel" aria-labelledby={`tab-${view.name}`} data-view={view.name} key={view.name}>
+          {view === wanted ? (
+            <p class="soft">{t("waiting_view", { view: t(view.title) })}</p>
+          ) : (
+            <Panel view={view} c={c} scene={scene} />
+          )}
         </div>
-      ) : (
-        <p>{t("nothing_to_draw")}</p>
+      ) : running ? null : (
+        <p>{t(example || !live?.hello.can.ask ? "nothing_to_draw" : "type_to_begin")}</p>
       )}
       {data.failure && (
         <p class="error" role="alert">
@@ -142,27 +198,6 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
         ))}
       </div>
     </div>
-  );
-}
-
-function Answer(props: { c: Context }): ComponentChildren {
-  const { example, t } = props.c;
-  if (!example.predicted && example.probability === null) return null;
-  const sure = example.probability === null ? "" : ` (${example.probability.toFixed(3)})`;
-  const label = example.label === null ? "" : `; ${t("label")}: ${example.label}`;
-  return (
-    <>
-      <p class="answer">
-        <b>{`${t("answer")}: ${example.predicted || "–"}${sure}`}</b>
-        {label}
-        {example.model ? ` · ${example.model}` : ""}
-      </p>
-      {example.trust.map((line) => (
-        <p class="trust" key={line}>
-          {line}
-        </p>
-      ))}
-    </>
   );
 }
 
@@ -254,9 +289,20 @@ function first(source: Source, settings: Settings, e = settings.example ?? 0): V
   };
 }
 
-function dataOf(source: Source, arrived: () => void): Data {
+/** Whether two packs hold the same attention of an example. */
+const sameSites = (a: Manifest, b: Manifest, e: number): boolean =>
+  JSON.stringify(a.examples[e]?.sites) === JSON.stringify(b.examples[e]?.sites);
+
+/** The page around the app follows the theme and the language that the user picked. */
+function dressPage(theme: ThemeName, lang: string): void {
+  const root = document.documentElement;
+  root.style.colorScheme = theme === "auto" ? "" : theme;
+  if (lang) root.lang = lang;
+}
+
+function dataOf(source: Source, arrived: () => void, older: Data | null): Data {
   let waiting = false;
-  return new Data(
+  const data = new Data(
     source.manifest,
     async (id) => gunzip(await source.chunk(id)),
     () => {
@@ -269,14 +315,17 @@ function dataOf(source: Source, arrived: () => void): Data {
       });
     },
   );
+  if (older) data.inherit(older);
+  return data;
 }
 
-function useDark(theme: "auto" | "light" | "dark"): { value: boolean } {
+function useDark(theme: ThemeName): { value: boolean } {
   const asked = useRef(matchMedia("(prefers-color-scheme: dark)"));
   const dark = useSignal(theme === "auto" ? asked.current.matches : theme === "dark");
   useEffect(() => {
-    if (theme !== "auto") return;
     const query = asked.current;
+    dark.value = theme === "auto" ? query.matches : theme === "dark";
+    if (theme !== "auto") return;
     const change = (): void => {
       dark.value = query.matches;
     };

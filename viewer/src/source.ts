@@ -22,6 +22,11 @@ export interface Hello {
   dictionary?: Dictionary;
   /** Models that read every text too, to be compared with. */
   others?: string[];
+  /** The language spoken here, and all of them by code. */
+  lang?: string;
+  languages?: Record<string, string>;
+  /** A first text that is still being read. */
+  began?: { job: string; text: string | null; text_pair: string | null } | null;
 }
 
 /** The operations of `regard.live` (see its first page): `call` answers at once, long work is a job that is polled. */
@@ -42,6 +47,8 @@ export interface Job {
   seconds: number;
   version: number;
   result?: unknown;
+  /** Of a text whose methods are still running: a pack of what is known. */
+  partial?: { pack: string; done: string[]; waiting: string[] };
   error?: { said: string };
 }
 

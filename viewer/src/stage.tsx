@@ -31,14 +31,16 @@ export function Stage(props: { view: View; c: Context; scene: (width: number) =>
     watch.observe(element);
     return () => watch.disconnect();
   }, []);
-  useEffect(() => {
-    if (box.current) box.current.scrollTop = 0;
-    scroll.value = 0;
-  }, [view.name, c.e]);
-
   const size = { ...c, width: width.value || 640 };
   const tall = Math.ceil(view.height(size));
   const room = tall <= TALLEST + SLACK ? tall : TALLEST;
+  useEffect(() => {
+    // what a view opens on comes into sight
+    const locked = c.state.locked.value;
+    const at = locked && tall > room ? (view.top?.(locked, size) ?? 0) : 0;
+    scroll.value = Math.max(0, Math.min(tall - room, at - room / 2));
+    if (box.current) box.current.scrollTop = scroll.value;
+  }, [view.name, c.e]);
   useEffect(() => {
     c.state.room.value = room;
     if (width.value) c.state.width.value = width.value;

@@ -26,12 +26,17 @@ export const START = {
   pool: "one" as Pool,
   layers: "one" as Pool,
   hideSpecial: false,
-  threshold: 0,
+  /** Weights from here on are drawn; -1: from where about sixty lines remain. */
+  threshold: -1,
   /** Which halves of a pair of texts are drawn. */
   pair: "all" as "all" | "0-0" | "0-1" | "1-0" | "1-1",
   upright: true,
   /** The writing step of a generation, -1 for all. */
   step: -1,
+  /** The step that the written text shows. */
+  written: 0,
+  /** Of a generation: columns that take much of every row are left out. */
+  hideSinks: true,
   words: false,
   methods: [] as number[],
   order: "model" as "model" | "role" | "importance",

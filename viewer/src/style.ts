@@ -46,8 +46,35 @@ summary { cursor: pointer; color: var(--soft); }
 .notes p { margin: 2px 0; }
 .error { color: #b00020; font-weight: 600; }
 .dark .error { color: #ff8a8a; }
-.ask { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; margin-bottom: 8px; }
-.ask input[type=text] { flex: 1 1 22em; }
+.head { display: flex; flex-wrap: wrap; gap: 4px 16px; align-items: center; justify-content: space-between; margin: 0 0 8px; }
+.head h1 { font-size: 18px; margin: 0; overflow-wrap: anywhere; min-width: 0; }
+.head .bar { margin: 0; }
+dialog { max-width: 62ch; color: var(--ink); background: var(--paper); border: 1px solid var(--line); border-radius: 6px; }
+dialog h2 { font-size: 16px; margin: 0 0 8px; }
+dialog::backdrop { background: rgba(0, 0, 0, .4); }
+.ask { margin-bottom: 8px; }
+.ask textarea { display: block; width: 100%; min-height: 3.6em; max-height: 8.5em; resize: vertical; field-sizing: content; margin-bottom: 6px; }
+.ask .bar { align-items: center; }
+.ask .methods { margin: 0; }
+.ask .methods[open] { flex-basis: 100%; }
+button.main { background: var(--mark); border-color: var(--mark); color: var(--paper); font-weight: 600; padding: 3px 16px; }
+.soft { color: var(--soft); }
+.notice, .old { border-left: 4px solid var(--focus); padding: 2px 9px; margin: 0 0 8px; font-weight: 600; }
+.said { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 6fr); gap: 2px 24px; margin-bottom: 8px; }
+.said > :only-child { grid-column: 1 / -1; }
+.classes { list-style: none; margin: 0 0 6px; padding: 0; font-size: 13px; max-width: 560px; }
+.classes li { display: grid; grid-template-columns: minmax(0, 10em) minmax(0, 1fr) 4.5em; gap: 8px; align-items: center; }
+.classes .name { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.classes .track { height: 9px; background: var(--wash); border-radius: 2px; overflow: hidden; }
+.classes .fill { display: block; height: 100%; background: var(--mark); transition: width .16s ease-out; }
+.classes .soft .fill { background: var(--soft); }
+.classes .n { text-align: end; font-variant-numeric: tabular-nums; }
+.stale .said, .stale [role=tabpanel], .stale .notes { color: var(--soft); }
+.stage canvas, .classes .track { transition: opacity .15s; }
+.stale .stage canvas, .stale .classes .track { opacity: .3; }
+[role=tabpanel] .stage { animation: appear .16s ease-out; }
+@keyframes appear { from { opacity: .25; } to { opacity: 1; } }
+@media (prefers-reduced-motion: reduce) { *, ::backdrop { animation: none !important; transition: none !important; } }
 progress { accent-color: var(--mark); }
 .chips { display: flex; flex-wrap: wrap; gap: 4px; margin: 4px 0; }
 .chips button { padding: 1px 6px; }
@@ -55,7 +82,7 @@ progress { accent-color: var(--mark); }
 .bars { display: grid; grid-template-columns: auto 1fr auto auto; gap: 2px 8px; max-width: 560px; font-size: 13px; align-items: center; }
 .bars .bar1 { height: 9px; background: var(--line); }
 .bars .bar2 { height: 9px; background: var(--mark); }
-@container (max-width: 640px) { .control { white-space: normal; flex-wrap: wrap; } select { max-width: 100%; } .sides { grid-template-columns: minmax(0, 1fr); } .more { margin: 2px 0 0; font-size: 12px; color: var(--soft); border-top: 2px dashed var(--line); }
+@container (max-width: 640px) { .head .control > span { display: none; } .control { white-space: normal; flex-wrap: wrap; } select { max-width: 100%; } .sides, .said { grid-template-columns: minmax(0, 1fr); } .more { margin: 2px 0 0; font-size: 12px; color: var(--soft); border-top: 2px dashed var(--line); }
 .caveat { order: 2; } }
 @media print { .bar, .tabs, details, .ask { display: none; } }
 `;

@@ -1,5 +1,6 @@
 /** The arithmetic of views: which lines are drawn, zoom and tiles, rollout. */
 
+import { chosen } from "../src/head/lines.ts";
 import type { Marks } from "../src/marks/marks.ts";
 import { svgMarks } from "../src/marks/svg.ts";
 import { initial } from "../src/pictures.ts";
@@ -76,7 +77,7 @@ test("no line below the threshold is drawn or listed", () => {
 
 test("of many lines the heaviest are drawn, at most 600, and the words say how many", () => {
   const names = Array.from({ length: 60 }, (_, i) => `t${i}`);
-  const scene = sceneOf(sample(names, [softmaxed(1, 60, 8)]));
+  const scene = sceneOf(sample(names, [softmaxed(1, 60, 8)]), { threshold: 0 });
   const drawn = lines(scene);
   ok(drawn.length > 300 && drawn.length <= 600, `${drawn.length} lines`);
   const grid = scene.data.head(0, 0, 0)!;
@@ -88,12 +89,39 @@ test("of many lines the heaviest are drawn, at most 600, and the words say how m
   ok(head.declared(scene).includes(`${drawn.length} of ${total} lines drawn, the heaviest`), head.declared(scene));
 });
 
-test("what is pointed at shows all of its own lines", () => {
+test("the threshold is chosen so that about sixty lines remain, the heaviest", () => {
+  const names = Array.from({ length: 60 }, (_, i) => `t${i}`);
+  const scene = sceneOf(sample(names, [softmaxed(3, 60, 8)]));
+  const drawn = lines(scene);
+  ok(drawn.length > 30 && drawn.length <= 60, `${drawn.length} lines`);
+  // a flat map has no heaviest lines, and is drawn all the same
+  const flat = Array.from({ length: 60 }, () => Array.from({ length: 60 }, () => 1 / 60));
+  equal(lines(sceneOf(sample(names, [[flat]]))).length, 60);
+});
+
+test("what is pointed at shows its own lines, and the others behind them", () => {
   const names = Array.from({ length: 60 }, (_, i) => `t${i}`);
   const given = sample(names, [softmaxed(1, 60, 8)]);
-  const scene = sceneOf(given, { hover: { query: 7 } });
-  const row = scene.data.head(0, 0, 0)!.values.subarray(7 * 60, 8 * 60);
-  equal(lines(scene).length, row.filter((w) => w > 0).length);
+  const own = (scene: Scene): number => chosen(scene, scene.example.sites[0]!).links.length;
+  const all = sceneOf(given, { hover: { query: 7 }, threshold: 0 });
+  const row = all.data.head(0, 0, 0)!.values.subarray(7 * 60, 8 * 60);
+  equal(own(all), row.filter((w) => w > 0).length);
+  const calm = sceneOf(given, { hover: { query: 7 } });
+  const { links, faint } = chosen(calm, calm.example.sites[0]!);
+  ok(links.length > 20 && links.length <= 40, `${links.length} of its own`);
+  ok(faint.length > 0 && links.length + faint.length <= 60, `${faint.length} behind`);
+  ok(links.every((l) => l.query === 7) && faint.every((l) => l.query !== 7), "told apart");
+  ok(head.declared(calm).includes("in focus: t7, the others faint"), head.declared(calm));
+});
+
+test("a head view opens on the row that the answer reads, else the last of a writer, else the first word", () => {
+  const given = text();
+  const first = (): unknown => head.start!(sceneOf(given)).locked;
+  equal(first(), { query: 1 });
+  for (const at of given.manifest.examples[0]!.sites) at.kind = "causal";
+  equal(first(), { query: 4 });
+  for (const at of given.manifest.examples[0]!.sites) at.reading = [0];
+  equal(first(), { query: 0 });
 });
 
 function zoomable(given: Sample = text()): { state: State; c: () => Context } {

@@ -26,6 +26,10 @@ from regard.present.pack.records import AxisEntry, Pack
 from regard.records import Attention, Json, Units
 
 Action = Literal["view", "return"]
+NO_WEIGHTS = (
+    "load the model with attn_implementation='eager' and call it with output_attentions=True (the faster kernels "
+    "return no weights), or pass regard.capture(model, text)"
+)
 MARKS = ("\u0120", "\u2581", "</w>", "\u010a")
 """What tokenizers write for a space, a line end or the end of a word."""
 
@@ -189,6 +193,14 @@ def _is_capture(value: Any) -> bool:
 def _layers(name: str, arrays: Any, tokens: list[str]) -> list[Attention]:
     """Return one record per layer, numbered as in the model."""
     by_layer = list(arrays.values()) if isinstance(arrays, Mapping) else list(arrays)
+    empty = sum(weights is None for weights in by_layer)
+    if not by_layer or empty:
+        raise InputError(
+            "attention" if name == "layer" else f"{name}_attention",
+            expected="one array of weights per layer",
+            got=f"{empty} of {len(by_layer)} layers without weights" if by_layer else "no layer",
+            remedy=NO_WEIGHTS,
+        )
     capture = [
         from_arrays({f"{name}.{i}": weights}, tokens, kind="cross" if name == "cross" else None).sites[0].dense()
         for i, weights in enumerate(by_layer)

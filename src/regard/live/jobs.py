@@ -49,8 +49,16 @@ class Job:
     began: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     result: Mapping[str, Json] | None = None
+    partial: Mapping[str, Json] | None = None
     error: Mapping[str, Json] | None = None
     stopped: bool = False
+
+    def share(self, partial: Mapping[str, Json]) -> None:
+        """Publish what is finished so far; it stays readable after a cancellation."""
+        self.check()
+        with self.changed:
+            self.partial = partial
+            self._tell()
 
     def step(self, stage: str, done: int, total: int) -> None:
         """Report progress; raise `Cancelled` if the job was cancelled."""
@@ -88,6 +96,8 @@ class Job:
         }
         if self.result is not None:
             fields["result"] = dict(self.result)
+        if self.partial is not None:
+            fields["partial"] = dict(self.partial)
         if self.error is not None:
             fields["error"] = dict(self.error)
         return fields

@@ -57,8 +57,11 @@ class LiveInput:
     def examples(self) -> tuple[Example, ...]:
         return self.case.examples
 
-    def explain(self, methods: Sequence[str], job: Job) -> None:
-        """Capture attention and run every method; record why unsupported ones were skipped."""
+    def explain(self, methods: Sequence[str], job: Job, publish: Callable[[], None] = lambda: None) -> None:
+        """Capture attention and run every method; record why unsupported ones were skipped.
+
+        publish: called when the attention is known, and after every method.
+        """
         specs = [self.case.spec(method) for method in methods]
         for spec in specs:
             build(spec)  # a name or parameter that does not exist is a mistake of the request, and said at once
@@ -69,6 +72,7 @@ class LiveInput:
         for i in range(len(self.examples)):
             self.attention(i)
         for number, spec in enumerate(specs):
+            publish()
             job.step(str(spec), number + 2, steps)
             if str(spec) in self.relevances or str(spec) in self.skipped:
                 continue
@@ -80,6 +84,9 @@ class LiveInput:
             except Exception as error:  # a broken method must not take the others with it
                 self.skipped[str(spec)] = f"{type(error).__name__}: {error}"
         fresh = {name: relevance for name, relevance in self.relevances.items() if name not in self.marks}
+        if fresh:
+            publish()
+            job.step("checking", steps, steps)
         self.marks |= removal_marks(self.case, fresh)
         job.step("drawing", steps, steps)
 

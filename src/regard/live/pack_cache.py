@@ -5,12 +5,13 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from regard.errors import UnknownName
 from regard.live.live_input import Comparison, LiveInput
-from regard.present.pack.records import Pack
+from regard.present.pack.records import Pack, VerdictEntry
 
 MOST_PACKS = 24
 
@@ -19,7 +20,7 @@ MOST_PACKS = 24
 class CachedPack:
     """A cached pack. owners: for each of its examples, the input and the position there.
 
-    beside: the comparisons of its first example.
+    beside: the comparisons of its first example. remake: builds the pack again, in the language spoken then.
     """
 
     pack: Pack
@@ -28,6 +29,14 @@ class CachedPack:
     methods: tuple[str, ...] = ()
     edits: list[Any] = field(default_factory=list)
     beside: tuple[Comparison, ...] = ()
+    remake: Callable[[], Pack] | None = None
+
+    def translate(self, verdict: VerdictEntry | None) -> None:
+        """Build the pack again in the language spoken here, if that can be done. verdict: in that language."""
+        for owner, _ in self.owners:
+            owner.verdict = owner.verdict and verdict
+        if self.remake is not None:
+            self.pack = self.remake()
 
 
 class PackCache:
@@ -55,6 +64,11 @@ class PackCache:
             if name != self.first:
                 self._packs.move_to_end(name)
             return self._packs[name]
+
+    def drop(self, name: str) -> None:
+        with self._lock:
+            if name != self.first:
+                self._packs.pop(name, None)
 
     def peek(self) -> CachedPack | None:
         """Return the first pack, if any."""

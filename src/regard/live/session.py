@@ -12,14 +12,16 @@ from regard.audits.more_metrics import example_of, model_of
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.live.alternatives import alternative
 from regard.live.edits import parsed_spec, shared_spec
+from regard.live.growing_pack import GrowingPack, cheap_first
 from regard.live.hello import hello_facts
 from regard.live.jobs import Job, Jobs, positive
 from regard.live.live_input import Comparison, LiveInput, method_names, not_too_long, text_example
 from regard.live.pack_cache import CachedPack, PackCache
 from regard.live.rationales import marks_of, store_rationale, text_id
+from regard.live.stored_run import IN_A_FILE, cached_run_pack, run_ids, run_verdict
 from regard.models.capture import capture
-from regard.present.messages.messages import speaking
-from regard.present.pack.pack import pack_of_capture, pack_of_run, verdict_entry
+from regard.present.messages.messages import languages, speaking
+from regard.present.pack.pack import pack_of_capture, pack_of_run
 from regard.present.pack.records import Pack
 from regard.present.pack.viewer_block import foreign_words
 from regard.protocols import Model
@@ -29,9 +31,6 @@ from regard.store.run import Run
 from regard.tap.row_capture import Rows
 from regard.trust import refuse_code
 
-MOST = 200
-IN_A_FILE = 12
-"""Examples of a run that the app offers, and how many go into a file."""
 METHODS = ("attention", "leave_one_out")
 Body = Mapping[str, Any]
 
@@ -69,16 +68,10 @@ class Session:
         self._packs = PackCache()
         self._lock = threading.RLock()
         self._count = 0
-        judgements = [] if run is None else run.manifest.get("judgements") or []
-        self._verdict = verdict_entry(judgements[0] if judgements else None)
+        self._began: dict[str, Json] | None = None
+        self._verdict = run_verdict(run)
         if run is not None:
-            run_pack = pack_of_run(run, ids=self._ids(MOST), lazy=True, budget_bytes=1 << 30)
-            by_id = {e["id"]: e for e in run.examples()}
-            self.first = self._packs.put(
-                CachedPack(
-                    run_pack, rows=[by_id[e.id] for e in run_pack.manifest.examples], methods=tuple(run.methods())
-                )
-            )
+            self.first = self._packs.put(cached_run_pack(run, example))
             if self._model is None and self._opener is None and run.manifest["model"].get("spec") is not None:
                 self._opener = lambda: model_of(run, allow_code=allow_code)
 
@@ -114,15 +107,28 @@ class Session:
         """
         for one in (example, changed):
             not_too_long(one)
-        quiet = Job("first", lambda job: {}, threading.Condition())
+        quiet = Job("", lambda job: {}, threading.Condition())  # nobody follows it
         names = list(methods or self.methods)
         other = "" if changed is None else str(self._answered(changed, names, quiet)["pack"])
         self.first = pack_id = str(self._answered(example, names, quiet, beside=other)["pack"])
         return pack_id
 
+    def begin(self, example: Example, methods: Sequence[str] = ()) -> None:
+        """Start to read an example in the background; a page that opens meanwhile shows results as they finish."""
+        not_too_long(example)
+        self.model.encode(self.model.windows(example)[0])  # what it cannot read is said at once
+
+        def work(job: Job) -> dict[str, Json]:
+            answer = self._answered(example, list(methods or self.methods), job)
+            self.first = str(answer["pack"])
+            return answer
+
+        texts: dict[str, Json] = {name: example.inputs.get(name) for name in ("text", "text_pair")}
+        self._began = {**texts, "job": self._jobs.start(work)["job"]}
+
     def show_spec(self, value: object) -> str:
         """Run a shared text with its edits and make the comparison the first pack."""
-        quiet = Job("first", lambda job: {}, threading.Condition())
+        quiet = Job("", lambda job: {}, threading.Condition())  # nobody follows it
         edited = self._opened(parsed_spec(value), quiet)["edited"]
         assert isinstance(edited, dict)
         self.first = pack_id = str(edited["pack"])
@@ -131,9 +137,7 @@ class Session:
     def show_rows(self, example: Example, rows: Rows) -> str:
         """Capture some rows of an example and make them the first pack."""
         captured = capture(self.model, example, rows=rows)
-        pack = pack_of_capture(captured, model=self.model.name, examples=[example])
-        self.first = pack_id = self._packs.put(CachedPack(pack))
-        return pack_id
+        return self._keep(lambda: pack_of_capture(captured, model=self.model.name, examples=[example]))
 
     def show_generation(self, text: str, tokens: int, *, rows: Literal["new"] | None = None) -> str:
         """Let the model continue a text and make the attention of the generation the first pack.
@@ -144,8 +148,12 @@ class Session:
 
         generation = capture_generation(self.model, text, new_tokens=tokens, rows=rows)
         example = Example("text", {"text": text})
-        pack = pack_of_capture(generation, model=self.model.name, examples=[example], made=generation.made)
-        self.first = pack_id = self._packs.put(CachedPack(pack))
+        return self._keep(
+            lambda: pack_of_capture(generation, model=self.model.name, examples=[example], made=generation.made)
+        )
+
+    def _keep(self, remake: Callable[[], Pack]) -> str:
+        self.first = pack_id = self._packs.put(CachedPack(remake(), remake=remake))
         return pack_id
 
     @staticmethod
@@ -159,20 +167,11 @@ class Session:
         """Return the first pack complete within a byte budget, for a self-contained file."""
         entry = self._packs.get(self.first or "")
         if self.run is not None and entry.rows:
-            return pack_of_run(self.run, ids=self._ids(IN_A_FILE), budget_bytes=budget)
+            return pack_of_run(self.run, ids=run_ids(self.run, self._example, IN_A_FILE), budget_bytes=budget)
         if entry.owners:
             owner, i = entry.owners[0]
             return owner.counterfactual(i, entry.edits, budget)[1] if entry.edits else owner.pack(budget, entry.beside)
         return entry.pack
-
-    def _ids(self, most: int) -> list[str]:
-        """Return the ids of run examples to show: the requested one, those with attention, then others."""
-        assert self.run is not None
-        stored = [str(e["id"]) for e in self.run.examples() if e["units"]]
-        if self._example is not None and self._example not in stored:
-            raise UnknownName("example of this run", self._example, stored)
-        requested = [] if self._example is None else [self._example]
-        return [name for name in dict.fromkeys([*requested, *self.run.kept(), *stored]) if name in set(stored)][:most]
 
     def close(self) -> None:
         self._jobs.close()
@@ -218,8 +217,22 @@ class Session:
             "chosen": list(self.methods),
             "pack": self.first,
             "dictionary": foreign_words(self.lang),
+            "lang": self.lang,
+            "languages": dict(languages()),
             "others": [other.name for other in self._others],
+            "began": None if self.first is not None else self._began,
         }
+
+    def _language(self, body: Body) -> dict[str, Json]:
+        lang = str(body.get("lang"))
+        if lang not in languages():
+            raise UnknownName("language", lang[:20], languages())
+        self.lang = lang
+        with speaking(lang):
+            self._verdict = run_verdict(self.run)
+            if body.get("pack"):
+                self._packs.get(str(body["pack"])).translate(self._verdict)
+        return {"dictionary": foreign_words(lang)}
 
     def _ask(self, body: Body) -> dict[str, Json]:
         self._count += 1
@@ -244,12 +257,16 @@ class Session:
         began = time.perf_counter()
         job.step("opening", 0, len(methods) + 2)
         live_input = LiveInput.of(self.model, example, seed=self._seed, verdict=self._verdict)
-        live_input.explain(methods, job)
-        others = self._compared(example, methods, job, beside)
+        ordered = cheap_first(methods)
+        growing = GrowingPack(self._packs, job, live_input, ordered)
+        live_input.explain(ordered, job, growing.publish if job.id else lambda: None)
+        others = self._compared(example, ordered, job, beside)
         owners = [(live_input, i) for i in range(len(live_input.examples))] + [(o.asked, o.example) for o in others]
-        pack = self._packs.put(
-            CachedPack(live_input.pack(beside=others), owners, methods=tuple(methods), beside=others)
-        )
+
+        def remake() -> Pack:
+            return live_input.pack(beside=others)
+
+        pack = self._packs.put(CachedPack(remake(), owners, methods=tuple(methods), beside=others, remake=remake))
         return {
             "pack": pack,
             "said": live_input.said(0),
@@ -377,6 +394,7 @@ _OPS: Mapping[str, Callable[[Session, Body], dict[str, Json]]] = {
     "open": Session._open,
     "job": Session._job,
     "cancel": Session._cancel,
+    "language": Session._language,
     "manifest": Session._manifest,
     "marks": Session._marked,
     "mark": Session._mark,

@@ -2,7 +2,8 @@ import { fitted, type Marks } from "../marks/marks.ts";
 import { rgb, series } from "../palette.ts";
 import type { SiteEntry } from "../records.generated.ts";
 import { keys, queries, type Scene, shown } from "../view.ts";
-import { chosen, index } from "./lines.ts";
+import { focus } from "./focus.ts";
+import { chosen, faintness, index } from "./lines.ts";
 
 /** As many places as fit, from the one that the user dragged to (or that is pointed at by keys). */
 export function window_(
@@ -26,10 +27,14 @@ export function lying(m: Marks, s: Scene, at: SiteEntry, rows: number[], columns
   const inside = (i: number): boolean => i >= first && i < first + room;
   const [above, below] = [58, 190];
   const [rowAt, columnAt] = [index(rows, at.rows), index(columns, at.columns)];
-  const pointed = s.values.hover ?? s.values.locked;
-  const { links, top } = chosen(s, at);
+  const pointed = focus(s, rows, columns);
+  const { links, faint, top } = chosen(s, at);
   m.text(8, 14, s.t("queries_long"), { fill: theme.soft, size: 11 });
   m.text(8, 240, s.t("keys_long"), { fill: theme.soft, size: 11 });
+  for (const l of faint) {
+    const [i, j] = [rowAt[l.query]!, columnAt[l.key]!];
+    if (inside(i) && inside(j)) m.line(x(i), above, x(j), below, { stroke: theme.soft, alpha: faintness(l, top) });
+  }
   for (const l of links) {
     const [i, j] = [rowAt[l.query]!, columnAt[l.key]!];
     if (!inside(i) || !inside(j)) continue;

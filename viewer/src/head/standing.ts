@@ -2,7 +2,8 @@ import { fitted, type Marks } from "../marks/marks.ts";
 import { rgb, series } from "../palette.ts";
 import type { AxisEntry, SiteEntry } from "../records.generated.ts";
 import { keys, queries, type Scene, shown } from "../view.ts";
-import { chosen, index, LINE, on, TOP } from "./lines.ts";
+import { focus } from "./focus.ts";
+import { chosen, faintness, index, LINE, type Link, on, TOP } from "./lines.ts";
 
 /** Queries at the left, keys at the right. */
 export function standing(m: Marks, s: Scene, at: SiteEntry, rows: number[], columns: number[]) {
@@ -12,16 +13,21 @@ export function standing(m: Marks, s: Scene, at: SiteEntry, rows: number[], colu
   const [left, right] = [middle, s.width - middle];
   const y = (i: number): number => TOP + i * LINE - s.scroll;
   const [rowAt, columnAt] = [index(rows, at.rows), index(columns, at.columns)];
-  const pointed = s.values.hover ?? s.values.locked;
+  const pointed = focus(s, rows, columns);
   const heads = on(s, at);
-  const { links, top, complete } = chosen(s, at);
+  const { links, faint, top, complete } = chosen(s, at);
   const roomy = s.room || 1e6;
   m.clip(0, TOP - 4, s.width, roomy - TOP + 4, () => {
     shades(m, s, at, pointed, rowAt, columnAt, y, left, right);
+    const ends = (l: Link): [number, number] => [y(rowAt[l.query]!) + LINE / 2, y(columnAt[l.key]!) + LINE / 2];
+    for (const l of faint) {
+      const [y1, y2] = ends(l);
+      m.line(left + 4, y1, right - 4, y2, { stroke: theme.soft, alpha: faintness(l, top) });
+    }
     for (const l of links) {
       const colour = at.heads > 1 ? series(l.head, at.heads, theme.dark) : theme.amount;
       const alpha = Math.max(0.04, Math.min(1, l.weight / (top || 1)));
-      const [y1, y2] = [y(rowAt[l.query]!) + LINE / 2, y(columnAt[l.key]!) + LINE / 2];
+      const [y1, y2] = ends(l);
       m.line(left + 4, y1, right - 4, y2, { stroke: rgb(colour), alpha, width: pointed ? 2 : 1.4 });
     }
     const name = (axis: typeof q, place: number, i: number, x: number, align: "start" | "end", lit: boolean): void => {

@@ -1,9 +1,10 @@
 import { allHeads, Controls, places, selection } from "../attention.tsx";
+import { firstFocus, focus } from "../head/focus.ts";
 import { chosen, LINE, on, sought, strongest, TOP } from "../head/lines.ts";
 import { lying, window_ } from "../head/lying.ts";
 import { standing } from "../head/standing.ts";
 import { luminance, rgb, series } from "../palette.ts";
-import { Toggle } from "../parts.tsx";
+import { Button, Range, Toggle } from "../parts.tsx";
 import { type Context, headName, keys, number, queries, shown, site, type Table, type View } from "../view.ts";
 
 const view: View = {
@@ -42,6 +43,11 @@ const view: View = {
         })
       : "";
     const { threshold } = s.values;
+    const { rows, columns } = places(s, at);
+    const pointed = focus(s, rows, columns);
+    const [q, k] = [queries(s, at), keys(s, at)];
+    const name = pointed && shown(pointed.query === undefined ? k.names[pointed.key!] : q.names[pointed.query]);
+    const about = name === null || rows.length < 2 ? "" : s.t("focus_on", { x: name });
     const least = threshold > 0 ? s.t("weights_hidden", { w: number(threshold) }) : "";
     const coarse = heads.filter((h) => !at.full.includes(h));
     const kept = coarse.length
@@ -51,7 +57,7 @@ const view: View = {
       : "";
     const base = selection({ ...s, values: { ...s.values, pool: "one", layers: "one", head: 0 } }).split("; ");
     base[1] = which;
-    return [...base, s.t("opacity", { w: number(found.top) }), least, lines, kept].filter(Boolean).join("; ");
+    return [...base, about, s.t("opacity", { w: number(found.top) }), least, lines, kept].filter(Boolean).join("; ");
   },
   say(target, s) {
     const at = site(s);
@@ -89,8 +95,18 @@ const view: View = {
   },
   controls: (c) => (
     <>
-      <Controls c={c} heads={false} pooling={false} threshold />
+      <Controls c={c} heads={false} pooling={false} />
+      <Threshold c={c} />
       <Squares c={c} />
+      {c.state.locked.value && (
+        <Button
+          click={() => {
+            c.state.locked.value = null;
+          }}
+        >
+          {c.t("focus_free")}
+        </Button>
+      )}
       <Toggle
         label={c.t("upright")}
         value={c.state.upright.value}
@@ -106,6 +122,10 @@ const view: View = {
     const { rows, columns } = places(s, at);
     const i = target.query === undefined ? columns.indexOf(target.key ?? -1) : rows.indexOf(target.query);
     return TOP + i * LINE;
+  },
+  start(s) {
+    const at = site(s);
+    return { threshold: -1, locked: at ? firstFocus(s, at, places(s, at).rows) : null };
   },
   key(key, c) {
     const at = site(c)!;
@@ -141,6 +161,38 @@ const view: View = {
   },
 };
 export default view;
+
+/** From which weight on lines are drawn: chosen for the picture until the user sets it. */
+function Threshold(props: { c: Context }) {
+  const { c } = props;
+  const { threshold } = c.state;
+  const automatic = threshold.value < 0;
+  const at = site(c)!;
+  const now = automatic ? chosen(c, at).least : threshold.value;
+  return (
+    <>
+      <Range
+        label={c.t(automatic ? "weights_auto" : "weights_from", { w: now.toFixed(2) })}
+        value={now}
+        low={0}
+        high={0.5}
+        step={0.01}
+        pick={(v) => {
+          threshold.value = v;
+        }}
+      />
+      {!automatic && (
+        <Button
+          click={() => {
+            threshold.value = -1;
+          }}
+        >
+          {c.t("automatic")}
+        </Button>
+      )}
+    </>
+  );
+}
 
 const shift = (c: Context, x: number): void => {
   c.state.zoom.value = { ...c.state.zoom.value, x: Math.max(0, Math.min(1, x)) };

@@ -1,43 +1,16 @@
 import { Controls, exactly, picked, selection } from "../attention.tsx";
+import { glide } from "../glide.ts";
+import { named, placeAt, at as placed, READABLE, range, width } from "../heat/axis.ts";
+import { frame, type Pane, panes } from "../heat/frame.ts";
+import { type Box, HEIGHT, minimap, within } from "../heat/minimap.ts";
+import { labels, NAME } from "../heat/names.ts";
 import { amountLegend, LEGEND } from "../legend.ts";
-import { fitted, type Marks, type Raster } from "../marks/marks.ts";
-import { columnNames } from "../named_map.ts";
+import type { Marks, Raster } from "../marks/marks.ts";
 import { Button } from "../parts.tsx";
 import type { SiteEntry } from "../records.generated.ts";
 import { type Context, keys, number, queries, type Scene, shown, site, type Table, type View } from "../view.ts";
 
-const TALLEST = 520;
 const TILE = 256;
-
-interface Frame {
-  left: number;
-  above: number;
-  /** Size of the map on the screen and of one cell. */
-  side: [number, number];
-  cell: [number, number];
-  /** First row and column in view, as numbers with a fraction. */
-  from: [number, number];
-}
-
-/** Where things are: depends on names and sizes only, not on data. */
-function frame(s: Scene, rows: number, columns: number): Frame {
-  const labels = Math.max(rows, columns) <= 80 || s.values.zoom.scale > 1;
-  const left = labels ? Math.min(120, s.width * 0.25) : 58;
-  const above = labels ? 84 : 36;
-  const room = Math.max(60, s.width - left - (labels ? 26 : 8));
-  const square = Math.min(room / columns, (TALLEST - above - LEGEND) / Math.max(rows, 1), 26);
-  // one row (a pooling) is drawn as a band that can be seen
-  const cellX = rows === 1 ? Math.min(room / columns, 44) : square;
-  const cellY = rows === 1 ? 30 : square;
-  const { x, y, scale } = s.values.zoom;
-  return {
-    left,
-    above,
-    side: [cellX * columns, cellY * rows],
-    cell: [cellX * scale, cellY * scale],
-    from: [y * rows, x * columns],
-  };
-}
 
 const view: View = {
   name: "heat_map",
@@ -47,42 +20,53 @@ const view: View = {
   needs: (_, example) => (example.sites.length ? null : "no_attention"),
   height(s) {
     const { rows, columns } = picked(s);
-    const f = frame(s, rows.length, columns.length);
-    return f.above + f.side[1] + LEGEND + 8;
+    const f = frame(s, rows, columns);
+    return f.above + f.rows.size + (f.overview ? HEIGHT : LEGEND) + 8;
   },
   draw(m, s) {
     const { at, grid, rows, columns } = picked(s);
-    const f = frame(s, rows.length, columns.length);
+    const f = frame(s, rows, columns);
     const { theme } = s;
+    const [wide, tall] = [f.columns.size, f.rows.size];
     m.text(f.left, 12, `${s.t("keys_long")} →`, { fill: theme.soft, size: 11 });
     m.text(4, f.above - 6, `${s.t("queries")} ↓`, { fill: theme.soft, size: 11 });
-    m.clip(f.left, f.above, f.side[0], f.side[1], () => {
-      if (tiled(s, at)) drawTiles(m, s, f);
-      else if (grid) m.raster(...box(f, rows.length, columns.length), cells(s, rows, columns));
-      else m.text(f.left + 8, f.above + 20, s.t("loading"), { fill: theme.soft });
-      if (at.kind === "causal") masked(m, s, f, rows, columns);
+    m.clip(f.left, f.above, wide, tall, () => {
+      for (const pane of panes(f)) {
+        const draw = (): void => {
+          const [w, h] = [pane.cell[0] * columns.length, pane.cell[1] * rows.length];
+          if (tiled(s, at)) drawTiles(m, s, pane);
+          else if (grid) m.raster(...pane.corner, w, h, cells(s, rows, columns));
+          if (at.kind === "causal") masked(m, s, pane, rows, columns);
+        };
+        if (f.rows.runs.length + f.columns.runs.length === 2) draw();
+        else m.clip(pane.x, pane.y, pane.w, pane.h, draw);
+      }
+      if (!grid && !tiled(s, at)) m.text(f.left + 8, f.above + 20, s.t("loading"), { fill: theme.soft });
     });
-    m.rect(f.left + 0.5, f.above + 0.5, f.side[0], f.side[1], { stroke: theme.line });
+    m.rect(f.left + 0.5, f.above + 0.5, wide, tall, { stroke: theme.line });
     labels(m, s, f, rows, columns);
     const top = grid?.top ?? Math.max(...at.tops, 0);
-    amountLegend(m, theme, f.left, f.above + f.side[1] + 8, top, s.t("weight_root"), s.width);
+    amountLegend(m, theme, f.left, f.above + tall + 8, top, s.t("weight_root"), f.overview?.x ?? s.width);
+    if (f.overview) minimap(m, s, f.overview, grid && cells(s, rows, columns));
     for (const target of [s.values.locked, s.values.hover]) {
       if (target?.query === undefined || target.key === undefined) continue;
       const [r, c] = [rows.indexOf(target.query), columns.indexOf(target.key)];
-      const [x, y] = [f.left + (c - f.from[1]) * f.cell[0], f.above + (r - f.from[0]) * f.cell[1]];
       if (r < 0 || c < 0) continue;
-      m.clip(f.left, f.above, f.side[0], f.side[1], () => {
+      const [x, y] = [f.left + placed(f.columns, c), f.above + placed(f.rows, r)];
+      const [w, h] = [width(f.columns, c), width(f.rows, r)];
+      m.clip(f.left, f.above, wide, tall, () => {
         const shape = { stroke: theme.focus, width: 2 };
-        m.rect(x, y, Math.max(3, f.cell[0]), Math.max(3, f.cell[1]), shape);
-        m.line(f.left, y + f.cell[1] / 2, x, y + f.cell[1] / 2, { ...shape, width: 1, alpha: 0.6 });
-        m.line(x + f.cell[0] / 2, f.above, x + f.cell[0] / 2, y, { ...shape, width: 1, alpha: 0.6 });
+        m.rect(x, y, Math.max(3, w), Math.max(3, h), shape);
+        m.line(f.left, y + h / 2, x, y + h / 2, { ...shape, width: 1, alpha: 0.6 });
+        m.line(x + w / 2, f.above, x + w / 2, y, { ...shape, width: 1, alpha: 0.6 });
       });
     }
     return {
       hit(x, y) {
-        const c = Math.floor((x - f.left) / f.cell[0] + f.from[1]);
-        const r = Math.floor((y - f.above) / f.cell[1] + f.from[0]);
-        const inside = x >= f.left && y >= f.above && x < f.left + f.side[0] && y < f.above + f.side[1];
+        const part = within(f.overview, x, y);
+        if (part) return { part: part.join(":") };
+        const [r, c] = [placeAt(f.rows, y - f.above), placeAt(f.columns, x - f.left)];
+        const inside = x >= f.left && y >= f.above && x < f.left + wide && y < f.above + tall;
         const [query, key] = [rows[r], columns[c]];
         return inside && query !== undefined && key !== undefined ? { query, key } : null;
       },
@@ -95,7 +79,11 @@ const view: View = {
       pooledNow && !tiled(s, at) ? `; ${s.t("pooled_blocks", { r: ceil(grid.down), c: ceil(grid.across) })}` : "";
     const zoom = s.values.zoom.scale > 1 ? `; ${s.t("zoom_n", { n: s.values.zoom.scale.toFixed(1) })}` : "";
     const grey = at.kind === "causal" ? `; ${s.t("grey_masked")}` : "";
-    return `${selection(s)}${more}${zoom}${grey}`;
+    const { rows, columns } = picked(s);
+    const f = frame(s, rows, columns);
+    const every = Math.max(named(f.rows, -1, NAME).every, named(f.columns, -1, NAME).every);
+    const thin = every > 1 ? `; ${s.t("names_thinned", { n: every })}` : "";
+    return `${selection(s)}${more}${zoom}${grey}${thin}`;
   },
   say(target, s) {
     const at = site(s);
@@ -113,13 +101,14 @@ const view: View = {
     <>
       <Controls c={c} />
       <span class="squares">
-        <Button click={() => zoomed(c, 1.5, 0.5, 0.5)} title={c.t("zoom_in")}>
+        <Button click={() => glide(c.state.zoom, zoomedTo(c, 1.5, 0.5, 0.5))} title={c.t("zoom_in")}>
           +
         </Button>
-        <Button click={() => zoomed(c, 1 / 1.5, 0.5, 0.5)} title={c.t("zoom_out")}>
+        <Button click={() => glide(c.state.zoom, zoomedTo(c, 1 / 1.5, 0.5, 0.5))} title={c.t("zoom_out")}>
           −
         </Button>
       </span>
+      {wordScale(c) > 1 && <Button click={() => toWords(c)}>{c.t("zoom_words")}</Button>}
     </>
   ),
   key(key, c) {
@@ -135,23 +124,32 @@ const view: View = {
       const r = first ? 0 : clamp(rows.indexOf(old.query!) + step[0]!, 0, rows.length - 1);
       const k = first ? 0 : clamp(columns.indexOf(old.key!) + step[1]!, 0, columns.length - 1);
       c.state.hover.value = { query: rows[r]!, key: columns[k]! };
+      const { x, y, scale } = c.state.zoom.value;
+      const inView = (from: number, place: number, n: number): number =>
+        clamp(from, (place + 1) / n - 1 / scale, place / n);
+      if (scale > 1) c.state.zoom.value = kept(inView(x, k, columns.length), inView(y, r, rows.length), scale);
     }
     return true;
   },
   click(target, c) {
+    if (target.part !== undefined) {
+      const [x, y] = target.part.split(":").map(Number);
+      goTo(c, x!, y!, Math.max(c.state.zoom.value.scale, wordScale(c)));
+      return;
+    }
     const old = c.state.locked.value;
     c.state.locked.value = old && old.query === target.query && old.key === target.key ? null : target;
   },
   wheel(x, y, turn, c) {
     const { rows, columns } = picked(c);
-    const f = frame(c, rows.length, columns.length);
-    zoomed(c, turn > 0 ? 1.25 : 0.8, (x - f.left) / f.side[0], (y - f.above) / f.side[1]);
+    const f = frame(c, rows, columns);
+    zoomed(c, turn > 0 ? 1.25 : 0.8, (x - f.left) / f.columns.size, (y - f.above) / f.rows.size);
   },
   pan(dx, dy, c) {
     const { rows, columns } = picked(c);
-    const f = frame(c, rows.length, columns.length);
+    const f = frame(c, rows, columns);
     const { x, y, scale } = c.state.zoom.value;
-    c.state.zoom.value = kept(x - dx / f.side[0] / scale, y - dy / f.side[1] / scale, scale);
+    c.state.zoom.value = kept(x - dx / f.columns.size / scale, y - dy / f.rows.size / scale, scale);
   },
 };
 export default view;
@@ -163,11 +161,6 @@ function tiled(s: Scene, at: NonNullable<ReturnType<typeof site>>): boolean {
   const { pool, layers, head, hideSpecial, pair } = s.values;
   const one = pool === "one" && layers === "one" && !hideSpecial && pair === "all" && !s.still;
   return one && at.storage === "tiles" && at.full.includes(head);
-}
-
-/** The map on the screen: x, y, width, height of the whole grid, most of it outside when zoomed. */
-function box(f: Frame, rows: number, columns: number): [number, number, number, number] {
-  return [f.left - f.from[1] * f.cell[0], f.above - f.from[0] * f.cell[1], f.cell[0] * columns, f.cell[1] * rows];
 }
 
 function cells(s: Scene, rows: readonly number[], columns: readonly number[]): Raster {
@@ -190,20 +183,20 @@ function cells(s: Scene, rows: readonly number[], columns: readonly number[]): R
 }
 
 /** Only the tiles that are in view, at the level that the screen can show. */
-function drawTiles(m: Marks, s: Scene, f: Frame): void {
+function drawTiles(m: Marks, s: Scene, pane: Pane): void {
   const at = site(s)!;
   let level = 0;
-  while (level < at.levels - 1 && f.cell[0] * 2 ** level < 0.75) level++;
+  while (level < at.levels - 1 && pane.cell[0] * 2 ** level < 0.75) level++;
   const [rows, columns] = s.data.levelSize(s.e, s.values.site, level);
   const step = 2 ** level;
-  const [w, h] = [f.cell[0] * step, f.cell[1] * step];
-  const [x0, y0] = [f.left - f.from[1] * f.cell[0], f.above - f.from[0] * f.cell[1]];
+  const [w, h] = [pane.cell[0] * step, pane.cell[1] * step];
+  const [x0, y0] = pane.corner;
+  const f = seen(s, pane);
   for (let r = 0; r * TILE < rows; r++)
     for (let c = 0; c * TILE < columns; c++) {
       const [tall, wide] = [Math.min(TILE, rows - r * TILE), Math.min(TILE, columns - c * TILE)];
       const [x, y] = [x0 + c * TILE * w, y0 + r * TILE * h];
-      if (x > f.left + f.side[0] || y > f.above + f.side[1] || x + wide * w < f.left || y + tall * h < f.above)
-        continue;
+      if (x > f.x + f.w || y > f.y + f.h || x + wide * w < f.x || y + tall * h < f.y) continue;
       const bytes = s.data.tile(s.e, s.values.site, s.values.head, level, r, c);
       if (!bytes) continue;
       const key = `tile:${s.e}:${s.values.site}:${s.values.head}:${level}:${r}:${c}:${s.theme.dark}`;
@@ -217,63 +210,29 @@ function drawTiles(m: Marks, s: Scene, f: Frame): void {
     }
 }
 
+/** The part of a pane that is on the screen: of a zoomed map, most of it is not. */
+function seen(s: Scene, pane: Pane): Box {
+  const { rows, columns } = picked(s);
+  const f = frame(s, rows, columns);
+  const [x, y] = [Math.max(pane.x, f.left), Math.max(pane.y, f.above)];
+  const right = Math.min(pane.x + pane.w, f.left + f.columns.size);
+  return { x, y, w: right - x, h: Math.min(pane.y + pane.h, f.above + f.rows.size) - y };
+}
+
 /** What a causal row may not look at is grey, not "nothing". */
-function masked(m: Marks, s: Scene, f: Frame, rows: readonly number[], columns: readonly number[]): void {
+function masked(m: Marks, s: Scene, pane: Pane, rows: readonly number[], columns: readonly number[]): void {
   const points: number[] = [];
-  const [x, y, w] = box(f, rows.length, columns.length);
+  const [[x, y], [w, h]] = [pane.corner, pane.cell];
   const at = site(s)!;
   const late = at.columns - at.rows;
   rows.forEach((q, r) => {
     let c = columns.findIndex((k) => k > q + late);
     if (c < 0) c = columns.length;
-    points.push(x + c * f.cell[0], y + r * f.cell[1], x + c * f.cell[0], y + (r + 1) * f.cell[1]);
+    points.push(x + c * w, y + r * h, x + c * w, y + (r + 1) * h);
   });
-  points.push(x + w, points.at(-1) ?? y, x + w, y);
+  const right = x + w * columns.length;
+  points.push(right, points.at(-1) ?? y, right, y);
   m.polygon(points, { fill: s.theme.dark ? "#2b2e35" : "#e6e7ea" });
-}
-
-function labels(m: Marks, s: Scene, f: Frame, rows: readonly number[], columns: readonly number[]): void {
-  const at = site(s)!;
-  const [q, k] = [queries(s, at), keys(s, at)];
-  const { theme } = s;
-  const hot = s.values.hover ?? s.values.locked;
-  if (f.cell[1] >= 9) {
-    const size = Math.min(12, f.cell[1] - 0.5);
-    rows.forEach((row, r) => {
-      const y = f.above + (r + 0.5 - f.from[0]) * f.cell[1];
-      if (y < f.above || y > f.above + f.side[1]) return;
-      const on = hot?.query === row;
-      const text = fitted(m, shown(q.names[row]), f.left - 8, size);
-      m.text(f.left - 5, y + size * 0.35, text, {
-        align: "end",
-        size,
-        bold: on,
-        fill: q.special[row] ? theme.soft : theme.ink,
-      });
-    });
-  }
-  const above = columns
-    .map((column, c) => ({
-      text: shown(k.names[column]),
-      x: f.left + (c + 0.5 - f.from[1]) * f.cell[0],
-      soft: !!k.special[column],
-      bold: hot?.key === column,
-    }))
-    .filter((name) => name.x >= f.left && name.x <= f.left + f.side[0]);
-  columnNames(m, above, f.above - 4, f.cell[0], f.above - 26, s);
-  if (f.cell[1] < 9 || f.cell[0] < 9) {
-    // too many to name: the ends are numbered, names come with the pointer and the zoom
-    const lastRow = Math.min(rows.length, Math.ceil(f.from[0] + f.side[1] / f.cell[1]));
-    const lastColumn = Math.min(columns.length, Math.ceil(f.from[1] + f.side[0] / f.cell[0]));
-    if (f.cell[1] < 9) {
-      m.text(f.left - 4, f.above + 9, String(Math.floor(f.from[0])), { align: "end", size: 10, fill: theme.soft });
-      m.text(f.left - 4, f.above + f.side[1], String(lastRow - 1), { align: "end", size: 10, fill: theme.soft });
-    }
-    if (f.cell[0] < 9) {
-      m.text(f.left, f.above - 4, String(Math.floor(f.from[1])), { size: 10, fill: theme.soft });
-      m.text(f.left + f.side[0], f.above - 4, String(lastColumn - 1), { align: "end", size: 10, fill: theme.soft });
-    }
-  }
 }
 
 function kept(x: number, y: number, scale: number): { x: number; y: number; scale: number } {
@@ -282,10 +241,41 @@ function kept(x: number, y: number, scale: number): { x: number; y: number; scal
 
 /** Zoom around a point of the map, given as shares of its sides. */
 function zoomed(c: Context, by: number, atX: number, atY: number): void {
+  c.state.zoom.value = zoomedTo(c, by, atX, atY);
+}
+
+function zoomedTo(c: Context, by: number, atX: number, atY: number): { x: number; y: number; scale: number } {
   const { x, y, scale } = c.state.zoom.value;
   const next = clamp(scale * by, 1, 256);
   const [px, py] = [clamp(atX, 0, 1), clamp(atY, 0, 1)];
-  c.state.zoom.value = kept(x + px / scale - px / next, y + py / scale - py / next, next);
+  return kept(x + px / scale - px / next, y + py / scale - py / next, next);
+}
+
+/** The zoom at which every place has its name; 1 where it has one without. */
+function wordScale(c: Context): number {
+  const { rows, columns } = picked(c);
+  const f = frame({ ...c, values: { ...c.values, zoom: { x: 0, y: 0, scale: 1 } } }, rows, columns);
+  const cell = rows.length === 1 ? f.columns.cell : Math.min(f.rows.cell, f.columns.cell);
+  return cell >= READABLE ? 1 : Math.min(256, 15 / cell);
+}
+
+/** A point of the map, as shares of its sides, in the middle of the picture. */
+function goTo(c: Context, x: number, y: number, scale: number): void {
+  glide(c.state.zoom, kept(x - 0.5 / scale, y - 0.5 / scale, scale));
+}
+
+/** Zoom until every place has its name, at what is pointed at, else at the heaviest weight. */
+function toWords(c: Context): void {
+  const { grid, rows, columns } = picked(c);
+  const hot = c.state.hover.value ?? c.state.locked.value;
+  let [row, column] = [hot?.query ?? 0, hot?.key ?? 0];
+  if (hot?.query === undefined && grid) {
+    const i = grid.values.reduce((best, v, j) => (v > grid.values[best]! ? j : best), 0);
+    [row, column] = [Math.floor(i / grid.columns) * grid.down, (i % grid.columns) * grid.across];
+  }
+  const share = (list: readonly number[], place: number): number =>
+    (list.findIndex((p) => p >= place) + 0.5) / Math.max(1, list.length);
+  goTo(c, share(columns, column), share(rows, row), wordScale(c));
 }
 
 function weight(s: Scene, query: number, key: number): number | null {
@@ -318,8 +308,8 @@ export function links(s: Scene): Table | null {
   const target = coarse ? null : s.values.locked?.query;
   const some = target !== undefined && target !== null ? [target] : rows;
   let least = 0;
-  for (const row of coarse ? range(grid.rows) : some)
-    for (const column of coarse ? range(grid.columns) : columns) {
+  for (const row of coarse ? range(0, grid.rows) : some)
+    for (const column of coarse ? range(0, grid.columns) : columns) {
       const value = grid.values[row * grid.columns + column] ?? 0;
       if (value <= least && found.length >= 50) continue;
       found.push({ row: Math.floor(row * grid.down), column: Math.floor(column * grid.across), value });
@@ -341,5 +331,3 @@ export function links(s: Scene): Table | null {
       .map((x) => [shown(q.names[x.row]), x.row, shown(k.names[x.column]), x.column, Number(x.value.toFixed(6))]),
   };
 }
-
-export const range = (n: number): number[] => Array.from({ length: n }, (_, i) => i);

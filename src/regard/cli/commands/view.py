@@ -183,12 +183,26 @@ def command(
             elif rows is not None:
                 session.show_rows(one_example(text, pair, data, row), typed_rows(rows))
             elif asks:
-                session.show(one_example(text, pair, data, row), methods, changed=_version(changed))
+                _read(
+                    session,
+                    one_example(text, pair, data, row),
+                    methods,
+                    changed,
+                    wait=bool(files) or site is not None or head is not None,
+                )
     state = _state(session, site, head) if session.first is not None else {}
     if files:
         _write(session, files, view=view, dark=dark, width=width, lang=lang, state=state, as_json=as_json)
     else:
         _serve(session, port, allow_host, browser=browser, as_json=as_json)
+
+
+def _read(session: Session, example: Example, methods: list[str], changed: str | None, *, wait: bool) -> None:
+    """Run an example; in front of the app a text is read while the page opens."""
+    if wait or changed is not None or session.model.modality != "text":
+        session.show(example, methods, changed=_version(changed))
+    else:
+        session.begin(example, methods)
 
 
 def _shared(path: Path) -> object:

@@ -42,6 +42,11 @@ def is_language(name: str) -> bool:
         return False
 
 
+def languages() -> dict[str, str]:
+    """Our languages by their code, each under its own name, English first."""
+    return {code: catalogue(code)["language.name"] for code in sorted(_ours(), key=lambda code: (code != "en", code))}
+
+
 @contextmanager
 def speaking(name: str) -> Iterator[None]:
     """Everything said inside the block is said in this language.

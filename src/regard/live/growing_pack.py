@@ -1,0 +1,62 @@
+"""Packs of an answer whose methods are still running: one after each method, the newest in the job's `partial`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from regard.live.jobs import Job
+from regard.live.live_input import LiveInput
+from regard.live.pack_cache import CachedPack, PackCache
+from regard.records import Spec
+from regard.registry import entry
+
+
+class GrowingPack:
+    """Publishes what is known of a live input. The newest two packs stay: a page may still be reading the older."""
+
+    def __init__(self, packs: PackCache, job: Job, live_input: LiveInput, methods: Sequence[str]) -> None:
+        self._packs, self._job, self._input = packs, job, live_input
+        self._methods = tuple(methods)
+        self._names: list[str] = []
+
+    def publish(self) -> None:
+        """Put a pack of everything found so far into the cache and name it in the job."""
+        live_input = self._input
+        owners = [(live_input, i) for i in range(len(live_input.examples))]
+        pack = live_input.pack()
+        self._names.append(
+            self._packs.put(CachedPack(pack, owners, methods=tuple(live_input.relevances), remake=live_input.pack))
+        )
+        finished = {*live_input.relevances, *live_input.skipped}
+        self._job.share(
+            {
+                "pack": self._names[-1],
+                "done": [method for method in self._methods if method in finished],
+                "waiting": [method for method in self._methods if method not in finished],
+            }
+        )
+        for name in self._names[:-2]:
+            self._packs.drop(name)
+        self._names = self._names[-2:]
+
+
+def cheap_first(methods: Sequence[str]) -> list[str]:
+    """Return the methods in the order of their stated cost; equal ones keep the order of the request."""
+    return sorted(methods, key=_cost_rank)
+
+
+def _cost_rank(method: str) -> int:
+    """Return 0 (no pass), 1 (a pass), 2 (some for each layer), 3 (one for each unit) or 4 (set by a parameter).
+
+    A method that states no cost counts as one pass for each unit.
+    """
+    spec = Spec.parse("explainer", method)
+    cost = str(entry("explainer", spec.name).facts.get("cost") or "per unit")
+    if re.match(r"`\w+` (forward|backward)", cost):
+        return 4
+    if re.search(r"per (unit|window)|units", cost):
+        return 3
+    if "per " in cost and "forward" in cost:
+        return 2
+    return 0 if cost.startswith("none") else 1
