@@ -35,6 +35,17 @@ def pack() -> Pack:
     return pack_of_capture(from_arrays(list(weights(3, 1, 4, 6, 6)), WORDS), model="toy")
 
 
+@pytest.mark.parametrize("nothing", [(), (None, None)], ids=["empty", "none"])
+def test_attention_that_transformers_left_out_is_refused_with_the_fix(nothing: Any) -> None:
+    from regard.live.bertviz import head_view, model_view
+
+    for view in (head_view, model_view):
+        with pytest.raises(InputError, match=r"regard\.capture.*eager"):
+            view(nothing, ["a", "film"])
+    with pytest.raises(InputError, match="cross_attention"):
+        head_view(cross_attention=nothing, encoder_tokens=["a"], decoder_tokens=["b"])
+
+
 def test_every_view_is_drawn_as_text_and_paths(pack: Pack) -> None:
     there = figures.views(pack)
     assert {"head_view", "model_view", "heat_map"} <= set(there)

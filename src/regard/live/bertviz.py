@@ -189,6 +189,14 @@ def _is_capture(value: Any) -> bool:
 def _layers(name: str, arrays: Any, tokens: list[str]) -> list[Attention]:
     """Return one record per layer, numbered as in the model."""
     by_layer = list(arrays.values()) if isinstance(arrays, Mapping) else list(arrays)
+    if not by_layer or any(weights is None for weights in by_layer):
+        raise InputError(
+            "attention" if name == "layer" else f"{name}_attention",
+            expected="one array of weights for each layer",
+            got="None in place of weights" if by_layer else "an empty tuple",
+            remedy="head_view(regard.capture(model, text)), which needs no output_attentions; or load the model with "
+            'attn_implementation="eager" and call it with output_attentions=True',
+        )
     capture = [
         from_arrays({f"{name}.{i}": weights}, tokens, kind="cross" if name == "cross" else None).sites[0].dense()
         for i, weights in enumerate(by_layer)
