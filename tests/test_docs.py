@@ -74,8 +74,9 @@ def test_search_finds_pages_by_title_heading_and_words(tmp_path: Path) -> None:
     assert "</script" not in script
     page = """
     let typed = null, rows = [];
-    const element = () => ({append(x) { this.a = x; }, setAttribute() {}, addEventListener(n, f) { if (n == "input") typed = f; },
-      replaceChildren(...r) { rows = r; }, value: ""});
+    const element = () => ({append(x) { this.a = x; }, setAttribute() {}, value: "",
+      addEventListener(name, f) { if (name == "input") typed = f; },
+      replaceChildren(...r) { rows = r; }});
     const parts = {}; const document = {getElementById: (id) => (parts[id] ??= element()), createElement: element,
       addEventListener() {}};
     """

@@ -30,7 +30,7 @@ USES = {
     "regard new explainer my_method --out plugin  in another directory",
     "regard new metric my_metric --json",
 )
-@click.argument("kind")
+@click.argument("kind", type=click.Choice([*USES]))
 @click.argument("name")
 @out_option(default=Path(), help="Output directory (default: the current one).")
 def command(kind: str, name: str, out: Path, as_json: bool) -> None:
