@@ -76,8 +76,8 @@ release: setup  ## wheel, source archive, SBOM and checksums in dist/
 gallery: setup-dev  ## every view in light and dark at three sizes, as pictures
 	@REGARD_BROWSER="$$(scripts/browser.sh)" OMP_NUM_THREADS=$(THREADS) $(PY) scripts/viewer_gallery.py
 
-docs: setup-dev  ## the documentation as pages in site/
-	@$(PY) docs/build.py site
+docs: setup-dev  ## the documentation as pages in site/, tutorials as executed notebooks too (some minutes)
+	@OMP_NUM_THREADS=$(THREADS) $(PY) docs/build.py site --execute
 
 clean:  ## remove everything that was generated
 	rm -rf $(VENV) site $(OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,4 @@
-"""What watching a service costs: the same passes with and without `regard.watch(model, every=100)`."""
+"""What watching a service costs: the same passes with and without `watch(model, every=100)`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Builds the documentation: Markdown in docs/ plus a reference page per kind and per method -> static pages.
 
-python docs/build.py site
+python docs/build.py site             pages, search, notebooks
+python docs/build.py site --execute   the notebooks with outputs (a few minutes)
 """
 
 from __future__ import annotations
@@ -18,11 +19,24 @@ from markdown_it import MarkdownIt
 from regard import registry
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from site_notebooks import TUTORIALS, write_notebooks  # noqa: E402 - beside this file
+from site_search import search_box, search_script  # noqa: E402
+
 PAGES = [
     ("index.md", "Overview"),
+    ("which-command.md", "Which command do I need?"),
     ("tutorial.md", "Ten minutes"),
+    ("python.md", "Python and notebooks"),
     ("clinical.md", "Clinical notes"),
+    ("from-bertviz.md", "Coming from BertViz"),
+    ("from-captum.md", "Coming from Captum"),
+    ("from-inseq.md", "Coming from inseq"),
+    ("from-lit.md", "Coming from LIT"),
     ("zh-quickstart.md", "快速开始（中文）"),
+    ("zh-tutorial.md", "十分钟教程（中文）"),
+    ("zh-glossary.md", "术语表（中文）"),
     ("verdicts.md", "How to read each verdict"),
     ("report.md", "The report"),
     ("faq.md", "Questions people ask"),
@@ -56,7 +70,9 @@ PAGES = [
 METHODS = [kind for kind in registry.ROOMS if kind != "language"]
 """Kinds that are code; a language is a file of sentences."""
 REFERENCE = "Reference: "
-CHINESE = {"zh-quickstart.md"}
+CHINESE = {"zh-quickstart.md", "zh-tutorial.md", "zh-glossary.md"}
+LOOKS = {"index.md": "wide landing", "which-command.md": "wide tree"}
+"""Page -> the classes of its content."""
 STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--soft:#f3f4f6;--line:#d7dbe0;--link:#0b5cad}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e8eb;--paper:#14171a;--soft:#1f2429;--line:#343b43;--link:#7db7f0}}
@@ -69,6 +85,17 @@ table{border-collapse:collapse;font-size:.92em}
 td,th{border:1px solid var(--line);padding:.3rem .6rem;text-align:left;vertical-align:top}
 nav a[aria-current]{font-weight:600;color:var(--ink)}nav span{display:block;margin-top:1rem;font-size:.85em;opacity:.75}
 img{max-width:100%;height:auto}.to-menu{display:none}
+.search input{width:100%;box-sizing:border-box;font:inherit;padding:.3rem .5rem;border:1px solid var(--line);
+border-radius:4px;background:var(--paper);color:var(--ink)}.search span{margin-top:.6rem}
+#hits{list-style:none;margin:0 0 .6rem;padding:0;background:var(--soft)}#hits a{padding:.25rem .5rem}
+.unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);margin:0}
+.side{display:grid;grid-template-columns:1fr 1fr;gap:.8rem}.side>div{min-width:0}.side b{font-size:.85em;opacity:.75}
+.side pre{margin-top:.2rem;white-space:pre-wrap}main.wide{max-width:64rem}
+@media(max-width:60rem){.side{grid-template-columns:1fr;gap:0}}
+.tree ul ul{border-left:2px solid var(--line);padding-left:1.3rem}.tree li{margin:.25rem 0}
+.landing td{width:33%}
+@media(max-width:45rem){.landing table,.landing tbody,.landing tr,.landing td{display:block;width:auto;border:0}
+.landing thead{display:none}}
 @media(max-width:45rem){body{flex-direction:column;gap:0}main{order:1;padding:.5rem 1rem}nav{order:2;flex:none;
 min-height:0;border:0;border-top:1px solid var(--line)}.to-menu{display:block;order:0;padding:.8rem 1rem 0}}
 @media print{nav,.to-menu{display:none}}
@@ -157,8 +184,26 @@ def _anchored(render: MarkdownIt, text: str) -> str:
     return str(render.renderer.render(tokens, render.options, {}))
 
 
-def build(target: Path) -> list[Path]:
-    """Writes every page; returns their paths."""
+def _side_by_side(body: str, theirs: str) -> str:
+    """Code of another library and ours, one beside the other, where a `py` block stands right before a `python` one."""
+    block = r'(<pre><code class="language-{}">.*?</code></pre>)'
+    pair = re.compile(block.format("py") + r"\s*" + block.format("python"), re.S)
+    columns = rf'<div class="side"><div><b>{html.escape(theirs)}</b>\1</div><div><b>regard</b>\2</div></div>'
+    return pair.sub(columns, body)
+
+
+def _content(render: MarkdownIt, name: str, title: str, text: str) -> str:
+    """The HTML of a page, with a link to its notebook if it is a tutorial."""
+    body = re.sub(r'href="([^":]+)\.md(#[^"]*)?"', r'href="\1.html\2"', _anchored(render, text))
+    body = _side_by_side(body, title.removeprefix("Coming from "))
+    if name in TUTORIALS:
+        words = "下载本页的笔记本" if name in CHINESE else "This page as a notebook"
+        body += f'<p><a href="{name.removesuffix(".md")}.ipynb" download>{words}</a></p>'
+    return body
+
+
+def build(target: Path, *, execute: bool = False) -> list[Path]:
+    """Writes every page, the search index and the notebooks; returns the paths of the pages."""
     target.mkdir(parents=True, exist_ok=True)
     render = MarkdownIt("commonmark", {"html": False}).enable("table")
     sources = [(name, title, (HERE / name).read_text("utf-8")) for name, title in [*PAGES, *_others()]]
@@ -167,8 +212,12 @@ def build(target: Path) -> list[Path]:
     sources += [
         (page_of(kind, name), name, method_page(kind, name)) for kind in METHODS for name in registry.names(kind)
     ]
+    contents = {name: _content(render, name, title, text) for name, title, text in sources}
+    entries = [(name.removesuffix(".md") + ".html", title, contents[name]) for name, title, _ in sources]
+    (target / "search.js").write_text(search_script(entries), "utf-8")
+    write_notebooks(HERE, target, run=execute)
     written = []
-    for name, title, text in sources:
+    for name, title, _ in sources:
         file = name.removesuffix(".md") + ".html"
         current = ' aria-current="page"'
         first = next((href for href, t in links if t.startswith(REFERENCE)), "")
@@ -177,14 +226,17 @@ def build(target: Path) -> list[Path]:
             + f'<a href="{href}"{current if href == file else ""}>{html.escape(t.removeprefix(REFERENCE))}</a>'
             for href, t in links
         )
-        body = re.sub(r'href="([^":]+)\.md(#[^"]*)?"', r'href="\1.html\2"', _anchored(render, text))
+        look = "wide" if name.startswith("from-") else LOOKS.get(name, "")
+        body, wide = contents[name], f' class="{look}"' if look else ""
         lang = "zh-Hans" if name in CHINESE else "en"
         page = (
             f'<!doctype html><html lang="{lang}"><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width">'
             f"<title>{html.escape(title)} - regard</title><style>{STYLE}</style>"
             f'<a class="to-menu" href="#pages">{"目录" if name in CHINESE else "All pages"}</a>'
-            f"<nav id='pages' aria-label='Pages'><strong>regard</strong>{nav}</nav><main>{body}</main></html>"
+            f"<nav id='pages' aria-label='Pages'><strong>regard</strong>"
+            f"{search_box(name in CHINESE)}{nav}</nav><main{wide}>{body}</main>"
+            '<script src="search.js" defer></script></html>'
         )
         path = target / file
         path.write_text(page, "utf-8")
@@ -194,5 +246,6 @@ def build(target: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
-    pages = build(Path(sys.argv[1] if len(sys.argv) > 1 else "site"))
+    folders = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
+    pages = build(Path(folders[0] if folders else "site"), execute="--execute" in sys.argv)
     print(f"wrote {len(pages)} pages to {pages[0].parent}/ (start at {pages[0]})")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 from pathlib import Path
+from typing import Any
 
+import nbformat
 import pytest
 
 from regard import registry
@@ -31,13 +34,73 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_site_builds(tmp_path: Path) -> None:
-    spec = importlib.util.spec_from_file_location("docs_build", ROOT / "docs" / "build.py")
+def docs_module(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def test_notebooks_hold_the_page_and_its_code() -> None:
+    module = docs_module("site_notebooks")
+    for name in module.TUTORIALS:
+        text = (ROOT / "docs" / name).read_text("utf-8")
+        notebook = module.notebook_of(text)
+        nbformat.validate(notebook)
+        code = [cell.source.strip() for cell in notebook.cells if cell.cell_type == "code"]
+        assert "\n".join(code).split() == python_blocks(ROOT / "docs" / name).split()
+        words = " ".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown").split()
+        outside = re.sub(r"^```python\n.*?^```", "", text, flags=re.S | re.M).split()
+        assert words == outside
+
+
+def test_a_notebook_keeps_the_outputs_of_its_cells() -> None:
+    module = docs_module("site_notebooks")
+    notebook = module.notebook_of("# One\n\n```python\nx = 6 * 7\n```\n\n```python\nprint(x)\n```\n")
+    module.execute(notebook)
+    assert notebook.cells[-1].outputs[0].text == "42\n"
+
+
+def test_search_finds_pages_by_title_heading_and_words(tmp_path: Path) -> None:
+    quickjs = pytest.importorskip("quickjs")
+    pages = [
+        ("a.html", "Leave_one_out", "<h1>x</h1>"),
+        ("b.html", "Two", "<h2>leave one</h2>"),
+        ("c.html", "注意力", ""),
+    ]
+    script = docs_module("site_search").search_script([*pages, ("d.html", "D", "</script><b>drift</b>")])
+    assert "</script" not in script
+    page = """
+    let typed = null, rows = [];
+    const element = () => ({append(x) { this.a = x; }, setAttribute() {}, value: "",
+      addEventListener(name, f) { if (name == "input") typed = f; },
+      replaceChildren(...r) { rows = r; }});
+    const parts = {}; const document = {getElementById: (id) => (parts[id] ??= element()), createElement: element,
+      addEventListener() {}};
+    """
+    context = quickjs.Context()
+    context.eval(page + script)
+
+    def hits(words: str) -> list[str]:
+        context.eval(f"parts.search.value = {json.dumps(words)}; typed()")
+        return list(json.loads(context.eval("JSON.stringify(rows.map((row) => row.a.href))")))
+
+    assert hits("leave_one") == ["a.html", "b.html"]
+    assert hits("力") == ["c.html"]
+    assert hits("drift") == ["d.html"]
+    assert hits("nothing here") == hits("") == []
+
+
+def test_the_site_builds(tmp_path: Path) -> None:
+    module = docs_module("build")
     pages = module.build(tmp_path / "site")
+    front = (tmp_path / "site" / "index.html").read_text("utf-8")
+    assert "gauge.svg" in front
+    assert front.count("<img") >= 4
+    assert 'class="side"' in (tmp_path / "site" / "from-captum.html").read_text("utf-8")
+    assert len([*(tmp_path / "site").glob("*.ipynb")]) == len(module.TUTORIALS)
     text = "".join(p.read_text("utf-8") for p in pages)
     assert "integrated_gradients" in text
     for kind in ("explainer", "metric"):

@@ -1,4 +1,4 @@
-"""Old names of modules that the documentation showed: they import their new home with a warning, for one release."""
+"""Old names that the documentation showed: they lead to their new home with a warning, for one release."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 MOVED = {
     "regard.evaluate": "regard.audits",
@@ -23,6 +24,30 @@ MOVED = {
     "regard.present.viewer_block": "regard.present.pack.viewer_block",
 }
 """Old module -> new module."""
+ONCE_AT_THE_TOP = {
+    "Spec": "regard.records",
+    "atlas": "regard.surveys.atlas",
+    "capture_generation": "regard.models.capture_generation",
+    "from_arrays": "regard.models.open.from_arrays",
+    "names": "regard.registry",
+    "preconditions": "regard.audits.preconditions",
+    "prune": "regard.surveys.prune",
+    "register_site": "regard.tap.declared_sites",
+    "verdicts": "regard.judge.verdicts",
+    "walkthrough": "regard.models.walkthrough",
+    "watch": "regard.tap.monitor.watch",
+}
+"""Name that `import regard` had -> the module that defines it."""
+
+
+def moved_name(name: str) -> Any:
+    """Return `regard.NAME` from its own module, with a warning; raise AttributeError for a name that never was."""
+    if name not in ONCE_AT_THE_TOP:
+        raise AttributeError(f"module 'regard' has no attribute {name!r}")
+    home = ONCE_AT_THE_TOP[name]
+    remedy = f"from {home} import {name}"
+    warnings.warn(f"regard.{name} goes in the next release; write `{remedy}`", DeprecationWarning, 3)
+    return getattr(importlib.import_module(home), name)
 
 
 class _Alias:

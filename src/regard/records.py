@@ -170,6 +170,13 @@ def is_message(value: object) -> bool:
     )
 
 
+def _clipped(value: Any, most: int = 80) -> str:
+    if isinstance(value, np.ndarray):
+        return f"array{value.shape}"
+    text = repr(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """One thing the model is asked about.
@@ -190,6 +197,13 @@ class Example:
     parent: str | None = None
     slices: Mapping[str, str] = field(default_factory=dict)
     alignment: tuple[tuple[int, int, int, int], ...] | None = None
+
+    def __repr__(self) -> str:
+        """The fields that are set; long values are cut."""
+        names = ("label", "rationale", "group", "parent", "slices", "alignment")
+        parts = [f"{name}={_clipped(value)}" for name, value in self.inputs.items()]
+        parts += [f"{name}={_clipped(getattr(self, name))}" for name in names if getattr(self, name) not in (None, {})]
+        return f"Example({', '.join([repr(self.id), *parts])})"
 
     @property
     def cluster(self) -> str:
@@ -559,6 +573,17 @@ class Judgement:
     decides_at: int | None = None
     decides_between: tuple[int, int | None] | None = None
     graded: Graded | None = None
+
+    def __repr__(self) -> str:
+        from regard.registry import upstairs
+
+        return str(upstairs("judgements_text")([self]))
+
+    def _repr_html_(self) -> str:
+        """The answers in a notebook."""
+        from regard.registry import upstairs
+
+        return str(upstairs("judgements_html")([self]))
 
 
 Goal = Literal["untargeted", "targeted"]

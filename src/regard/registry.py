@@ -65,6 +65,12 @@ UPSTAIRS: Mapping[str, str] = {
     "answer_audit_page": "regard.present.report.answer_audit_page",
     "explained_html": "regard.present.report.notebook_html",
     "run_html": "regard.present.report.notebook_html",
+    "judgements_html": "regard.present.report.notebook_html",
+    "card_html": "regard.present.report.notebook_html",
+    "card_text": "regard.present.card_text",
+    "explained_text": "regard.present.card_text",
+    "judgements_text": "regard.present.card_text",
+    "run_verdict": "regard.present.card_text",
 }
 """Function -> the module above that holds it, for methods that objects of lower rooms offer (`capture.show()`)."""
 
@@ -142,6 +148,11 @@ def method(kind: str, **facts: Json) -> Callable[[F], F]:
 
 _IN_PROCESS: dict[tuple[str, str], Callable[..., Any]] = {}
 """Methods that were decorated in this process, outside of regard: found by name, not listed."""
+
+
+def in_process(kind: str) -> list[str]:
+    """The names of the methods of a kind that were decorated in this process, outside of regard."""
+    return sorted(name for known, name in _IN_PROCESS if known == kind and name not in names(kind))
 
 
 def method_spec(function: Callable[..., Any]) -> Spec:
@@ -563,7 +574,9 @@ def _loaded(kind: str, point: importlib.metadata.EntryPoint) -> Any:
         remedy=f"fix or uninstall {owner}",
         kind=EnvironmentProblem,
     ):
-        return point.load()
+        function = point.load()
+    _IN_PROCESS.pop((kind, point.name), None)  # a method of an installed package, not of this process
+    return function
 
 
 def build(spec: Spec) -> Callable[..., Any]:

@@ -10,7 +10,8 @@ from torch_toy import TorchToy
 
 from regard.audits.audit import audit
 from regard.audits.explain import explain
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, InputError
+from regard.models.open.load import load
 from regard.records import Example
 from regard.store import frames
 from regard.store.run import Run
@@ -42,8 +43,34 @@ def test_audit_takes_every_form_of_data(form: str, tmp_path: Path) -> None:
 
 def test_generator_is_stored_with_the_run_and_resumes(tmp_path: Path) -> None:
     first = audit(TorchToy(), iter(TEXTS), out=tmp_path / "run", **FEW)
-    again = audit(TorchToy(), iter(TEXTS), out=tmp_path / "run", **FEW)
+    again = audit(TorchToy(), iter(()), out=tmp_path / "run", **FEW)  # the stream is gone
     assert [s.estimate for s in again.summaries()] == [s.estimate for s in first.summaries()]
+    assert [e["inputs"]["text"] for e in again.examples()] == TEXTS
+
+
+def test_data_of_a_generator_are_on_disk_before_the_model_is_asked(tmp_path: Path) -> None:
+    class Killed(Exception):
+        pass
+
+    def kill(*opened: Any) -> None:
+        raise Killed
+
+    separators = ["one \u2028 line", "two \x85 lines", "wonderful"]
+    with pytest.raises(Killed):
+        audit(TorchToy(), iter(separators), out=tmp_path / "run", **FEW, resolved=kill)
+    run = audit(TorchToy(), iter(()), out=tmp_path / "run", **FEW)
+    assert [e["inputs"]["text"] for e in run.examples()] == separators
+
+
+def test_words_of_a_generator_stay_out_of_a_run_without_text(tmp_path: Path) -> None:
+    audit(TorchToy(), iter(TEXTS), out=tmp_path / "run", text=False, **FEW)
+    assert not [*(tmp_path / "run").glob("generator*")]
+
+
+def test_damaged_data_of_a_generator_are_named(tmp_path: Path) -> None:
+    (tmp_path / "generator_data.jsonl").write_text('{"name": 3}\n', "utf-8")
+    with pytest.raises(InputError, match=r"generator_data\.jsonl"):
+        audit(TorchToy(), iter(TEXTS), out=tmp_path, **FEW)
 
 
 def test_run_is_a_frame_of_summaries(tmp_path: Path) -> None:
@@ -85,3 +112,16 @@ def test_notebook_shows_a_run_with_and_without_verdicts(tmp_path: Path) -> None:
     judged = audit(TorchToy(), TEXTS, out=tmp_path / "judged", budget="2000-passes")
     html = judged._repr_html_()
     assert "regard audit" in html or "regard explain" in html
+
+
+def test_a_model_an_explanation_and_a_run_are_shown_in_a_few_lines(tmp_path: Path) -> None:
+    planted = load("planted:one_key")
+    assert planted.name in repr(planted)
+    assert all(label in repr(planted) for label in planted.labels)
+    model = TorchToy()
+    text = repr(explain(model, ["a wonderful film"] * 9, ["attention"]))
+    assert "wonderful" in text
+    assert len(text.splitlines()) < 20
+    run = audit(model, TEXTS, out=tmp_path / "run", **FEW)
+    assert len(repr(run)) < 300
+    assert len(run.findings().to_pandas()) == sum(len(score.ids) for score in run.findings())

@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 from torch_toy import TorchToy
 
+from regard import registry
 from regard.audits.audit import audit
 from regard.audits.explain import explain
 from regard.cli.model_options import listed, own_methods
 from regard.errors import InputError, UnknownName
+from regard.judge.verdicts import verdicts
 from regard.protocols import Case
-from regard.records import Relevance, Spec
+from regard.records import Example, Relevance, Spec
 from regard.registry import explainer, find, method_spec, names
+from regard.surveys.noise_table import noise_table, specs_of
 
 TEXTS = ["a wonderful film", "a dull and dreadful film", "wonderful indeed", "dreadful"]
 FILE = """
@@ -98,3 +101,61 @@ def test_missing_or_broken_file_is_one_error(tmp_path: Path) -> None:
     for name in ("missing.py", "broken.py"):
         with pytest.raises(InputError):
             own_methods("explainer", [f"{tmp_path}/{name}:f"])
+
+
+NOISE, QUESTION = "shout_of_mine", "sharp_of_mine"
+FEW: dict[str, Any] = {"explainers": ["attention", "random"], "metrics": ["comprehensiveness"]}
+OTHERS = """
+from dataclasses import replace
+from regard.judge.claim import Draft
+from regard.judge.mean_tests import Mean, Test
+from regard.records import Perturbed
+import regard
+
+@regard.perturbation(modality="text", family="character", scale="any: all letters are large")
+def shout_of_mine(example, severity, rng):
+    \"\"\"All letters large.\"\"\"
+    return Perturbed(replace(example, inputs={"text": example.inputs["text"].upper()}))
+
+@regard.question(rule="Yes if the largest weight is above 0.", not_claimed="A reason.", margins={"above": 0.0})
+def sharp_of_mine(evidence):
+    \"\"\"Do I call this map sharp?\"\"\"
+    mean = Mean.of(evidence.of("largest_weight"), evidence.clusters)
+    test = Test("largest weight", "above", 0.0, mean, {})
+    return Draft("sharp_of_mine", "holds", test.p, "I do.", "mine.sharp", tests=(test,), rests=(test,))
+"""
+
+
+@pytest.fixture
+def clean_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Methods of a test stay in it."""
+    monkeypatch.setattr(registry, "_IN_PROCESS", dict(registry._IN_PROCESS))
+
+
+@pytest.mark.usefixtures("clean_process")
+def test_noise_and_attack_of_a_file_work_by_name_and_as_objects(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(OTHERS)
+    assert own_methods("perturbation", [f"{file}:{NOISE}"]) == [NOISE]
+    examples = [Example(f"e{i}", {"text": text}) for i, text in enumerate(TEXTS)]
+    by_name, by_object = (specs_of(examples[0], [name]) for name in (NOISE, find("perturbation", NOISE)))
+    assert by_name == by_object
+    rows = noise_table(TorchToy(), examples, by_name, [1])
+    assert (rows[1].noise, rows[1].changed) == (NOISE, 1.0)
+
+
+@pytest.mark.usefixtures("clean_process")
+def test_question_of_this_process_is_judged_beside_ours(tmp_path: Path) -> None:
+    run = audit(
+        TorchToy(),
+        [f"{text} {i}" for i, text in enumerate(TEXTS * 3)],
+        out=tmp_path / "run",
+        budget="none",
+        experiments=["map_shape"],
+        **FEW,
+    )
+    before = [v.question for j in verdicts(run) for v in j.verdicts]
+    (tmp_path / "mine.py").write_text(OTHERS)
+    assert own_methods("question", [f"{tmp_path}/mine.py:{QUESTION}"]) == [QUESTION]
+    after = [v.question for j in verdicts(run) for v in j.verdicts]
+    assert set(after) - set(before) == {"Do I call this map sharp?"}

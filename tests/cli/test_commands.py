@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 from regard.cli import commands
 from regard.cli.root import COMMANDS, root
+from regard.cli.safe_console import SafeConsole
 from regard.errors import EXIT_CODES
 from regard.present.messages.messages import say
 from regard.registry import ROOMS, names
@@ -66,6 +67,9 @@ def test_list_without_kind(regard: Callable[..., Result]) -> None:
 def test_new_writes_a_method_and_its_test(regard: Callable[..., Result], tmp_path: Path) -> None:
     result = regard("new", "explainer", "my_method", "--out", str(tmp_path), "--json")
     assert [Path(p).name for p in json.loads(result.stdout)] == ["my_method.py", "test_my_method.py"]
+    use = regard("new", "metric", "my_metric", "--out", str(tmp_path)).output.strip().splitlines()[-2:]
+    assert [line.split()[:2] for line in use] == [["regard", "audit"], ["regard", "audit"]]
+    assert all("my_metric.py:my_metric" in line for line in use)
     again = regard("new", "explainer", "my_method", "--out", str(tmp_path))
     assert again.exit_code == 2
 
@@ -319,6 +323,16 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.returncode in (0, 141)
+
+
+def test_a_console_reports_a_closed_pipe_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(text: str) -> None:
+        raise BrokenPipeError
+
+    console = SafeConsole()
+    monkeypatch.setattr(sys.stdout, "write", closed)
+    with pytest.raises(BrokenPipeError):  # rich itself would call sys.exit(1)
+        console.print("a line")
 
 
 def test_version(regard: Callable[..., Result]) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import regard
+from regard.moved import ONCE_AT_THE_TOP
 
 HELLO = "import click\n@click.command()\ndef hello():\n    'Say hello.'\nhello(['--help'])"
 HELP = "import sys; sys.argv = ['regard', '--help']\nfrom regard.cli import main\nmain()"
@@ -24,10 +28,21 @@ def modules(code: str) -> set[str]:
 
 def test_all_is_what_can_be_imported() -> None:
     assert sorted(regard.__all__) == sorted({*regard._HOMES, "errors", "__version__"})
-    assert len(regard.__all__) <= 26
+    assert len(regard._HOMES) <= 18
     for name in regard.__all__:
         assert getattr(regard, name) is not None
     assert set(regard.__all__) <= set(dir(regard))
+
+
+@pytest.mark.parametrize("name", sorted(ONCE_AT_THE_TOP))
+def test_names_that_moved_still_work_with_a_warning(name: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"from {ONCE_AT_THE_TOP[name]} import {name}"):
+        assert getattr(regard, name) is getattr(importlib.import_module(ONCE_AT_THE_TOP[name]), name)
+
+
+def test_the_docs_list_the_public_names() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "python.md").read_text("utf-8")
+    assert set(re.findall(r"^\| `regard\.(\w+)", text, re.M)) == {*regard._HOMES, "errors"}
 
 
 def test_what_is_not_there_is_an_attribute_error() -> None:
@@ -44,7 +59,7 @@ def test_version_is_the_installed_one() -> None:
     [
         ("import regard", {"torch", "numpy", "click", "rich", "regard.records"}),
         (HELP, {"torch", "numpy", "rich", "regard.records", "regard.cli.commands.audit"}),
-        ("import regard; regard.names('explainer')", {"torch", "transformers"}),
+        ("from regard.registry import names; names('explainer')", {"torch", "transformers"}),
         ("import sys; sys.argv = ['regard', 'list', 'explainer']\nfrom regard.cli import main\nmain()", {"torch"}),
         ("import regard.present.report.as_json, regard.present.terminal.results", {"torch", "transformers"}),
     ],

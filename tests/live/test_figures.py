@@ -16,6 +16,7 @@ from regard.errors import InputError, UnknownName
 from regard.live import figures
 from regard.live.bertviz import head_view, model_view
 from regard.live.show import View, show
+from regard.models.open.from_arrays import from_arrays
 from regard.present.pack.pack import pack_of_capture
 from regard.present.pack.records import Pack
 from regard.protocols import Model
@@ -31,7 +32,18 @@ def weights(*shape: int) -> Any:
 
 @pytest.fixture(scope="module")
 def pack() -> Pack:
-    return pack_of_capture(regard.from_arrays(list(weights(3, 1, 4, 6, 6)), WORDS), model="toy")
+    return pack_of_capture(from_arrays(list(weights(3, 1, 4, 6, 6)), WORDS), model="toy")
+
+
+@pytest.mark.parametrize("nothing", [(), (None, None)], ids=["empty", "none"])
+def test_attention_that_transformers_left_out_is_refused_with_the_fix(nothing: Any) -> None:
+    from regard.live.bertviz import head_view, model_view
+
+    for view in (head_view, model_view):
+        with pytest.raises(InputError, match=r"regard\.capture.*eager"):
+            view(nothing, ["a", "film"])
+    with pytest.raises(InputError, match="cross_attention"):
+        head_view(cross_attention=nothing, encoder_tokens=["a"], decoder_tokens=["b"])
 
 
 def test_every_view_is_drawn_as_text_and_paths(pack: Pack) -> None:
@@ -86,7 +98,7 @@ def test_a_file_of_every_format(pack: Pack, tmp_path: Path) -> None:
 
 def test_letters_of_all_kinds_are_drawn(tmp_path: Path) -> None:
     names = ["机器", "学习", "naïve", "ß", "😀", "a&b<c>"]
-    pack = pack_of_capture(regard.from_arrays([weights(2, 6, 6)], names))
+    pack = pack_of_capture(from_arrays([weights(2, 6, 6)], names))
     drawn = figures.svg(pack, "heat_map")
     assert "机器" in drawn
     assert "a&amp;b&lt;c&gt;" in drawn
@@ -105,7 +117,7 @@ def test_captures_of_all_kinds_show_themselves(model: Model, tmp_path: Path) -> 
     assert view.save(tmp_path / "a.svg", state={"example": 1}).exists()
     assert "heat_map" in view.html
     assert "View(" in repr(view)
-    given: Any = regard.from_arrays([weights(2, 3, 3)], ["a", "b", "c"])
+    given: Any = from_arrays([weights(2, 3, 3)], ["a", "b", "c"])
     assert given.show().session.pack().manifest.examples[0].units.names == ["a", "b", "c"]
 
 
@@ -122,7 +134,7 @@ def test_where_no_kernel_answers_the_page_stands_in_a_frame(monkeypatch: pytest.
     pytest.importorskip("anywidget", reason="NOT RUN: no anywidget")
     for name in ("JPY_SESSION_NAME", "VSCODE_PID", "VSCODE_CWD"):
         monkeypatch.delenv(name, raising=False)
-    given: Any = regard.from_arrays([weights(2, 3, 3)], ["a", "b", "c"])
+    given: Any = from_arrays([weights(2, 3, 3)], ["a", "b", "c"])
     alone = given.show()._repr_mimebundle_()
     assert set(alone) == {"text/plain", "text/html"}
     assert 'sandbox="allow-scripts"' in alone["text/html"]

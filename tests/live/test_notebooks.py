@@ -28,8 +28,9 @@ import sys
 sys.path.insert(0, {here!r})
 import numpy as np
 import regard
+from regard.models.open.from_arrays import from_arrays
 rows = np.random.default_rng(0).dirichlet(np.ones(6), (2, 4, 6)).astype("float32")
-capture = regard.from_arrays(list(rows), ["the", "film", "was", "not", "bad", "</script><script>window.pwned=1"])
+capture = from_arrays(list(rows), ["the", "film", "was", "not", "bad", "</script><script>window.pwned=1"])
 """
 LIVE = """
 from live_caller import small_model

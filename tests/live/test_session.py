@@ -22,7 +22,7 @@ from regard.live.jobs import MOST_WAITING, Job, Jobs
 from regard.live.session import Session
 from regard.metrics.token_f1 import token_f1
 from regard.protocols import Model
-from regard.records import Edit, Example
+from regard.records import Edit, Example, Spec
 from regard.store.rationales import FILE, Mark, keep_mark, read_marks
 from regard.store.run import Run
 
@@ -261,7 +261,7 @@ def test_edits_are_shared_as_a_spec(
     found = edited(
         app, asked["pack"], {"what": "uniform", "site": LAST}, {"what": "knock_out", "site": "*", "keys": [2]}
     )
-    spec = regard.Spec.from_json(json.loads(json.dumps(found["spec"])))
+    spec = Spec.from_json(json.loads(json.dumps(found["spec"])))
     assert spec.kind == "edits"
     other = served(Session(model))
     job = other.finished("open", spec=spec.to_json())

@@ -16,9 +16,11 @@ from torch import Tensor, nn
 
 import regard
 from regard.errors import CaptureError, InputError, Unsupported
+from regard.models.open.from_arrays import from_arrays
 from regard.records import Edit
 from regard.tap.attention_gradients import attention_gradients, call_with_weights
 from regard.tap.capture_call import capture_call
+from regard.tap.declared_sites import register_site
 
 WORDS, WIDTH, HEADS = 40, 8, 2
 Way = Callable[["Odd", Tensor], Tensor]
@@ -333,7 +335,7 @@ def test_gradients_of_a_module_without_a_graph_are_refused() -> None:
 )
 def test_arrays_that_are_no_attention(given: Any, names: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
-        regard.from_arrays(given, list(names))
+        from_arrays(given, list(names))
 
 
 def test_attention_by_name_without_a_site_is_told_beside_the_others() -> None:
@@ -359,7 +361,7 @@ def test_attention_by_name_without_a_site_is_told_beside_the_others() -> None:
         _, taps = capture_call(model, lambda: model(ids()))
     assert len(taps.sites) == 3
     assert [place for place, _ in taps.rejected] == ["mixer"]
-    regard.register_site(model.mixer, lambda inputs, output: output.softmax(1))
+    register_site(model.mixer, lambda inputs, output: output.softmax(1))
     with pytest.raises(CaptureError, match="sum to 1"):
         capture_call(model, lambda: model(ids()), check="always")
 

@@ -15,6 +15,7 @@ from regard.models.capture import as_examples
 from regard.models.image_text import look_at
 from regard.models.open.from_arrays import from_arrays
 from regard.models.read_rows import read_rows
+from regard.models.walkthrough import walkthrough
 from regard.present.pack.build import Alternative, Shown, pack
 from regard.present.pack.pack import pack_of_capture
 from regard.present.pack.records import AxisEntry, Pack, PairEntry
@@ -47,7 +48,7 @@ def bert() -> Pack:
     ).to_json()
     row = (f"bert.encoder.layer.{capture.sites[-1].site.layer}.attention.self", (0,))
     others = {0: [_flipped(capture.sites[-1].dense(), len(found.units[0]))]}
-    walks = [regard.walkthrough(model, REVIEW, head=h) for h in (0, 3)]
+    walks = [walkthrough(model, REVIEW, head=h) for h in (0, 3)]
     left, right = (u.names for u in found.units)
     origin = [i if i < len(left) and name == left[i] else -1 for i, name in enumerate(right)]
     return pack_of_capture(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from regard.audits.budget import Budget
 from regard.audits.conclude import store_conclusions
 from regard.audits.engines.processes import kept_workers
 from regard.audits.estimate import CaptureCheck, Estimate, check_capture
-from regard.audits.options import AuditOptions
+from regard.audits.generator_data import kept_data
+from regard.audits.options import AuditKeywords, AuditOptions
 from regard.audits.plan import Plan, make_plan
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import RepeatCheck, worse
@@ -71,7 +72,7 @@ def audit(
     progress: Progress | None = None,
     announce: Callable[[str], None] | None = None,
     command_line: Sequence[str] | None = None,
-    **changes: Any,
+    **changes: Unpack[AuditKeywords],
 ) -> AnswerAudit: ...
 
 
@@ -86,7 +87,7 @@ def audit(
     announce: Callable[[str], None] | None = None,
     resolved: Callable[[Subject, Subject | None], None] | None = None,
     command_line: Sequence[str] | None = None,
-    **changes: Any,
+    **changes: Unpack[AuditKeywords],
 ) -> Run: ...
 
 
@@ -100,17 +101,20 @@ def audit(
     announce: Callable[[str], None] | None = None,
     resolved: Callable[[Subject, Subject | None], None] | None = None,
     command_line: Sequence[str] | None = None,
-    **changes: Any,
+    **changes: Unpack[AuditKeywords],
 ) -> Run | AnswerAudit:
-    """Score every explainer on every example by every metric, judge the attention, and store it all in `out`.
+    """Judge how far the attention of a model explains its predictions.
 
-    Call it again with the same arguments to continue a run that was stopped. The options are the fields of
-    `AuditOptions`, given as a record or as keywords: `profile`, `limit`, `seed`, `explainers`, `labels`, `shift`, ...
-    `announce` receives sentences for a person: guesses, cost, skipped methods. `resolved` receives the opened model
-    and data (and those of `shift`) before anything is computed.
+        run = regard.audit("bilstm", "reviews", profile="quick")
+        run = regard.audit(my_model, data_frame, out="runs/mine", limit=200)
+        run                   # verdict, gauge and next step; run.to_pandas() has the numbers
 
-    task="answer" judges methods that rank the sources of a language model's answer instead (`audits.answers`); data:
-    prompts, as a .jsonl file or a list.
+    model: a name, a directory, or an open model. data: a name, a file, a DataFrame, a `datasets.Dataset`, a list or
+    generator of texts, dicts or (text, label) pairs; default: the model's own. out: the directory of the run (default:
+    regard-runs/...). The same call continues a run that was stopped; a generator is written into the run first, so a
+    resumed run need not repeat it. Options are keywords: profile, budget, limit (a sample), seed, explainers, metrics,
+    labels, text_column, ... (`AuditOptions` lists all). task="answer" judges citations of language models instead.
+    announce receives sentences for a person, progress (done, all, seconds left), resolved the opened model and data.
     """
     options = (options or AuditOptions()).changed(changes)
     if options.task == "answer":
@@ -124,8 +128,10 @@ def audit(
             command_line=command_line,
         )
     planning.check(options)
-    subject, other = resolve(model, data, options)
     path = Path(out or run_folder(model, data, options))
+    if isinstance(data, Iterator):
+        data = kept_data(data, path, options)
+    subject, other = resolve(model, data, options)
     if resolved is not None:
         resolved(subject, other)
     session = _Session(_rendered(announce) if announce else _silent, progress, command_line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from regard.audits.explain_answers import AnswerCases, answer_cases, is_answer_record
 from regard.audits.removal_mark import RemovalMark, removal_marks
@@ -16,15 +16,11 @@ from regard.models.open.labels import named
 from regard.protocols import Model, Target
 from regard.records import Answers, Example, Json, Relevance, Spec, Units
 from regard.registry import build, method_spec, upstairs
-from regard.store.frames import to_pandas, to_polars
-
-if TYPE_CHECKING:
-    import pandas
-    import polars
+from regard.store.frames import HasFrames
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
+@dataclass(frozen=True, slots=True, repr=False)
+class Explained(HasFrames):
     """What the model said about each example, and what each method says about why.
 
     `answers` has one row per example; `relevance[method][i]` is one number per unit of example i.
@@ -53,6 +49,10 @@ class Explained:
         """The target of example i in words: its class, or the text that the model wrote."""
         return str(self.names[i] if self.names else named(self.targets[i], self.labels))
 
+    def __repr__(self) -> str:
+        """Each prediction with its strongest units, coloured where the prompt is a terminal."""
+        return str(upstairs("explained_text")(self))
+
     def _repr_html_(self) -> str:
         """The coloured texts, in a notebook."""
         return str(upstairs("explained_html")(self))
@@ -73,14 +73,6 @@ class Explained:
             for method, relevance in self.relevance.items()
             for j, name in enumerate(units.names)
         ]
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The relevances as a pandas DataFrame, one row per example, method and unit."""
-        return to_pandas(self.records())
-
-    def to_polars(self) -> polars.DataFrame:
-        """The same as a Polars DataFrame."""
-        return to_polars(self.records())
 
 
 def explain(

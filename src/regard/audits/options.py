@@ -6,9 +6,9 @@ A new option is one field here. Its flag of `regard audit` is generated from the
 # ruff: noqa: RUF009 - `_flag` is `dataclasses.field`
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from regard.audits.budget import DEFAULT, Budget
 from regard.audits.default_methods import DEFAULT_PROFILE, PROFILES
@@ -19,6 +19,8 @@ from regard.registry import method_spec
 from regard.store.codec import fields_to_json
 
 Methods = tuple[str | Spec, ...]
+MethodNames = Sequence[str | Spec | Callable[..., Any]]
+"""Methods as a caller names them: functions too."""
 Form = Literal["text", "switch", "methods", "repeated", "number or word"]
 
 
@@ -161,6 +163,45 @@ class AuditOptions:
     def from_json(value: Mapping[str, Any]) -> AuditOptions:
         """The options that `to_json` wrote."""
         return AuditOptions().changed({name: _from_json(part) for name, part in value.items()})
+
+
+class AuditKeywords(TypedDict, total=False):
+    """The fields of `AuditOptions` as keywords of `regard.audit`, for editors and type checkers."""
+
+    profile: str | None
+    budget: str | None
+    seed: int
+    keep: int
+    limit: int | None
+    engine: str | None
+    workers: int
+    labels: str | Mapping[str, int] | None
+    text_column: str | None
+    pair_column: str | None
+    label_column: str | None
+    group_column: str | None
+    rationale_column: str | None
+    id_column: str | None
+    slices: Sequence[str]
+    skip_bad: bool
+    split: str | None
+    explainers: MethodNames | None
+    metrics: MethodNames | None
+    experiments: MethodNames | None
+    references: Sequence[str] | None
+    siblings: Sequence[str]
+    layers: str | int | None
+    heads: str | int | None
+    shift: str | None
+    shift_labels: str | Mapping[str, int] | None
+    text: bool
+    resume: bool
+    device: str
+    task: str | None
+    overflow: Literal["windows", "cut", "error"]
+    download: bool
+    allow_code: bool
+    batch: int
 
 
 def _from_json(value: Any) -> Any:

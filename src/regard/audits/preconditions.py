@@ -1,6 +1,6 @@
 """Is there anything to look at? Defects that make an attention map meaningless, found before one is shown.
 
-    regard.preconditions("planted:one_key", ["a superb boat", "the door was awful"]).defects
+    preconditions("planted:one_key", ["a superb boat", "the door was awful"]).defects
 
 Nothing is taken from names or from the code: examples are run, a second time with half of their units replaced, and
 with edited weights.
@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.cards import Card, HasCard
 from regard.desk.encoding import encoded_once
 from regard.desk.finite_answers import unknown
 from regard.errors import CaptureError, RegardError, Unsupported
@@ -80,14 +81,18 @@ class Defect:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Preconditions:
+@dataclass(frozen=True, slots=True, repr=False)
+class Preconditions(HasCard):
     """What was found in the attention of `n` examples at `sites` sites; `notes` say what could not be tested."""
 
     n: int
     sites: int
     defects: tuple[Defect, ...]
     notes: tuple[Text, ...] = ()
+
+    def _card(self) -> Card:
+        facts = {"examples": self.n, "sites": self.sites, "defects": len(self.defects)}
+        return Card("Preconditions", "", facts, [{"defect": sentence} for sentence in self.sentences()])
 
     def sentences(self) -> list[str]:
         """The defects in the language of the session."""

@@ -68,8 +68,8 @@ def resolve(model: str | Model, data: Source | None, options: AuditOptions) -> t
                 f"--siblings {sibling}", expected="the directory of a model or of a family", got="nothing there"
             )
     source = default_data(model) if data is None else data
-    dataset = _read(source, options)
-    other = None if options.shift is None else _read(options.shift, shifted(options))
+    dataset = read_data(source, options)
+    other = None if options.shift is None else read_data(options.shift, shifted(options))
     live = _opened(model, options) if live is None else live
     name = model if isinstance(model, str) else live.spec.name if live.spec else "live"
     subject = _subject(live, name, dataset, source, options)
@@ -189,7 +189,8 @@ def open_data(data: Source, limit: int | None, seed: int, **columns: Any) -> Dat
     return read(data, limit=limit, seed=seed, **columns)
 
 
-def _read(data: Source, options: AuditOptions) -> Dataset:
+def read_data(data: Source, options: AuditOptions) -> Dataset:
+    """The data by the options of an audit: columns, split, sample."""
     return open_data(
         data,
         options.limit or (profile(options.profile_name).examples if options.limits.unlimited else MOST_EXAMPLES),

@@ -40,6 +40,15 @@ def measure(name: str) -> str:
     return say(f"term.train.{name}") if known(f"term.train.{name}") else name.replace("_", " ")
 
 
+def rate_text(rate: float) -> str:
+    """Items per second without an exponent.
+
+    >>> rate_text(1170.0), rate_text(437.2), rate_text(0.0314)
+    ('1,170', '437', '0.031')
+    """
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+
+
 @dataclass
 class Pace:
     """Items per second of one stage as an exponential moving average, which settles where a mean of all would lag.
@@ -114,7 +123,7 @@ class Bar:
         pace = self._paces.setdefault(what, Pace())
         pace.update(done, self._clock())
         seconds = pace.seconds(total - done) if pace.rate else eta
-        rate = say("term.rate", rate=f"{pace.rate:.3g}") if pace.rate else ""
+        rate = say("term.rate", rate=rate_text(pace.rate)) if pace.rate else ""
         time_left = say("term.time_left", time=duration(seconds)) if seconds is not None and done < total else ""
         self.show(what, done / max(1, total), f"{done}/{total}{rate}{time_left}")
 

@@ -33,6 +33,10 @@ class SafeConsole(Console):
             markup=False,
         )
 
+    def on_broken_pipe(self) -> None:
+        """Let the front door end the command without a message, as for every other writer: `regard ... | head`."""
+        raise BrokenPipeError
+
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(visible(text), **options)
 

@@ -12,13 +12,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from regard.records import Example, Text
+from regard.cards import Card, HasCard
+from regard.records import Example, Json, Text
+from regard.store.frames import HasFrames
 
 Modality = Literal["text", "image", "audio", "series", "tabular"]
 
+MOST_SHOWN = 5
+"""Examples of a card."""
 
-@dataclass(frozen=True)
-class Examples:
+
+@dataclass(frozen=True, repr=False)
+class Examples(HasFrames, HasCard):
     """Examples in a fixed order, with where they came from (implements `protocols.Dataset`).
 
     labels: names where the data has them. columns: names of the columns of a table row, or of the channels
@@ -52,6 +57,27 @@ class Examples:
 
     def __getitem__(self, i: int) -> Example:
         return self.items[i]
+
+    def records(self) -> list[dict[str, Json]]:
+        """One dict per example: id, inputs and slices as columns, label (its name where it has one); no arrays."""
+        return [
+            {
+                "id": example.id,
+                **{name: value for name, value in example.inputs.items() if not isinstance(value, np.ndarray)},
+                "label": self._label(example),
+                **example.slices,
+            }
+            for example in self.items
+        ]
+
+    def _label(self, example: Example) -> Json:
+        code = example.label
+        return self.labels[code] if isinstance(code, int) and 0 <= code < len(self.labels) else code
+
+    def _card(self) -> Card:
+        rows = dataclasses.replace(self, items=self.items[:MOST_SHOWN]).records()
+        facts: dict[str, Any] = {"examples": len(self), "modality": self.modality, "labels": list(self.labels)}
+        return Card("Examples", self.name, facts, rows, len(self))
 
     def keep(self, items: Sequence[Example], *notes: Text) -> Examples:
         """Copy the data set with other examples and more notes."""

@@ -18,7 +18,7 @@ from regard.judge.mixture import matters_where_right
 from regard.judge.points_at_evidence import OfClass, by_class, counts
 from regard.judge.weights_matter import seems_not_to
 from regard.records import Json, Judgement, Message, Reading, Spec, Text, Verdict
-from regard.registry import Entry, build, entry, find, names, owner
+from regard.registry import Entry, build, entry, find, in_process, names, owner
 
 
 def judge(evidence: Evidence) -> Judgement:
@@ -103,10 +103,13 @@ def _claims(evidence: Evidence, family: str) -> list[Draft]:
 
 
 def _added(evidence: Evidence) -> tuple[list[Verdict], dict[str, Json]]:
-    """Verdicts on the questions of other packages, and their margins: beside ours, corrected among themselves."""
+    """Verdicts on the questions of others, and their margins: beside ours, corrected among themselves.
+
+    Others are installed packages, and the functions that this process decorated with `@question`.
+    """
     claims: list[tuple[Entry, Draft]] = []
-    for name in names("question"):
-        claim = build(Spec("question", name))(evidence) if owner("question", name) else None
+    for name in [*(name for name in names("question") if owner("question", name)), *in_process("question")]:
+        claim = build(Spec("question", name))(evidence)
         if claim is not None:
             claims.append((entry("question", name), claim))
     verdicts = []

@@ -15,7 +15,7 @@ from regard.judge.map_exists import DEFECTS, QUESTION
 from regard.judge.margins import PRINTED
 from regard.judge.refusal import refused
 from regard.records import Judgement, Message, Spec, Text, Verdict, decoded
-from regard.registry import entry
+from regard.registry import entry, upstairs
 from regard.store.judgements import keep_judgements
 from regard.store.manifest import broken_model
 from regard.store.run import Run
@@ -28,7 +28,18 @@ INPUTS = {"box": "image", "range": "series", "column": "row"}
 """Kind of place -> what an example is called; a text where places are spans."""
 
 
-def verdicts(run: Run | str | Path, *, keep: bool = False) -> list[Judgement]:
+class Judgements(list[Judgement]):
+    """Judgements of a run, the attention that the report shows first; shown in words."""
+
+    def __repr__(self) -> str:
+        return str(upstairs("judgements_text")(self))
+
+    def _repr_html_(self) -> str:
+        """The answers in a notebook."""
+        return str(upstairs("judgements_html")(self))
+
+
+def verdicts(run: Run | str | Path, *, keep: bool = False) -> Judgements:
     """What the evidence in a run says about each attention that was audited; the model is not needed.
 
     The first is the attention that the report shows. Empty where no experiment could be made (`Run.skipped` says why).
@@ -63,7 +74,7 @@ def verdicts(run: Run | str | Path, *, keep: bool = False) -> list[Judgement]:
         judgements = [_about(judgement, nouns) for judgement in judgements]
     if keep:
         keep_judgements(stored_run.path, judgements)
-    return judgements
+    return Judgements(judgements)
 
 
 def headline_settled(judgements: Sequence[Judgement]) -> bool:

@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regard.cards import Card, HasCard
+
 Floats = NDArray[np.float64]
 
 HIDDEN: Final = -1e9
@@ -73,8 +75,8 @@ def walk(
     return Steps(**vectors, **softmax, factor=factor, total=total, values=v, output=output, sink=sink)
 
 
-@dataclass(frozen=True, slots=True)
-class Walkthrough:
+@dataclass(frozen=True, slots=True, repr=False)
+class Walkthrough(HasCard):
     """Steps of one query of one head of a model, with names and a comparison with the capture.
 
     form: "dot" (queries and keys) or "additive" (the learned vector and the features it is multiplied with).
@@ -96,6 +98,17 @@ class Walkthrough:
     difference: float
     output_difference: float | None = None
     notes: tuple[str, ...] = ()
+
+    def _card(self) -> Card:
+        facts: dict[str, Any] = {
+            "site": self.site,
+            "head": self.head,
+            "query": self.query_name,
+            "difference": float(self.difference),
+        }
+        weights = self.steps.weights
+        rows = [{"key": self.key_names[j], "weight": float(weights[j])} for j in self.strongest(8)]
+        return Card("Walkthrough", self.model, facts, rows, len(weights))
 
     @property
     def agrees(self) -> bool:

@@ -12,9 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from regard.cards import Card, HasCard
 from regard.errors import EnvironmentProblem, InputError, UnknownName
 from regard.models.ask.answer_names import answer_name, written_names
 from regard.models.ask.prefix_sharing import PrefixCache
+from regard.models.model_cards import capture_card, model_card
 from regard.models.objective import TensorAnswers
 from regard.models.open import fingerprint as identity
 from regard.models.passes import EditedRuns, run_captured
@@ -89,7 +91,7 @@ class Traits:
     tokenizer: Any = field(default=None, compare=False)
 
 
-class TorchModel:
+class TorchModel(HasCard):
     """Implements `protocols.Model` for every modality and task."""
 
     def __init__(
@@ -157,6 +159,9 @@ class TorchModel:
     @property
     def fill_in(self) -> int | None:
         return self.traits.mask_id
+
+    def _card(self) -> Card:
+        return model_card(self)
 
     # ------------------------------------------------------------------ inputs
 
@@ -313,8 +318,8 @@ class TorchModel:
         return torch.backends.cudnn.flags(enabled=False) if self.device.type == "cuda" else nullcontext()
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
+@dataclass(frozen=True, slots=True, repr=False)
+class Captured(HasCard):
     """Implements `protocols.Capture`; also holds the targets and their names, for display.
 
     names: the targets in words. written: the tokens of each, where the model writes tokens.
@@ -331,6 +336,9 @@ class Captured:
     task: str = ""
     names: tuple[Json, ...] = ()
     written: tuple[tuple[str, ...] | None, ...] = ()
+
+    def _card(self) -> Card:
+        return capture_card("Captured", self, self.model, answer=", ".join(map(str, self.names)))
 
     def show(self, view: str = "", *, lang: str = "en", static: bool = False) -> Any:
         """Drawn in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""

@@ -9,10 +9,12 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from regard.cards import Card, HasCard
 from regard.errors import InputError, Unsupported
 from regard.models.adapter import TorchModel, own
 from regard.models.capture import as_examples
 from regard.models.dense_limit import refuse_dense
+from regard.models.model_cards import capture_card
 from regard.models.open.load import load
 from regard.models.read.text import TextReader
 from regard.protocols import Model, SiteAttention
@@ -23,8 +25,8 @@ from regard.tap.row_capture import RowTaps, capture_rows
 from regard.tap.stitch_steps import capture_generation as stitched_call
 
 
-@dataclass(frozen=True, slots=True)
-class Generated:
+@dataclass(frozen=True, slots=True, repr=False)
+class Generated(HasCard):
     """The generated text and its `Capture`.
 
     made: the new tokens. units: what the attention is over: prompt and new tokens for a decoder, the source for an
@@ -39,6 +41,9 @@ class Generated:
     checked: str
     units: Sequence[Units]
     answers: Answers
+
+    def _card(self) -> Card:
+        return capture_card("Generated", self, "", answer=self.text)
 
     def show(self, view: str = "", *, lang: str = "en", static: bool = False) -> Any:
         """Drawn in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""

@@ -26,6 +26,24 @@ def to_polars(records: Sequence[Mapping[str, Json]]) -> polars.DataFrame:
     return frame
 
 
+class HasFrames:
+    """`to_pandas` and `to_polars` for classes with `records`."""
+
+    __slots__ = ()
+
+    def records(self) -> list[dict[str, Json]]:
+        """The rows of the table as dicts."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the records as a pandas DataFrame."""
+        return to_pandas(self.records())
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return the records as a Polars DataFrame."""
+        return to_polars(self.records())
+
+
 def _library(name: str) -> Any:
     try:
         return import_module(name)

@@ -16,7 +16,7 @@ from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,14 @@ from regard.errors import InputError, UnknownName
 from regard.records import Attention, Example, Json, Judgement, Relevance, Score, Summary
 from regard.registry import upstairs
 from regard.store.blobs import TEMPORARY, Blobs, damaged, pack, room_on_disk, unpack, write_atomically
-from regard.store.frames import to_pandas, to_polars
+from regard.store.frames import HasFrames
 from regard.store.judgements import judgement_to_json
 from regard.store.ledger import Ledger, Problem, canonical, not_a_run, task_key
 from regard.store.manifest import now, refuse_other
 from regard.store.rationales import FILE as MARKS
 from regard.store.rationales import Mark, majority_rationales, read_marks
 from regard.store.redaction import Redactor
+from regard.store.result_tables import Scores, Summaries
 from regard.store.shard_result import (
     Cost,
     ShardResult,
@@ -42,19 +43,17 @@ from regard.store.shard_result import (
     number,
 )
 
-if TYPE_CHECKING:
-    import pandas
-    import polars
-
 BLANK = "label group parent slices rationale predicted target probability value distribution units"
 """Keys that every example has, if only as None."""
 LATE = ("estimate", "preconditions", "repeatability", "schedule")
 """Facts that the audit establishes during the run."""
+GENERATOR_DATA = "generator_data.jsonl"
+"""The examples of a generator, written before the run begins."""
 LARGEST_INLINE = 16384
 """Larger arrays become blobs that the examples refer to."""
 
 
-class Run:
+class Run(HasFrames):
     """The results of an audit, read from its directory, also while it is running.
 
     The content is a snapshot of the moment of opening.
@@ -75,7 +74,9 @@ class Run:
 
     def __repr__(self) -> str:
         finished, total = self.progress
-        return f"Run({str(self.path)!r}: {self.manifest['status']}, {finished} of {total} examples)"
+        status = f"{self._facts.get('status', 'running')}, {finished} of {total} examples"
+        verdict = upstairs("run_verdict")(self._facts.get("judgements", []))
+        return f"Run({str(self.path)!r}: {status}{f'; {verdict}' if verdict else ''})"
 
     @property
     def manifest(self) -> Mapping[str, Any]:
@@ -173,25 +174,25 @@ class Run:
             raise UnknownName("method of this run", method, self.methods())
         return joined_relevance(parts, self._order)
 
-    def scores(self) -> list[Score]:
-        """Return every metric of every method, one value per example."""
+    def scores(self) -> Scores:
+        """Return every metric of every method, one value per example; `.to_pandas()` has one row per value."""
         return self._joined(score for result in self._results for score in result.scores)
 
-    def findings(self) -> list[Score]:
+    def findings(self) -> Scores:
         """Return the scores of the experiments, one value per example; `where["experiment"]` names the experiment."""
         return self._joined(score for result in self._results for score in result.findings)
 
-    def _joined(self, scores: Iterable[Score]) -> list[Score]:
+    def _joined(self, scores: Iterable[Score]) -> Scores:
         groups: dict[tuple[str, str, str], list[Score]] = {}
         for score in scores:
             key = (score.metric, score.method, canonical(dict(score.where)))
             groups.setdefault(key, []).append(score)
         # rows that are seeds or models, not examples, come from one task
-        return [p[0] if len(p) == 1 else joined_scores(p, self._order) for p in groups.values()]
+        return Scores(p[0] if len(p) == 1 else joined_scores(p, self._order) for p in groups.values())
 
-    def summaries(self) -> list[Summary]:
-        """Return the summary numbers; empty before the run is complete."""
-        return [summary_from_json(row) for row in self._facts.get("summaries", [])]
+    def summaries(self) -> Summaries:
+        """Return the summary numbers; empty before the run is complete. `.to_pandas()` has one row each."""
+        return Summaries(summary_from_json(row) for row in self._facts.get("summaries", []))
 
     def _repr_html_(self) -> str:
         """The verdict, in a notebook."""
@@ -199,19 +200,7 @@ class Run:
 
     def records(self) -> list[dict[str, Json]]:
         """One dict per summary, its setting as columns: the rows of `to_pandas` and `to_polars`."""
-        numbers = ("estimate", "low", "high", "level", "n", "clusters", "role")
-        return [
-            {"metric": s.metric, "method": s.method, **s.where, **{name: getattr(s, name) for name in numbers}}
-            for s in self.summaries()
-        ]
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The summaries as a pandas DataFrame, one row each."""
-        return to_pandas(self.records())
-
-    def to_polars(self) -> polars.DataFrame:
-        """The same as a Polars DataFrame."""
-        return to_polars(self.records())
+        return self.summaries().records()
 
     def problems(self) -> list[dict[str, str]]:
         """Return every failure with its stage and example id ("" for the whole run)."""
@@ -496,7 +485,7 @@ def _claim(path: Path) -> None:
         raise InputError(f"--out {path}", expected="a directory", got="a file", remedy="choose another --out")
     with room_on_disk(path):
         path.mkdir(parents=True, exist_ok=True)
-    others = {entry.name for entry in path.iterdir()} - {"lock"}
+    others = {entry.name for entry in path.iterdir()} - {"lock", GENERATOR_DATA}
     if others and not Ledger.exists(path):
         content = f"a directory with other files ({', '.join(sorted(others)[:3])})"
         expected = "a new or empty directory, or a run to resume"

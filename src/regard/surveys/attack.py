@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from regard.audits import resolve
 from regard.audits.repeatability import warning
@@ -19,7 +20,7 @@ from regard.errors import InputError, Unsupported
 from regard.models.ask.lexicon import lexicon
 from regard.protocols import Dataset, Model
 from regard.records import Attacked, Example, Json, Spec, Text, Threat, encoded
-from regard.registry import arguments, entry
+from regard.registry import arguments, entry, method_spec
 from regard.surveys.attack_drift import watched
 from regard.surveys.attack_records import Lines
 from regard.surveys.attack_sanity import Check, sanity
@@ -76,10 +77,16 @@ class AttackRun:
         }
 
 
+def _spec(attack: str | Spec | Callable[..., Any]) -> Spec:
+    if isinstance(attack, Spec):
+        return attack
+    return Spec.parse("attack", attack) if isinstance(attack, str) else method_spec(attack)
+
+
 def attack(
     model: str | Model,
     data: str | Dataset | Sequence[Example] | None = None,
-    attacks: Sequence[str | Spec] | None = None,
+    attacks: Sequence[str | Spec | Callable[..., Any]] | None = None,
     *,
     threat: Threat | None = None,
     n: int = 100,
@@ -95,10 +102,11 @@ def attack(
 ) -> AttackRun:
     """Attack a model on the first n examples.
 
-    attacks: by default a black-box and a white-box one for the kind of input. to: other models, for the transfer
-    matrix; each is attacked too. watch: an explainer whose move is measured on every success; None for none. check: the
-    sanity checks, which cost about as much again on a few examples. out: a directory; `attacks.jsonl` there holds every
-    record with both inputs, and a stopped attack goes on from it.
+    attacks: names, Specs, or functions decorated with `@attack`; by default a black-box and a white-box one for the
+    kind of input. to: other models, for the transfer matrix; each is attacked too. watch: an explainer whose move is
+    measured on every success; None for none. check: the sanity checks, which cost about as much again on a few
+    examples. out: a directory; `attacks.jsonl` there holds every record with both inputs, and a stopped attack goes on
+    from it.
 
     >>> from regard.testing.toy import TEXTS
     >>> examples = [Example(str(i), {"text": text}) for i, text in enumerate(TEXTS[:4])]
@@ -110,10 +118,11 @@ def attack(
     limits = threat or Threat()
     if attacks is not None and not attacks:
         raise InputError("attack", expected="at least one attack", got="none", remedy="regard list attacks")
-    for method in attacks or ():  # before a model is opened
-        arguments(method if isinstance(method, Spec) else Spec.parse("attack", method))
+    own = [_spec(method) for method in attacks or ()]
+    for spec in own:  # before a model is opened
+        arguments(spec)
     live = resolve.open_model(model, device)
-    specs = [a if isinstance(a, Spec) else Spec.parse("attack", a) for a in attacks or usual(live)]
+    specs = own or [_spec(name) for name in usual(live)]
     examples, name, notes = _examples(model, live, data=data, n=n, seed=seed, labels=labels)
     notes += [text for text in [warning(live, examples[0])] if text]
     companions = () if "text" in examples[0].inputs else examples

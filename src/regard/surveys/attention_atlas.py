@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.cards import Card, HasCard
 from regard.errors import InputError
 from regard.measures.pyramid import coarser_maxima, coarser_sums, sampling_error
 from regard.records import Floats, Message, encoded
@@ -64,8 +65,8 @@ class AtlasLayer:
         return level
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Atlas:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Atlas(HasCard):
     """The attention of a model over a long prompt and its answer. Attention is where weight went, not evidence.
 
     matrix: (sentence, passage and everything else) mean attention mass of a sentence's rows over all heads of all
@@ -84,6 +85,16 @@ class Atlas:
     strongest_heads: tuple[tuple[str, ...], ...]
     layers: tuple[AtlasLayer, ...]
     notes: tuple[Message, ...] = ()
+
+    def _card(self) -> Card:
+        rows: list[dict[str, Any]] = []
+        for i, sentence in enumerate(self.sentences):
+            best = int(np.argmax(self.strongest[i])) if self.strongest.shape[1] else None
+            mass = None if best is None else float(self.strongest[i, best])
+            head = "" if best is None else self.strongest_heads[i][best]
+            rows.append({"sentence": sentence.text, "passage": best, "mass": mass, "head": head})
+        facts = {"tokens": len(self.tokens), "passages": len(self.passages), "layers": len(self.layers)}
+        return Card("Atlas", self.model, facts, rows, len(rows))
 
     def tile(self, layer: int, head: int, rows: slice, columns: slice) -> NDArray[np.float32]:
         """(row, column) exact weights of a rectangle, computed now."""

@@ -10,10 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from regard.cards import Card, HasCard
 from regard.errors import InputError
 from regard.records import Floats, Message, encoded
 from regard.registry import upstairs
 from regard.store.blobs import write_output
+from regard.store.frames import HasFrames
 from regard.store.redaction import Redactor
 from regard.surveys.citation_reliability import Reliability
 
@@ -120,8 +122,8 @@ class Thresholds:
     probability: float
 
 
-@dataclass(frozen=True, slots=True)
-class CitedAnswer:
+@dataclass(frozen=True, slots=True, repr=False)
+class CitedAnswer(HasFrames, HasCard):
     """An answer with citations.
 
     reliability: how often citations are wrong, measured on other prompts with these thresholds; None for others.
@@ -159,6 +161,29 @@ class CitedAnswer:
     def citations(self) -> tuple[Citation, ...]:
         """All citations in the order of the answer."""
         return tuple(citation for sentence in self.sentences for citation in _citations(sentence))
+
+    def records(self) -> list[dict[str, Any]]:
+        """One dict per sentence of the answer: its result, the sources to cite, and the largest effect in nats."""
+        return [
+            {
+                "sentence": i,
+                "text": sentence.text,
+                "status": sentence.status,
+                "sources": ", ".join(
+                    str(c + 1) for c in (sentence.trace.sources if sentence.trace else sentence.cited)
+                ),
+                "effect": max((e for e in sentence.effects if e is not None), default=None),
+                "log_probability": sentence.log_probability,
+                "tokens": sentence.tokens,
+            }
+            for i, sentence in enumerate(self.sentences)
+        ]
+
+    def _card(self) -> Card:
+        columns = ("status", "sources", "effect", "text")
+        rows = [{name: record[name] for name in columns} for record in self.records()]
+        facts: dict[str, Any] = {"sources": len(self.sources), "sentences": len(self.sentences), "answer": self.answer}
+        return Card("CitedAnswer", self.model, facts, rows, len(rows))
 
     def redacted(self) -> CitedAnswer:
         """Return the result with placeholders for all words of answer and sources; numbers and spans stay."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from regard.measures.mean_interval import mean_interval
 from regard.perturbations.apply import modality_of, noises
 from regard.protocols import Model
 from regard.records import Example, Json, Spec
+from regard.registry import method_spec
 
 Progress = Callable[[str, int, int], None]
 
@@ -51,9 +53,11 @@ class NoiseRow:
         return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in asdict(self).items()}
 
 
-def specs_of(example: Example, names: Sequence[str]) -> list[Spec]:
-    """Noises by name; "all" is every one for this modality."""
-    specs = [Spec.parse("perturbation", name) for name in names if name != "all"]
+def specs_of(example: Example, names: Sequence[str | Callable[..., Any]]) -> list[Spec]:
+    """Noises by name, or functions decorated with `@perturbation`; "all" is every one for this modality."""
+    specs = [
+        method_spec(name) if callable(name) else Spec.parse("perturbation", name) for name in names if name != "all"
+    ]
     return [*specs, *(s for s in (noises(modality_of(example)) if "all" in names else ()) if s not in specs)]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.cards import Card, HasCard
 from regard.errors import CaptureError, InputError, Unsupported
 from regard.measures.intervals import ClusterSums, bootstrap
 from regard.models.ask.pruning import prune_heads
@@ -52,8 +53,8 @@ class Size:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+@dataclass(frozen=True, slots=True, repr=False)
+class Pruned(HasCard):
     """What was taken out, how, what it cost, and how far the written model is from the masked one.
 
     how: "dropped" (the matrices are smaller) or "silenced" (their columns of the output projection are zero).
@@ -73,6 +74,11 @@ class Pruned:
     n: int
     seed: int
     notes: tuple[Text, ...]
+
+    def _card(self) -> Card:
+        facts = {"model": self.model, "data": self.data, "heads": [*self.heads], "of": self.of, "how": self.how}
+        rows = [encoded(kept) for kept in self.audit]
+        return Card("Pruned", self.path, facts, rows, len(rows))
 
     def to_json(self) -> dict[str, Any]:
         return dict(encoded(self))

@@ -13,7 +13,16 @@ from torch import Tensor
 from regard.records import Attention, Site
 from regard.tap.blocks import Pieces
 from regard.tap.sdpa import scores_of, weights_of
-from regard.tap.site_attention import DenseAttention, LazyAttention, Real, as_array, blank, chosen_rows, record
+from regard.tap.site_attention import (
+    DenseAttention,
+    LazyAttention,
+    Real,
+    as_array,
+    attention_text,
+    blank,
+    chosen_rows,
+    record,
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -24,6 +33,9 @@ class PiecedAttention:
     pieces: Pieces
     real: Real
     _found: tuple[Tensor, Tensor] | None = field(default=None)
+
+    def __repr__(self) -> str:
+        return attention_text(self)
 
     @property
     def site(self) -> Site:

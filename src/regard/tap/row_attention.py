@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.errors import InputError, Unsupported
 from regard.records import Attention, Site
 from regard.tap.sdpa import SdpaCall, chunked, scores_of, weights_of
-from regard.tap.site_attention import as_array
+from regard.tap.site_attention import as_array, attention_text
 
 
 @dataclass(slots=True, eq=False)
@@ -91,6 +91,9 @@ class RowAttention:
     sinks: Tensor | None = None
     parts: list[RowPart] = field(default_factory=list)
     checked: str = "never"
+
+    def __repr__(self) -> str:
+        return attention_text(self)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -52,6 +53,22 @@ def blank(weights: NDArray[np.float32], real: Real, example: int | slice, rows: 
         weights[np.broadcast_to(queries[..., None, :, None], weights.shape)] = 0.0
 
 
+class Shaped(Protocol):
+    """What has a site and a shape."""
+
+    @property
+    def site(self) -> Site: ...
+    @property
+    def shape(self) -> tuple[int, int, int, int]: ...
+
+
+def attention_text(held: Shaped) -> str:
+    """The attention of a site in one line, without its weights."""
+    batch, heads, queries, keys = held.shape
+    kind = f"{held.site.kind} attention, layer {held.site.layer}"
+    return f"{type(held).__name__}({held.site.key!r}: {kind}, {heads} heads, {queries} x {keys}, batch of {batch})"
+
+
 @dataclass(slots=True, eq=False)
 class LazyAttention:
     """Queries and keys; any row, tile or statistic of the weights is computed exactly when it is asked for."""
@@ -61,6 +78,9 @@ class LazyAttention:
     real: Real
     lse: Tensor | None = None
     checked: str = "never"
+
+    def __repr__(self) -> str:
+        return attention_text(self)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -169,6 +189,9 @@ class DenseAttention:
     real: Real
     sink: Tensor | None = None
     checked: str = "never"
+
+    def __repr__(self) -> str:
+        return attention_text(self)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:

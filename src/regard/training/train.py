@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.cards import Card, HasCard
 from regard.datasets.read import read
 from regard.errors import InputError, UnknownName
 from regard.networks import family as families
@@ -30,8 +31,8 @@ Say = Callable[[str], None]
 RESERVED = ("seed", "threads", "save_seconds")
 
 
-@dataclass(frozen=True, slots=True)
-class Trained:
+@dataclass(frozen=True, slots=True, repr=False)
+class Trained(HasCard):
     """Result of a training. members: the facts of each network.
 
     `regard.load` and `regard audit` open `directory`; `again`: it was complete before, nothing was trained.
@@ -41,6 +42,11 @@ class Trained:
     metric: str
     members: tuple[Mapping[str, Any], ...]
     again: bool = False
+
+    def _card(self) -> Card:
+        names = (f"dev_{self.metric}", f"test_{self.metric}")
+        rows = [{name: member.get(name) for name in ("seed", *names)} for member in self.members]
+        return Card("Trained", str(self.directory), {"members": len(self.members)}, rows, len(rows))
 
     def spread(self, split: str = "test") -> dict[str, float]:
         """Mean, standard deviation, minimum and maximum of the "dev" or "test" metric, and the number of seeds."""

@@ -31,6 +31,7 @@ from regard.audits.budget import Budget
 from regard.audits.options import AuditOptions
 from regard.audits.resolve import open_model
 from regard.audits.torch_threads import threads_for, torch_threads
+from regard.cards import Card, HasCard
 from regard.datasets.answer_prompts import AnswerPrompt, answer_prompts, read_answer_prompts
 from regard.datasets.copying_prompts import copying_prompts
 from regard.datasets.planted_answers import planted_answers
@@ -90,8 +91,8 @@ HEAD_SHAPE = record(
 Progress = Callable[[int, int, float | None], None]
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerAudit:
+@dataclass(frozen=True, slots=True, repr=False)
+class AnswerAudit(HasCard):
     """The result. status: "settled", "budget" (spent), "data" (all prompts measured) or "interrupted".
 
     n: measured prompts, of `available`. looks: the planned ones. passes: cost of everything, in passes over a prompt.
@@ -111,6 +112,10 @@ class AnswerAudit:
     prompts: tuple[PromptEvidence, ...]
     problems: Mapping[str, str]
     facts: Mapping[str, Any]
+
+    def _card(self) -> Card:
+        facts = {"model": self.model, "data": self.data, "status": self.status, "prompts": self.n, "of": self.available}
+        return Card("AnswerAudit", str(self.path), facts)
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the measured prompts, which are in `answers.jsonl`."""

@@ -32,7 +32,7 @@ from regard.files import exists, read_json
 @click.option("--layer", type=click.IntRange(0), multiple=True, help="Layer to draw (default: at 3/4 of the depth).")
 @click.option("--every", type=int, default=1, show_default=True, help="Compute one row of so many (a power of two).")
 @click.option("--new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Longest written answer.")
-@click.option("--html", type=click.Path(path_type=Path), help="Write the atlas as a page.")
+@click.option("-o", "--out", "--html", "html", type=click.Path(path_type=Path), help="Write the atlas as a page.")
 @click.option("--redact", is_flag=True, help="Replace every word of prompt and answer by a placeholder.")
 @device_option
 def command(

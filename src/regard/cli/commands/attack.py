@@ -19,6 +19,7 @@ from regard.cli.model_options import (
     listed,
     named_columns,
     out_option,
+    own_methods,
     permission_options,
     skip_option,
     split_option,
@@ -134,7 +135,8 @@ def command(
         stop_words=stop_words,
         keep=tuple(w.strip() for w in (keep or "").split(",") if w.strip()),
     )
-    checked_names("attack", listed(attacks))
+    attack_names = own_methods("attack", listed(attacks))
+    checked_names("attack", attack_names)
     if watch != "none":
         checked_names("explainer", [watch])
     for model in models:
@@ -148,7 +150,7 @@ def command(
             run = attack(
                 models[0],
                 read,
-                listed(attacks),
+                attack_names,
                 threat=threat,
                 n=n,
                 seed=seed,

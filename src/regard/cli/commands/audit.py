@@ -222,8 +222,9 @@ def _first_page(out: Console, material: Material, run: Run) -> None:
         out.print()
         out.print(shift_table(material.manifest["shift"]))
     if run.skipped or run.problems():
-        counts = count(len(run.skipped), "method"), count(len(run.problems()), "problem")
-        out.print("\n" + say("term.audit.left_out", skipped=counts[0], problems=counts[1]), markup=False, style="dim")
+        sizes = {"method": len(run.skipped), "problem": len(run.problems())}
+        listed_counts = say("listed").join(count(size, noun) for noun, size in sizes.items() if size)
+        out.print("\n" + say("term.audit.left_out", counts=listed_counts), markup=False, style="dim")
     out.print(say("term.audit.more", run=shell_word(run.path)), markup=False, style="dim", soft_wrap=True)
 
 

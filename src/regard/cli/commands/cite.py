@@ -47,7 +47,14 @@ if TYPE_CHECKING:
 @click.option("--delta", type=float, default=1.0, show_default=True, help="Threshold of an effect, in nats.")
 @click.option("--check", type=click.IntRange(1), default=2, show_default=True, help="Sources deleted per sentence.")
 @click.option("--new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Longest written answer.")
-@click.option("--html", type=click.Path(path_type=Path), help="Also write a page.")
+@click.option(
+    "-o",
+    "--out",
+    "--html",
+    "html",
+    type=click.Path(path_type=Path),
+    help="Also write a page (.html) or the result (.json).",
+)
 @click.option("--redact", is_flag=True, help="Replace every word of answer and sources by a placeholder.")
 @device_option
 def command(

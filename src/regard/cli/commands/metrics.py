@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import allow_code_option, checked_names, listed, permitted
+from regard.cli.model_options import allow_code_option, checked_names, listed, own_methods, permitted
 from regard.cli.verb import verb
 
 
@@ -31,7 +31,7 @@ from regard.cli.verb import verb
 @click.option("--classes/--no-classes", default=True, show_default=True, help="Add a column per predicted class.")
 @allow_code_option
 def command(run: Path, metric: str | None, operators: int, classes: bool, as_json: bool) -> None:
-    metric_names = listed(metric)
+    metric_names = own_methods("metric", listed(metric))
     checked_names("metric", metric_names)
     from regard.audits.conclusions.rank_stability import stabilities
     from regard.audits.conclusions.run_facts import shown_summaries

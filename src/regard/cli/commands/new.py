@@ -30,7 +30,7 @@ USES = {
     "regard new explainer my_method --out plugin  in another directory",
     "regard new metric my_metric --json",
 )
-@click.argument("kind")
+@click.argument("kind", type=click.Choice([*USES]))
 @click.argument("name")
 @out_option(default=Path(), help="Output directory (default: the current one).")
 def command(kind: str, name: str, out: Path, as_json: bool) -> None:
@@ -44,12 +44,14 @@ def command(kind: str, name: str, out: Path, as_json: bool) -> None:
     show = results()
     for path in files:
         show.print(say("term.list.wrote", path=path), markup=False, soft_wrap=True)
-    file = shell_word(next(path for path in files if path.stem == name))
-    for line in USES.get(kind, ()):
-        show.print(line.format(method=f"{file}:{name}"), markup=False, soft_wrap=True)
     show.print(
         f"\n{say('term.list.next', out=shell_word(out), name=name)}\n\n"
-        f'  [project.entry-points."regard.{kind}s"]\n  {name} = "your_package.{name}:{name}"',
+        f'  [project.entry-points."regard.{kind}s"]\n  {name} = "your_package.{name}:{name}"\n',
         markup=False,
         soft_wrap=True,
     )
+    file = shell_word(next(path for path in files if path.stem == name))
+    if kind in USES:
+        show.print(say("term.list.use_now"), markup=False)
+    for line in USES.get(kind, ()):
+        show.print(line.format(method=f"{file}:{name}"), markup=False, soft_wrap=True)

@@ -20,6 +20,7 @@ from regard.cli.model_options import (
     listed,
     named_columns,
     out_option,
+    own_methods,
     permission_options,
     skip_option,
     split_option,
@@ -112,7 +113,7 @@ def command(
         raise InputError(
             "regard perturb", expected="a text, a data set or a model", got="none", remedy="--list, --help"
         )
-    names = listed(noise) or []
+    names = own_methods("perturbation", listed(noise)) or []
     checked_names("perturbation", [name for name in names if name != "all"])
     columns = Columns(text_column, pair_column, label_column, skip_bad)
     if tests is None and swaps is None and data is None:

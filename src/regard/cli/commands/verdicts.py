@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from regard.cli.console import print_json, results
+from regard.cli.model_options import listed, own_methods
 from regard.cli.verb import verb
 from regard.errors import Incomplete
 
@@ -16,12 +17,15 @@ from regard.errors import Incomplete
     "verdicts",
     "regard verdicts regard-runs/bilstm-reviews-quick-seed0",
     "regard verdicts RUN --rules                       with the rule and the comparisons behind every answer",
+    "regard verdicts RUN --question mine.py:is_it_sharp    a question of your own beside ours",
     "regard verdicts RUN --lang zh                     in Chinese",
     "regard verdicts RUN --json",
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--rules", is_flag=True, help="Print each rule and every comparison behind it.")
-def command(run: Path, rules: bool, as_json: bool) -> None:
+@click.option("--question", metavar="FILE.py:FUNCTION", help="Ask your own questions too; comma-separated.")
+def command(run: Path, rules: bool, question: str | None, as_json: bool) -> None:
+    own_methods("question", listed(question))
     from regard.judge.shift import shift_of
     from regard.judge.verdicts import verdicts
     from regard.store.judgements import judgement_to_json
@@ -44,7 +48,8 @@ def command(run: Path, rules: bool, as_json: bool) -> None:
     from regard.present.messages.messages import render
     from regard.present.terminal.shift_view import shift_table
     from regard.present.terminal.terminal import bullets
-    from regard.present.verdict_words import contrast, question, verdict_table
+    from regard.present.verdict_words import contrast, verdict_table
+    from regard.present.verdict_words import question as asked_question
 
     results().print(verdict_table(judgements))
     if shift:
@@ -52,7 +57,7 @@ def command(run: Path, rules: bool, as_json: bool) -> None:
     if rules:
         for judgement in judgements:
             for v in judgement["verdicts"]:
-                results().print(f"{question(v)} [{v['rule']}]", markup=False, style="bold")
+                results().print(f"{asked_question(v)} [{v['rule']}]", markup=False, style="bold")
                 lines = [contrast(c) for c in v["contrasts"] if c["estimate"] is not None]
                 results().print(bullets([render(v["rule_in_words"]), *lines]))
 

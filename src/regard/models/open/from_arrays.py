@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.cards import Card, HasCard
 from regard.datasets.formats.arrays import read_npz
 from regard.errors import InputError
 from regard.files import kind_of, parse_json, reason
+from regard.models.model_cards import capture_card
 from regard.records import Answers, Attention, Site, SiteKind, Units
 from regard.registry import upstairs
+from regard.tap.site_attention import attention_text
 
 _TOLERANCE = 1e-3
 
@@ -38,6 +41,9 @@ class ArrayAttention:
     def shape(self) -> tuple[int, int, int, int]:
         return self.record.shape
 
+    def __repr__(self) -> str:
+        return attention_text(self)
+
     def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
         weights: NDArray[np.float32] = self.record.weights[example][:, list(queries)]
         return weights if heads is None else weights[list(heads)]
@@ -46,8 +52,8 @@ class ArrayAttention:
         return self.record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GivenCapture:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GivenCapture(HasCard):
     """Implements `protocols.Capture`; there was no model, so there are no answers."""
 
     sites: tuple[ArrayAttention, ...]
@@ -58,6 +64,9 @@ class GivenCapture:
     @property
     def answers(self) -> Answers:
         return Answers(np.zeros(len(self.units) + 1, np.int64), np.zeros(0), np.zeros(0))
+
+    def _card(self) -> Card:
+        return capture_card("GivenCapture", self, "")
 
     def show(self, view: str = "", *, lang: str = "en", static: bool = False) -> Any:
         """Drawn in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from regard.cards import Card, HasCard
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.significance import resampled_means
 from regard.records import Floats, Ints, Text, encoded
+from regard.store.frames import HasFrames
 from regard.surveys.heads.health import Health
 from regard.surveys.heads.naming import Head, former_name
 from regard.surveys.heads.redundancy import HeadGroup
@@ -85,8 +87,8 @@ class RetrievalCheck:
         return bool(self.excess.low > 0)
 
 
-@dataclass(frozen=True, slots=True)
-class HeadSurvey:
+@dataclass(frozen=True, slots=True, repr=False)
+class HeadSurvey(HasFrames, HasCard):
     """What every head of a model does on a corpus. `scores` is tidy: one row per head and score."""
 
     model: str
@@ -121,6 +123,28 @@ class HeadSurvey:
             role = {"role": row.role.name, "confidence": row.role.confidence, "other_roles": "; ".join(row.role.others)}
             rows.append({"model": self.model, "data": self.data, **place, **encoded(score), **role, "seed": self.seed})
         return rows
+
+    def _card(self) -> Card:
+        named = sorted((row for row in self.heads if row.role.name), key=lambda row: -row.role.confidence)
+        rows: list[dict[str, Any]] = [
+            {
+                "head": row.name,
+                "role": row.role.name,
+                "confidence": row.role.confidence,
+                "drop": None if row.drop is None else row.drop.estimate,
+                "low": None if row.drop is None else row.drop.low,
+                "high": None if row.drop is None else row.drop.high,
+            }
+            for row in named
+        ]
+        facts = {
+            "data": self.data,
+            "examples": self.n,
+            "heads": len(self.heads),
+            "roles": len(named),
+            "seed": self.seed,
+        }
+        return Card("HeadSurvey", self.model, facts, rows, len(rows))
 
     def to_json(self) -> dict[str, Any]:
         return dict(encoded(self))
