@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import EnvironmentProblem, InputError
+from regard.datasets.picture_decoder import decoded
 from regard.live.session import Session
 from regard.live.show import HEIGHT, View
 from regard.models.dual_encoder import Together
@@ -45,18 +45,8 @@ def words_and_patches(
 
 
 def read_picture(path: Path) -> Any:
-    """Read an image file as an RGB PIL image."""
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError as problem:  # what transformers prepares pictures with
-        raise EnvironmentProblem(
-            f"picture {path}", expected="Pillow", got="none", remedy="pip install pillow"
-        ) from problem
-    try:
-        with Image.open(path) as image:
-            return image.convert("RGB")
-    except (OSError, UnidentifiedImageError) as problem:
-        raise InputError(f"picture {path}", expected="a picture file", got=str(problem)) from problem
+    """Read an image file as (height, width) or (height, width, 3) bytes."""
+    return decoded(path, f"picture {path}")[0]
 
 
 def pair_pack(looked: Looked, text: str, model: str) -> Pack:

@@ -14,6 +14,7 @@ from regard.cli.model_options import (
     ModelChoice,
     checked_names,
     column_options,
+    image_option,
     listed,
     model_options,
     one_example,
@@ -41,10 +42,12 @@ MOST_WINDOWS = 3
     "regard explain ./model --text 'unbelievably good' --units unit --json",
     "regard explain bilstm --text 'a quiet, moving film' --method attention,lime,integrated_gradients --compare",
     "regard explain digits --data digits --row 3",
+    "regard explain ./vit --image photo.jpg --method attention,rollout,lrp,integrated_gradients",
     "regard explain ./model --data reviews.csv --method attention,lime --out runs/explained   every row, kept",
 )
 @click.argument("model")
 @click.option("--text", help="Text to explain.")
+@image_option
 @click.option("--pair", help="Second text, for models that take a pair.")
 @click.option("--data", help="Read the input from this dataset instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
@@ -71,6 +74,7 @@ MOST_WINDOWS = 3
 def command(
     model: str,
     text: str | None,
+    image: Path | None,
     pair: str | None,
     data: str | None,
     row: int,
@@ -94,7 +98,8 @@ def command(
     if out is not None:
         columns = Columns(text_column, pair_column, label_column)
         return _whole(choice, data, columns, methods, out, limit=limit, seed=seed, as_json=as_json)
-    example = one_example(text, pair, data, row, Columns(text_column, pair_column, label_column))
+    columns = Columns(text_column, pair_column, label_column)
+    example = one_example(text, pair, data, row, columns, image=image)
     from regard.audits.explain import explain
     from regard.audits.repeatability import warning
     from regard.audits.resolve import unknown_words
