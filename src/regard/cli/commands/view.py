@@ -44,6 +44,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "regard view digits --data digits --row 3 --png digit.png",
     "regard view ./vit --image photo.jpg --method attention,rollout,lrp   the relevance of each over the picture",
     "regard view ./clip --text 'a dog on grass' --image dog.png   words and patches of a vision-language model",
+    "regard view captioner --text '<image> :' --image picture.png --generate 4   where each written word looks",
     "regard view bilstm --text 'a good film' --changed 'a goood film' --view compare --svg clean-and-attacked.svg",
     "regard view bilstm --text 'a good film' --other planted:shortcut --view compare    two models, or two checkpoints",
     "regard view minilm --spec edits.json --view compare --svg before-and-after.svg",
@@ -144,7 +145,7 @@ def command(
         raise InputError("--changed", expected="--text TEXT to compare it with", got="none")
     if image is not None and text is not None:
         with bar(remarks(), making=""):
-            session = _pictured(target, text, image, lang)
+            session = _pictured(target, text, image, generate, lang)
     elif (Path(target) / "ledger.sqlite").is_file():
         session = Session(
             run=Run(target),
@@ -201,10 +202,14 @@ def _shared(path: Path) -> object:
         raise InputError(f"--spec {path}", expected="a Spec as JSON", got=error.got) from error
 
 
-def _pictured(target: str, text: str, image: Path, lang: str) -> Session:
-    """Show a text and an image to a vision-language model."""
-    from regard.live.image_text import read_picture, words_and_patches
+def _pictured(target: str, text: str, image: Path, generate: int | None, lang: str) -> Session:
+    """Show a text and an image to a vision-language model; let it write, if it is to."""
+    from regard.live.image_text import read_picture, words_and_patches, written_words
+    from regard.models.open.load import named_directory
 
+    target = named_directory(target)
+    if generate is not None:
+        return written_words(target, None, text, read_picture(image), new_tokens=generate, lang=lang).session
     return words_and_patches(target, None, text, read_picture(image), lang=lang).session
 
 
