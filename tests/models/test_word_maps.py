@@ -70,9 +70,9 @@ def test_view_shows_words_over_patches_and_sinks(pair: tuple[Any, Any], tmp_path
     image = quadrants(n=1)[0].inputs["image"]
     view = written_words(*pair, "<image> :", image, new_tokens=4)
     (example,) = view.session.pack().manifest.examples
-    assert len(example.maps) == 2
-    assert len(example.axes[example.maps[0].rows].names) == 4
-    assert len(example.axes[example.maps[0].columns].boxes) == 16
+    assert [site.heads for site in example.sites] == [1, 1]
+    assert len(example.axes[0].names) == 4
+    assert len(example.axes[1].boxes) == 16
 
 
 def test_models_without_words_are_refused(pair: tuple[Any, Any]) -> None:

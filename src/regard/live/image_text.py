@@ -27,7 +27,7 @@ from regard.models.word_maps import WordMaps, word_maps
 from regard.present.messages.messages import say, speaking
 from regard.present.pack.build import PairMap, Shown, pack
 from regard.present.pack.records import AxisEntry, Pack
-from regard.records import Attention, Site, Units
+from regard.records import Attention, Floats, Site, Units
 
 LEAD = 8
 """Vectors of a picture that are no patches (class token, registers) at most."""
@@ -47,9 +47,11 @@ def words_and_patches(
     return View(Session.of_pack(pack_shown, lang=lang), "image_overlay", height, static)
 
 
-def written_words(model: Any, processor: Any, text: str, image: Any, *, new_tokens: int, lang: str = "en") -> View:
+def written_words(
+    model: Any, processor: Any, text: str, image: Any, *, new_tokens: int, lang: str = "en", name: str = ""
+) -> View:
     """Let a model write about a picture, and show for every word where it looked (`models.word_maps`)."""
-    name = str(model) if isinstance(model, str) else type(model).__name__
+    name = name or (str(model) if isinstance(model, str) else type(model).__name__)
     if isinstance(model, str):
         model, processor = open_pair(model)
     with speaking(lang):
@@ -77,13 +79,24 @@ def maps_pack(maps: WordMaps, text: str, model: str) -> Pack:
     patches = AxisEntry(_patch_names(maps.grid), [-1] * count, [False] * count, [1] * count, boxes)
     sinks = [say("pack.sink", place=sink.name, share=f"{sink.share:.1%}") for sink in maps.sinks]
     corrected = say("pack.sinks", sinks=say("listed").join(sinks)) if sinks else say("pack.no_sinks")
-    pair_maps = [
-        PairMap(say("pack.word_maps"), corrected, words, patches, maps.values),
-        PairMap(say("pack.word_maps_raw"), say("pack.word_maps_raw_note"), words, patches, maps.raw),
+    on_picture = maps.raw.sum(1)
+    attentions = [
+        _mean_attention(say("pack.word_maps_raw"), maps.raw, 1.0 - on_picture),
+        _mean_attention(say("pack.word_maps"), maps.values, np.zeros(n)),
     ]
     inputs = {"text": f"{text} → {maps.text}", "image": maps.picture}
-    example = Shown("text and picture", units, [], model, inputs, maps=pair_maps)
-    return pack([example], model=model, task="words and pictures")
+    axes = {attention.site.key: (words, patches) for attention in attentions}
+    example = Shown("text and picture", units, attentions, model, inputs, axes=axes)
+    shares = say("listed").join(f"{word} {share:.0%}" for word, share in zip(maps.words, on_picture, strict=True))
+    notes = [corrected, say("pack.on_picture", shares=shares)]
+    return pack([example], model=model, task="words and pictures", notes=notes)
+
+
+def _mean_attention(name: str, weights: Floats, elsewhere: Floats) -> Attention:
+    """Weights (words, patches) as a site of one head; elsewhere: what each row gives to other places."""
+    site = Site(name=name, call=0, kind="cross", layer=0, heads=1, module="word_maps")
+    sink = np.clip(elsewhere, 0.0, 1.0)[None, None].astype(np.float32)
+    return Attention(site, weights[None, None].astype(np.float32), sink, "first")
 
 
 def read_picture(path: Path) -> Any:

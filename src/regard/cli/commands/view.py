@@ -187,6 +187,7 @@ def command(
             elif asks:
                 session.show(one_example(text, pair, data, row, image=image), methods, changed=_version(changed))
     state = _state(session, site, head) if session.first is not None else {}
+    view = view or ("image_overlay" if image is not None else "")
     if files:
         _write(session, files, view=view, dark=dark, width=width, lang=lang, state=state, as_json=as_json)
     else:
@@ -207,10 +208,11 @@ def _pictured(target: str, text: str, image: Path, generate: int | None, lang: s
     from regard.live.image_text import read_picture, words_and_patches, written_words
     from regard.models.open.load import named_directory
 
-    target = named_directory(target)
+    directory = named_directory(target)
     if generate is not None:
-        return written_words(target, None, text, read_picture(image), new_tokens=generate, lang=lang).session
-    return words_and_patches(target, None, text, read_picture(image), lang=lang).session
+        pixels = read_picture(image)
+        return written_words(directory, None, text, pixels, new_tokens=generate, lang=lang, name=target).session
+    return words_and_patches(directory, None, text, read_picture(image), lang=lang).session
 
 
 def _version(text: str | None) -> Example | None:
