@@ -159,7 +159,8 @@ class BatchFunction(Protocol):
 
     x: (rows, ...) the inputs in the space in which the user gave them (embeddings for text), so that the model's own
     normalisation lies inside the function. free: of the shape of x, False on what may not be changed. classes: how
-    many. user: whether `back` can give an input of the user's own kind.
+    many. user: whether `back` can give an input of the user's own kind. exact: whether the function equals the model
+    on that input; False where the model's processor rounds (it resizes bytes).
     """
 
     @property
@@ -175,6 +176,8 @@ class BatchFunction(Protocol):
     def classes(self) -> int: ...
     @property
     def user(self) -> bool: ...
+    @property
+    def exact(self) -> bool: ...
     def logits(self, x: Any, rows: Sequence[int] | None = None) -> Any:
         """(k, ...) inputs in the places of these rows (default: all, in order) -> (k, classes)."""
         ...
@@ -304,7 +307,7 @@ class Model(Protocol):
         ...
 
     @property
-    def notes(self) -> Sequence[str]:
+    def notes(self) -> Sequence[Text]:
         """Everything that was cut, windowed, guessed or replaced, in words."""
         ...
 

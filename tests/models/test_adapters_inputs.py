@@ -139,7 +139,7 @@ def test_a_hundred_thousand_tokens_do_not_hang() -> None:
 
 def test_patches_own_their_pixels() -> None:
     image = np.arange(2 * 6 * 8, dtype=float).reshape(2, 6, 8)
-    units, owner = patches(image, (3, 2), 1, (12, 16))
+    units, owner = patches(image, (3, 2), 1, (0.0, 0.0, 12.0, 16.0))
     assert units.names[:3] == ("[CLS]", "r0c0", "r0c1")
     assert units.shape == (2, 4)
     assert units.places[1].tolist() == [0, 0, 6, 4], "in pixels of the user's own image"

@@ -126,7 +126,7 @@ def _proved(case: Case, goal: Goal, points: PointSearch, name: str) -> dict[int,
         fresh = answers_to(case.subset(place.positions), [[example] for example in examples]).distribution
         assert fresh is not None
         gap = float(np.abs(fresh - rows).max(initial=0.0))
-        exact = all(np.asarray(v).dtype.kind == "f" for e in examples[:1] for v in e.inputs.values())
+        exact = place.f.exact and all(np.asarray(v).dtype.kind == "f" for e in examples[:1] for v in e.inputs.values())
         if exact and not gap <= SAME:
             raise CaptureError(
                 f"the inputs that {name} found",
@@ -153,7 +153,7 @@ def _proved(case: Case, goal: Goal, points: PointSearch, name: str) -> dict[int,
             *([] if examples is not None else ["in the space of embeddings: there is no such text"]),
         ]
         if points.reached[r] and not reached:
-            notes.append("reached, but lost when the numbers were rounded to the user's whole ones")
+            notes.append("reached, but lost when the numbers were rounded to whole ones")
         away = float((points.best[r] - place.x[r]).norm() / place.x[r].norm().clamp(min=1e-12))
         records[i] = Attacked(
             id=case.ids[i],

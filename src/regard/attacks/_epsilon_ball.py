@@ -20,6 +20,8 @@ from regard.errors import InputError
 from regard.protocols import BatchFunction, Case
 from regard.records import Example, Floats
 
+MOST_ENTRIES = 1 << 24
+"""Numbers of the examples of one batch at most: large pictures go through the model a few at a time."""
 Norm = Literal["linf", "l2"]
 SCALES = (1.0, 16.0, 255.0)
 """Ranges that pictures are usually given in; the smallest one that holds them is theirs."""
@@ -181,7 +183,12 @@ def alike(case: Case, positions: Sequence[int], most: int) -> list[list[int]]:
         shapes = [np.shape(v) for k, v in sorted(case.examples[i].inputs.items()) if not isinstance(v, str)]
         key = (len(case.units[i]), int(case.units[i].special.sum()), *shapes)
         groups.setdefault(key, []).append(i)
-    return [group[k : k + most] for group in groups.values() for k in range(0, len(group), most)]
+    batches = []
+    for group in groups.values():
+        entries = sum(int(np.size(v)) for v in case.examples[group[0]].inputs.values() if not isinstance(v, str))
+        size = max(1, min(most, MOST_ENTRIES // max(entries, 1)))
+        batches += [group[k : k + size] for k in range(0, len(group), size)]
+    return batches
 
 
 def renamed(example: Example, attack: str) -> Example:

@@ -284,17 +284,43 @@ def checked_names(kind: str, texts: Sequence[str] | None) -> None:
         arguments(Spec.parse(kind, text))
 
 
+def image_option(function: F) -> F:
+    """Add `--image`, a picture file, for models that read pictures."""
+    return click.option(
+        "--image", type=click.Path(path_type=Path), help="Picture file (PNG, JPEG, ...), for models that read pictures."
+    )(function)
+
+
+def picture_example(file: Path) -> Example:
+    """A picture file as an example named after it."""
+    from regard.datasets.picture_decoder import decoded
+    from regard.files import kind_of
+    from regard.records import Example
+
+    kind = kind_of(file)
+    if kind != "file":
+        got = "no such file" if kind == "nothing" else "a directory"
+        raise InputError(f"picture {file}", expected="a picture file", got=got, remedy="--data DIR for a directory")
+    return Example(file.name, {"image": decoded(file, f"picture {file}")[0]})
+
+
 def one_example(
     text: str | None,
     pair: str | None,
     data: str | None,
     row: int,
     columns: Columns = Columns(),  # noqa: B008 - frozen
+    *,
+    image: Path | None = None,
 ) -> Example:
-    """Return the input of a command: a text, or a row of a dataset."""
+    """Return the input of a command: a text, a picture file, or a row of a dataset."""
     from regard.records import Example
 
     columns = columns.completed()
+    if image is not None:
+        if text is not None or data is not None:
+            raise InputError("--image", expected="no --text and no --data beside it", got="both")
+        return picture_example(image)
     if data is not None:
         if text is not None:
             raise InputError("--text and --data", expected="one of them", got="both")
@@ -315,7 +341,7 @@ def one_example(
     if columns != Columns():
         raise InputError("--text-column, --pair-column, --label-column, --split", expected="--data FILE", got="no data")
     if text is None:
-        raise InputError("input", expected="--text TEXT, or --data NAME and --row N", got="neither")
+        raise InputError("input", expected="--text TEXT, --image FILE, or --data NAME and --row N", got="none of them")
     if not text.strip():
         from regard.present.messages.messages import say
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from regard.datasets.columns import Columns
+from regard.datasets.picture_decoder import PictureDecoder, is_encoded, picture_bytes, picture_name, pil_pixels
 from regard.datasets.rationales import Places, places_elsewhere, places_in_text
 from regard.datasets.table import Row, RowError
 from regard.errors import InputError
@@ -23,8 +25,11 @@ LONGEST_NUMBER = 400
 AXES = {"image": ((2, 3), "(height, width) or (height, width, channels)"), "series": ((2,), "(steps, channels)")}
 
 
-def inputs_of(row: Row, columns: Columns) -> dict[str, Any]:
-    """{"text": ...}, with "text_pair"; or {"image" | "series" | "row": read-only array}."""
+def inputs_of(row: Row, columns: Columns, decoder: PictureDecoder | None = None) -> dict[str, Any]:
+    """{"text": ...}, with "text_pair"; or {"image" | "series" | "row": read-only array}.
+
+    A picture that is a file stays its path or bytes without a decoder.
+    """
     if columns.modality == "text":
         inputs: dict[str, Any] = {"text": _text(row, columns.main[0])}
         if columns.pair:
@@ -32,12 +37,26 @@ def inputs_of(row: Row, columns: Columns) -> dict[str, Any]:
         return inputs
     if columns.modality == "tabular":
         return {"row": frozen([_number(row, column) for column in columns.main])}
+    if columns.modality == "image":
+        return {"image": _picture(row, columns, decoder)}
     return {columns.modality: _array(row, columns)}
 
 
 def content_of(inputs: dict[str, Any]) -> str:
     """Key of an input: equal for equal inputs."""
-    return "\x1f".join(v if isinstance(v, str) else f"{v.shape}{v.tobytes().hex()}" for v in inputs.values())
+    return "\x1f".join(map(_key, inputs.values()))
+
+
+def _key(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return value.hex() if isinstance(value, bytes) else f"{value.shape}{value.tobytes().hex()}"
+
+
+def file_name(row: Row, columns: Columns) -> str:
+    """The name of the picture file of a row; "" where there is none."""
+    cell = row.values.get(columns.main[0]) if columns.modality == "image" else None
+    return picture_name(cell) if is_encoded(cell) else ""
 
 
 def label_of(value: Any, *, typed: bool) -> Json:
@@ -147,6 +166,33 @@ def _number(row: Row, column: str) -> float:
     if not math.isfinite(number):
         raise RowError("a number", f"{shown(row.values.get(column))} in column {column!r}")
     return number
+
+
+def _picture(row: Row, columns: Columns, decoder: PictureDecoder | None) -> Any:
+    """Pixels; without a decoder the path or the bytes of a picture file."""
+    column = columns.main[0]
+    cell = row.values.get(column)
+    if hasattr(cell, "convert") and hasattr(cell, "mode"):
+        return _checked_pixels(lambda: pil_pixels(cell, f"column {column!r}"))
+    if isinstance(cell, str) and not cell.strip().startswith("[") and not is_encoded(cell):
+        remote = "://" in cell
+        expected = "a file on this machine" if remote else "a picture file, or numbers of a picture"
+        raise RowError(expected, f"{shown(cell)} in column {column!r}")
+    if not is_encoded(cell):
+        return _array(row, columns)
+    if decoder is None:
+        content = picture_bytes(cell)
+        return picture_name(cell) if content is None else content
+    named = picture_name(cell) or f"the bytes in column {column!r}"
+    return _checked_pixels(lambda: decoder.decode(cell, named))
+
+
+def _checked_pixels(decode: Callable[[], Any]) -> Any:
+    """Pixels; a picture that cannot be read is a bad row."""
+    try:
+        return decode()
+    except InputError as error:
+        raise RowError(error.expected, f"{error.got} ({error.subject})") from None
 
 
 def _array(row: Row, columns: Columns) -> Any:

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from regard.datasets.examples import Modality
+from regard.datasets.picture_decoder import is_encoded
 from regard.datasets.table import Table, listed
 from regard.errors import InputError
 from regard.records import Message, Text
@@ -66,6 +67,19 @@ LABELS = (
     "tags",
     "answers",
 )
+PICTURES = ("image", "img", "picture", "photo")
+PICTURE_FILES = (
+    "image_path",
+    "img_path",
+    "image_file",
+    "file_name",
+    "filename",
+    "filepath",
+    "file_path",
+    "file",
+    "path",
+)
+"""Names of columns of paths: one of them is the picture where its cells are picture files."""
 RATIONALES = ("rationale", "rationales")
 GROUPS = ("group", "group_id", "patient", "patient_id", "author", "author_id")
 IDS = ("id", "uid", "example_id", "guid", "idx")
@@ -150,18 +164,23 @@ def _inputs(
     table: Table, choice: ColumnChoice, by_name: Mapping[str, str], taken_columns: set[str], notes: list[Text]
 ) -> tuple[Modality, tuple[str, ...], str | None]:
     if choice.text:
-        return "text", (choice.text,), choice.pair or None
+        modality: Modality = "image" if _holds_pictures(table, choice.text) else "text"
+        return modality, (choice.text,), choice.pair or None
+    pictures = next((by_name[c] for c in PICTURES if c in by_name and by_name[c] not in taken_columns), None)
+    files = [by_name[c] for c in PICTURE_FILES if c in by_name and by_name[c] not in taken_columns]
+    picture = pictures or next((column for column in files if _holds_pictures(table, column)), None)
+    if picture is not None and choice.pair is None:
+        notes.append(Message.of("data.guessed_array", modality="image", column=picture))
+        return "image", (picture,), None
     if choice.pair is None:
         for first, second in PAIRS:
             if {first, second} <= set(by_name) and not {by_name[first], by_name[second]} & taken_columns:
                 text, pair = by_name[first], by_name[second]
                 notes.append(Message.of("data.guessed_pair", text=text, pair=pair))
                 return "text", (text,), pair
-    arrays: tuple[Modality, ...] = ("image", "series")
-    for modality in arrays:
-        if modality in by_name and by_name[modality] not in taken_columns:
-            notes.append(Message.of("data.guessed_array", modality=modality, column=by_name[modality]))
-            return modality, (by_name[modality],), None
+    if "series" in by_name and by_name["series"] not in taken_columns:
+        notes.append(Message.of("data.guessed_array", modality="series", column=by_name["series"]))
+        return "series", (by_name["series"],), None
     by_title = next((by_name[c] for c in TEXTS if c in by_name and by_name[c] not in taken_columns), None)
     rows = [row.values for row in islice(table.walk(None), PEEKED) if not row.problem]
     free = [c for c in table.columns if c not in taken_columns and c.lower() not in ("split", "row")]
@@ -184,6 +203,13 @@ def _inputs(
     problem = f"the columns {listed(table.columns)}" + ("" if rows else " and no rows")
     expected = "a column of texts, or columns of numbers"
     raise InputError(f"file {table.name}", expected=expected, got=problem, remedy=remedy)
+
+
+def _holds_pictures(table: Table, column: str) -> bool:
+    """Whether the first cells of a column are picture files."""
+    cells = [row.values.get(column) for row in islice(table.walk((column,)), PEEKED) if not row.problem]
+    present = [cell for cell in cells if cell is not None]
+    return bool(present) and all(is_encoded(cell) or hasattr(cell, "convert") for cell in present)
 
 
 def _lengths(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[str, float]:

@@ -12,6 +12,7 @@ from regard.datasets import sampling
 from regard.datasets.cells import named_labels
 from regard.datasets.columns import ColumnChoice, choose
 from regard.datasets.examples import Examples
+from regard.datasets.formats.picture_folder import is_pictures, open_pictures, picture_list
 from regard.datasets.formats.sounds import is_sounds, read_sounds
 from regard.datasets.rows import Selection, examples_of
 from regard.datasets.table import Table
@@ -47,7 +48,8 @@ def read(
     source: a pandas or Polars DataFrame, a `datasets.Dataset`, a list or generator of texts, dicts, (text, label) pairs
     or Examples; a name such as `reviews`, `planted:negation=0.3`, ... (`regard list dataset`); a .csv, .tsv, .jsonl,
     .json or .parquet file (.gz too for the text formats); a directory saved by Hugging Face `datasets`; a .wav file or
-    a directory of them, one sub-directory for each label.
+    a directory of them, one sub-directory for each label; a picture (PNG, JPEG, ...) or a directory of pictures in the
+    same way. A column `image` holds paths, bytes, arrays or what the Image feature of `datasets` stores.
     A column that is not named is guessed, and `notes` says so; "" means none. A bigger source is sampled: stratified by
     label, or whole groups; seeded; the same whatever the order of the rows. labels: names of the codes 0, 1, ...
     max_bytes: largest file that is read (2 GB); a .gz may not unpack to more. Pipes and devices are refused.
@@ -99,7 +101,16 @@ def _from_disk(source: str | Path, choice: ColumnChoice, selection: Selection, n
         if selection.split is not None or choice != ColumnChoice():
             raise InputError(f"sounds {path}", expected="no split and no columns", got=selection.split or str(choice))
         return _limited(read_sounds(path), selection, names)
+    if is_pictures(path):
+        if choice != ColumnChoice():
+            raise InputError(f"pictures {path}", expected="no columns: the folders are the labels", got=str(choice))
+        table, columns = open_pictures(path, split=selection.split)
+        if table.split is not None:
+            selection = dataclasses.replace(selection, split=None)
+        return examples_of(table, columns, selection, names)
+    path = picture_list(path) or path
     table = open_table(path, split=selection.split)
+    table = dataclasses.replace(table, folder=path if path.is_dir() else path.parent)
     if table.split is not None:
         selection = dataclasses.replace(selection, split=None)
     return examples_of(table, choose(table, choice), selection, names)

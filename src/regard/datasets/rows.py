@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.datasets import sampling
-from regard.datasets.cells import content_of, inputs_of, label_of, number_kind, rationale_of, word
+from regard.datasets.cells import content_of, file_name, inputs_of, label_of, number_kind, rationale_of, word
 from regard.datasets.columns import Columns
 from regard.datasets.examples import Examples
+from regard.datasets.picture_decoder import MOST_PIXELS, PictureDecoder
 from regard.datasets.splits import ALIASES, checked, normalised, split_of
 from regard.datasets.table import Row, RowError, Table
 from regard.errors import InputError
@@ -35,17 +36,18 @@ def examples_of(table: Table, columns: Columns, selection: Selection, names: tup
     sample = stream.chosen()
     notes: list[Text] = [*table.notes, *columns.notes, *stream.notes(len(sample))]
     examples, unlabelled = [], 0
+    unusable: list[str] = []
     for row, ident, label in sample:
         try:
             example = stream.example(row, ident, label)
         except RowError as bad:
             if not selection.skip_bad:
                 raise stream.refusal(row, bad) from None
+            unusable.append(ident)
             continue
         examples.append(example)
         unlabelled += example.label is None
-    if len(examples) < len(sample):
-        notes.append(Message.of("data.unusable_rationale", n=len(sample) - len(examples)))
+    notes += _late_notes(stream, unusable)
     if not examples:
         raise InputError(f"file {table.name}", expected="at least one usable row", got=stream.nothing())
     if columns.label and unlabelled:
@@ -53,6 +55,19 @@ def examples_of(table: Table, columns: Columns, selection: Selection, names: tup
     names = names or table.labels.get(columns.label or "", ()) or stream.label_names()
     features = columns.main if columns.modality == "tabular" else ()
     return Examples(table.name, tuple(examples), names, tuple(notes), columns=features, modality=columns.modality)
+
+
+def _late_notes(stream: _Stream, unusable: list[str]) -> list[Text]:
+    """Notes on sampled rows that were skipped, and on pictures that were averaged down."""
+    notes: list[Text] = []
+    if unusable and stream.columns.modality == "image":
+        first = [*unusable[:3], *(["..."] if len(unusable) > 3 else [])]
+        notes.append(Message.of("data.unusable_pictures", n=len(unusable), files=first))
+    elif unusable:
+        notes.append(Message.of("data.unusable_rationale", n=len(unusable)))
+    if stream.decoder.reduced:
+        notes.append(Message.of("data.reduced_pictures", n=len(stream.decoder.reduced), most=MOST_PIXELS))
+    return notes
 
 
 class _Stream:
@@ -70,12 +85,14 @@ class _Stream:
         self.groups = sampling.GroupSample(selection.limit, seed=selection.seed)
         self.seen: set[int] = set()
         self.again: Counter[int] = Counter()
+        self.names: Counter[str] = Counter()
         self.bad: list[int] = []
         self.splits_seen: Counter[str] = Counter()
         self.kind = 0 if table.typed else 2
         self.any_label = False
         self.all_words, self.words = True, set[str]()
         self.rows = 0
+        self.decoder = PictureDecoder(table.folder)
 
     def run(self) -> None:
         names = (*self.columns.all, *([self.split_column] if self.split_column else ()))
@@ -127,6 +144,9 @@ class _Stream:
 
     def _ident(self, row: Row, inputs: dict[str, Any]) -> str:
         if self.columns.id is None:
+            if name := file_name(row, self.columns):
+                self.names[name] += 1
+                return name if self.names[name] == 1 else f"{name}-{self.names[name]}"
             digest = hashlib.blake2b(content_of(inputs).encode(), digest_size=8)
             mark = int.from_bytes(digest.digest(), "big")
             if mark not in self.seen:
@@ -154,7 +174,7 @@ class _Stream:
         return self.groups.chosen() if self.selection.whole_groups else self.sample.chosen()
 
     def example(self, row: Row, ident: str, label: Json) -> Example:
-        inputs = inputs_of(row, self.columns)
+        inputs = inputs_of(row, self.columns, self.decoder)
         group = word(row.values.get(self.columns.group)) if self.columns.group else ""
         if isinstance(label, str) and self.kind:
             label = int(label) if self.kind == 2 else float(label)

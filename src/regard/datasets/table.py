@@ -45,6 +45,7 @@ class Table:
     labels: names of coded labels by column, where the format knows them. counted: "line" or "row".
     typed: False where every cell is a string (csv), so that 0 and "0" cannot be told apart.
     split: the split that these rows are, where the source is divided into splits.
+    folder: the directory in which the paths of its cells begin.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Table:
     notes: tuple[Text, ...] = ()
     typed: bool = True
     split: str | None = None
+    folder: Path | None = None
 
 
 def lines(path: Path, longest: int = LONGEST_LINE) -> Iterator[tuple[int, str]]:

@@ -2,6 +2,7 @@
 
     view = words_and_patches(model, processor, "a dog on the grass", image)     # a transformers model, or its directory
     view.save("dog.html")
+    written_words(model, processor, "<image> what is this?", image, new_tokens=8)       # a map for every written word
 
 Where words look at patches (BLIP, ViLT, LLaVA, Qwen2-VL), that attention is shown. In two towers that meet only as two
 vectors (CLIP, SigLIP) none does: there the view shows which pairs the similarity needs (`models.two_towers`), says so,
@@ -10,21 +11,23 @@ and offers the attention within the picture beside it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from regard.errors import EnvironmentProblem, InputError
+from regard.datasets.picture_decoder import decoded
 from regard.live.session import Session
 from regard.live.show import HEIGHT, View
 from regard.models.dual_encoder import Together
 from regard.models.image_text import Looked, look
 from regard.models.open.checkpoints import open_pair
+from regard.models.word_maps import WordMaps, word_maps
 from regard.present.messages.messages import say, speaking
 from regard.present.pack.build import PairMap, Shown, pack
 from regard.present.pack.records import AxisEntry, Pack
-from regard.records import Attention, Site, Units
+from regard.records import Attention, Floats, Site, Units
 
 LEAD = 8
 """Vectors of a picture that are no patches (class token, registers) at most."""
@@ -44,19 +47,61 @@ def words_and_patches(
     return View(Session.of_pack(pack_shown, lang=lang), "image_overlay", height, static)
 
 
+def written_words(
+    model: Any, processor: Any, text: str, image: Any, *, new_tokens: int, lang: str = "en", name: str = ""
+) -> View:
+    """Let a model write about a picture, and show for every word where it looked (`models.word_maps`)."""
+    name = name or (str(model) if isinstance(model, str) else type(model).__name__)
+    if isinstance(model, str):
+        model, processor = open_pair(model)
+    with speaking(lang):
+        shown = maps_pack(word_maps(model, processor, text, image, new_tokens=new_tokens), text, name)
+    return View(Session.of_pack(shown, lang=lang), "image_overlay", HEIGHT, False)
+
+
+def maps_pack(maps: WordMaps, text: str, model: str) -> Pack:
+    """Build the pack of the words that were written about one image."""
+    n = len(maps.words)
+    units = Units(
+        names=maps.words,
+        kind="token",
+        place_kind="span",
+        places=np.zeros((n, 2)),
+        special=np.zeros(n, np.bool_),
+        groups=np.arange(n),
+        part=np.zeros(n, np.int64),
+        keys=np.full(n, -1),
+        shape=(n,),
+    )
+    boxes = _grid_boxes(maps.grid, maps.picture.shape[-2:])
+    words = AxisEntry(list(maps.words), list(range(n)), [False] * n, [0] * n, [[] for _ in range(n)])
+    count = len(boxes)
+    patches = AxisEntry(_patch_names(maps.grid), [-1] * count, [False] * count, [1] * count, boxes)
+    sinks = [say("pack.sink", place=sink.name, share=f"{sink.share:.1%}") for sink in maps.sinks]
+    corrected = say("pack.sinks", sinks=say("listed").join(sinks)) if sinks else say("pack.no_sinks")
+    on_picture = maps.raw.sum(1)
+    attentions = [
+        _mean_attention(say("pack.word_maps_raw"), maps.raw, 1.0 - on_picture),
+        _mean_attention(say("pack.word_maps"), maps.values, np.zeros(n)),
+    ]
+    inputs = {"text": f"{text} → {maps.text}", "image": maps.picture}
+    axes = {attention.site.key: (words, patches) for attention in attentions}
+    example = Shown("text and picture", units, attentions, model, inputs, axes=axes)
+    shares = say("listed").join(f"{word} {share:.0%}" for word, share in zip(maps.words, on_picture, strict=True))
+    notes = [corrected, say("pack.on_picture", shares=shares)]
+    return pack([example], model=model, task="words and pictures", notes=notes)
+
+
+def _mean_attention(name: str, weights: Floats, elsewhere: Floats) -> Attention:
+    """Weights (words, patches) as a site of one head; elsewhere: what each row gives to other places."""
+    site = Site(name=name, call=0, kind="cross", layer=0, heads=1, module="word_maps")
+    sink = np.clip(elsewhere, 0.0, 1.0)[None, None].astype(np.float32)
+    return Attention(site, weights[None, None].astype(np.float32), sink, "first")
+
+
 def read_picture(path: Path) -> Any:
-    """Read an image file as an RGB PIL image."""
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError as problem:  # what transformers prepares pictures with
-        raise EnvironmentProblem(
-            f"picture {path}", expected="Pillow", got="none", remedy="pip install pillow"
-        ) from problem
-    try:
-        with Image.open(path) as image:
-            return image.convert("RGB")
-    except (OSError, UnidentifiedImageError) as problem:
-        raise InputError(f"picture {path}", expected="a picture file", got=str(problem)) from problem
+    """Read an image file as (height, width) or (height, width, 3) bytes."""
+    return decoded(path, f"picture {path}")[0]
 
 
 def pair_pack(looked: Looked, text: str, model: str) -> Pack:
@@ -144,12 +189,13 @@ def _patch_names(grid: tuple[int, int]) -> list[str]:
 
 
 def _boxes(looked: Looked) -> list[list[float]]:
-    tall, broad = looked.size[0] / looked.grid[0], looked.size[1] / looked.grid[1]
-    return [
-        [r * tall, c * broad, (r + 1) * tall, (c + 1) * broad]
-        for r in range(looked.grid[0])
-        for c in range(looked.grid[1])
-    ]
+    return _grid_boxes(looked.grid, looked.size)
+
+
+def _grid_boxes(grid: tuple[int, int], size: Sequence[int]) -> list[list[float]]:
+    """[top, left, bottom, right] of every patch of a picture of this height and width."""
+    tall, broad = size[0] / grid[0], size[1] / grid[1]
+    return [[r * tall, c * broad, (r + 1) * tall, (c + 1) * broad] for r in range(grid[0]) for c in range(grid[1])]
 
 
 def _map(looked: Looked, found: Together) -> PairMap:

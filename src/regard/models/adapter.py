@@ -25,7 +25,7 @@ from regard.models.read.length_groups import like_lengths
 from regard.models.read.noise import shifted
 from regard.models.tasks import ANSWER, Outputs, Request, TaskRow, first_row, padded, scored_rows
 from regard.protocols import Encoded, SiteAttention, Target
-from regard.records import Answers, Bools, Check, Edits, Example, Json, Mode, Spec, Units
+from regard.records import Answers, Bools, Check, Edits, Example, Json, Mode, Spec, Text, Units
 from regard.registry import upstairs
 from regard.tap.editing import per_row
 
@@ -140,7 +140,7 @@ class TorchModel(HasCard):
         return self.reader.baselines
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Text]:
         """Notes on truncated, windowed, guessed or replaced inputs."""
         return [*self._notes, *self.reader.notes()]
 

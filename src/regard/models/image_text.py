@@ -44,16 +44,22 @@ class Looked:
 
 def look(module: nn.Module, processor: Any, text: str, image: Any) -> Looked:
     """Run a transformers model with its processor on a text and a picture."""
+    inputs = picture_inputs(processor, text, image)
+    tokenizer: Any = processor.tokenizer
+    ids = [int(i) for i in inputs["input_ids"][0]]
+    names = tuple(token_name(tokenizer, i) for i in ids)
+    never = {int(i) for i in tokenizer.all_special_ids}
+    return look_at(module, inputs, names, tuple(i in never for i in ids), image)
+
+
+def picture_inputs(processor: Any, text: str, image: Any) -> dict[str, Tensor]:
+    """What a processor makes of one text and one picture."""
     picture = bytes_of_picture(image, "image")
     encoding = processor(text=[text], images=[picture], return_tensors="pt")
     inputs: dict[str, Tensor] = {name: t for name, t in encoding.items() if isinstance(t, Tensor)}
     if not {"input_ids", "pixel_values"} <= set(inputs):
         raise InputError("processor", expected="input_ids and pixel_values", got=", ".join(inputs) or "nothing")
-    tokenizer: Any = processor.tokenizer
-    ids = [int(i) for i in inputs["input_ids"][0]]
-    names = tuple(_name(tokenizer, i) for i in ids)
-    never = {int(i) for i in tokenizer.all_special_ids}
-    return look_at(module, inputs, names, tuple(i in never for i in ids), image)
+    return inputs
 
 
 def look_at(
@@ -65,19 +71,12 @@ def look_at(
     device = next(module.parameters()).device
     tensors = {name: tensor[:1].to(device) for name, tensor in inputs.items()}
     pixels = tensors["pixel_values"]
-    if "image_grid_thw" in inputs:  # Qwen2-VL and its kin: patches in a row, merged before the words meet them
+    grid = patch_grid(config, inputs)
+    if "image_grid_thw" in inputs:
         tensors["pixel_values"] = inputs["pixel_values"].to(device)
-        merged = int(getattr(config.vision_config, "spatial_merge_size", 1))
-        _, tall, broad = (int(n) for n in inputs["image_grid_thw"][0])
-        grid, picture = (tall // merged, broad // merged), channels_first(image)
-    elif pixels.ndim == 4:
-        grid, picture = _grid(config, pixels), pixels[0].float().cpu().numpy()
+        picture = channels_first(image)
     else:
-        raise Unsupported(
-            "this model's picture",
-            expected="pixel_values of shape (1, channels, height, width)",
-            got=str(tuple(pixels.shape)),
-        )
+        picture = pixels[0].float().cpu().numpy()
     attributes = ("image_token_id", "image_token_index")
     holder = next((i for n in attributes if (i := getattr(config, n, None)) is not None), None)
     holders = tuple(k for k, i in enumerate(tensors["input_ids"][0].tolist()) if i == holder)
@@ -102,7 +101,23 @@ def look_at(
     )
 
 
-def _name(tokenizer: Any, i: int) -> str:
+def patch_grid(config: Any, inputs: Mapping[str, Tensor]) -> tuple[int, int]:
+    """Rows and columns of the patches that words can look at."""
+    pixels = inputs["pixel_values"]
+    if "image_grid_thw" in inputs:  # Qwen2-VL and its kin: patches in a row, merged before the words meet them
+        merged = int(getattr(config.vision_config, "spatial_merge_size", 1))
+        _, tall, broad = (int(n) for n in inputs["image_grid_thw"][0])
+        return tall // merged, broad // merged
+    if pixels.ndim == 4:
+        return _grid(config, pixels)
+    raise Unsupported(
+        "this model's picture",
+        expected="pixel_values of shape (1, channels, height, width)",
+        got=str(tuple(pixels.shape)),
+    )
+
+
+def token_name(tokenizer: Any, i: int) -> str:
     """Name a token by its text; a special token by its own name."""
     spelt = str(tokenizer.convert_ids_to_tokens(i))
     return spelt if i in tokenizer.all_special_ids else str(tokenizer.decode([i])).strip() or spelt

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import ModelChoice, model_options, one_example, row_options
+from regard.cli.model_options import ModelChoice, image_option, model_options, one_example, row_options
 from regard.cli.progress import bar
 from regard.cli.row_option import new_rows, typed_rows
 from regard.cli.verb import verb
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 )
 @click.argument("model")
 @click.option("--text", help="Input text.")
+@image_option
 @click.option("--pair", help="Second text, for models that take a pair.")
 @click.option("--data", help="Read the input from this dataset instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 def command(
     model: str,
     text: str | None,
+    image: Path | None,
     pair: str | None,
     data: str | None,
     row: int,
@@ -66,7 +69,7 @@ def command(
     overflow: Overflow,
     as_json: bool,
 ) -> None:
-    example = one_example(text, pair, data, row)
+    example = one_example(text, pair, data, row, image=image)
     from regard.audits.preconditions import examine
     from regard.audits.resolve import unknown_words
     from regard.models.capture import capture

@@ -15,6 +15,7 @@ from regard.cli.model_options import (
     ModelChoice,
     checked_names,
     column_options,
+    image_option,
     listed,
     model_options,
     one_example,
@@ -42,12 +43,14 @@ MOST_WINDOWS = 3
     "regard explain ./model --text 'unbelievably good' --units unit --json",
     "regard explain bilstm --text 'a quiet, moving film' --method attention,lime,integrated_gradients --compare",
     "regard explain digits --data digits --row 3",
+    "regard explain ./vit --image photo.jpg --method attention,rollout,lrp,integrated_gradients",
     "regard explain ./model --data reviews.csv --method attention,lime --out runs/explained   every row, kept",
     "regard explain smollm2 --messages chat.json --answer 'Anna lives in Rome.' --span Rome --units source",
     "regard explain ./model --prompt 'Anna lives in' --answer ' Rome' --contrast ' Oslo' --method integrated_gradients",
 )
 @click.argument("model")
 @click.option("--text", help="Text to explain.")
+@image_option
 @click.option("--pair", help="Second text, for models that take a pair.")
 @click.option("--data", help="Read the input from this dataset instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
@@ -76,6 +79,7 @@ MOST_WINDOWS = 3
 def command(
     model: str,
     text: str | None,
+    image: Path | None,
     pair: str | None,
     data: str | None,
     row: int,
@@ -110,7 +114,8 @@ def command(
         return _whole(choice, data, columns, methods, out, limit=limit, seed=seed, as_json=as_json)
     example = None
     if record is None:
-        example = one_example(text, pair, data, row, Columns(text_column, pair_column, label_column))
+        columns = Columns(text_column, pair_column, label_column)
+        example = one_example(text, pair, data, row, columns, image=image)
     from regard.audits.explain import explain
     from regard.audits.repeatability import warning
     from regard.audits.resolve import unknown_words

@@ -42,7 +42,9 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "regard view smollm2 --text 'The capital of France is' --generate 5",
     "regard view smollm2 --text 'a long prompt ...' --rows last      one row of every head, for long inputs",
     "regard view digits --data digits --row 3 --png digit.png",
+    "regard view ./vit --image photo.jpg --method attention,rollout,lrp   the relevance of each over the picture",
     "regard view ./clip --text 'a dog on grass' --image dog.png   words and patches of a vision-language model",
+    "regard view captioner --text '<image> :' --image picture.png --generate 4   where each written word looks",
     "regard view bilstm --text 'a good film' --changed 'a goood film' --view compare --svg clean-and-attacked.svg",
     "regard view bilstm --text 'a good film' --other planted:shortcut --view compare    two models, or two checkpoints",
     "regard view minilm --spec edits.json --view compare --svg before-and-after.svg",
@@ -53,7 +55,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--image",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Image file, for vision-language models.",
+    help="Picture file, for models that read pictures; with --text, for vision-language models.",
 )
 @click.option("--pair", help="Second text, for models that take a pair.")
 @click.option("--changed", metavar="TEXT", help="Changed version of the text (attacked, rewritten) to compare with.")
@@ -131,7 +133,7 @@ def command(
         raise InputError("--rows", expected="a model and a text", got="a run" if image is None else "an image")
     checked_names("explainer", methods)
     files = [path for path in (html, svg, png, pdf) if path is not None]
-    asks = text is not None or data is not None or spec is not None
+    asks = text is not None or data is not None or spec is not None or image is not None
     from regard.live.session import Session
     from regard.present.messages.messages import language
     from regard.store.run import Run
@@ -141,9 +143,9 @@ def command(
         raise InputError("--other", expected="a model to compare with it", got=f"the run {target}")
     if changed is not None and not asks:
         raise InputError("--changed", expected="--text TEXT to compare it with", got="none")
-    if image is not None:
+    if image is not None and text is not None:
         with bar(remarks(), making=""):
-            session = _pictured(target, text, image, lang)
+            session = _pictured(target, text, image, generate, lang)
     elif (Path(target) / "ledger.sqlite").is_file():
         session = Session(
             run=Run(target),
@@ -157,12 +159,12 @@ def command(
         if spec is not None:
             session.show_spec(_shared(spec))
         elif asks:
-            session.show(one_example(text, pair, data, row), methods, changed=_version(changed))
+            session.show(one_example(text, pair, data, row, image=image), methods, changed=_version(changed))
     else:
         if example is not None:
             raise InputError("--example", expected="a run", got=f"the model {target}", remedy="--data NAME --row N")
         if files and not asks:
-            raise InputError("input", expected="--text TEXT, or --data NAME and --row N", got="neither")
+            raise InputError("input", expected="--text TEXT, --image FILE, or --data NAME and --row N", got="neither")
         choice = ModelChoice(target, device, task, overflow)
         with bar(remarks(), making=choice.making):
             live = choice.open()
@@ -185,12 +187,13 @@ def command(
             elif asks:
                 _read(
                     session,
-                    one_example(text, pair, data, row),
+                    one_example(text, pair, data, row, image=image),
                     methods,
                     changed,
                     wait=bool(files) or site is not None or head is not None,
                 )
     state = _state(session, site, head) if session.first is not None else {}
+    view = view or ("image_overlay" if image is not None else "")
     if files:
         _write(session, files, view=view, dark=dark, width=width, lang=lang, state=state, as_json=as_json)
     else:
@@ -214,13 +217,16 @@ def _shared(path: Path) -> object:
         raise InputError(f"--spec {path}", expected="a Spec as JSON", got=error.got) from error
 
 
-def _pictured(target: str, text: str | None, image: Path, lang: str) -> Session:
-    """Show a text and an image to a vision-language model."""
-    from regard.live.image_text import read_picture, words_and_patches
+def _pictured(target: str, text: str, image: Path, generate: int | None, lang: str) -> Session:
+    """Show a text and an image to a vision-language model; let it write, if it is to."""
+    from regard.live.image_text import read_picture, words_and_patches, written_words
+    from regard.models.open.load import named_directory
 
-    if text is None:
-        raise InputError("--image", expected="--text TEXT about it", got="none")
-    return words_and_patches(target, None, text, read_picture(image), lang=lang).session
+    directory = named_directory(target)
+    if generate is not None:
+        pixels = read_picture(image)
+        return written_words(directory, None, text, pixels, new_tokens=generate, lang=lang, name=target).session
+    return words_and_patches(directory, None, text, read_picture(image), lang=lang).session
 
 
 def _version(text: str | None) -> Example | None:

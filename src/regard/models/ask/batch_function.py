@@ -3,6 +3,7 @@
 What stands between the user's numbers and the module (another order of axes, a scaling, a normalisation) is measured:
 the reader encodes the example and a shifted copy, which gives a scale and an offset for every entry, and a
 third input must come out as these foretell. So the normalisation is inside the function, and it is the right one.
+A picture that is resized first stays in the user's resolution: the resizing is inside the function, too.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from torch import Tensor
 
 from regard.errors import InputError, Unsupported
 from regard.measures.keyed_random import keyed_rng
+from regard.measures.pixel_range import full_brightness
 from regard.models.adapter import TorchModel
 from regard.models.ask.capability import capability
 from regard.models.ask.input_function import ends, free_entries, inserted
+from regard.models.ask.resizing import Resize, owner_of_pixels
 from regard.models.objective import as_logits, wide
 from regard.models.read.encoded import Item
+from regard.models.read.images import picture_size
+from regard.models.read.picture_geometry import PictureGeometry
 from regard.models.read.regions import ArrayReader
 from regard.models.tasks import Request
 from regard.protocols import BatchFunction
@@ -31,6 +36,8 @@ from regard.records import Example
 
 FITS = 1e-4
 """Largest error of the measured scaling, relative to 1 + the size of what comes out."""
+SAME_BYTE = 1 / 255
+"""Mean error of the resizing, as a share of white: a processor resizes bytes, so each may be rounded."""
 Array = NDArray[Any]
 
 
@@ -38,7 +45,8 @@ Array = NDArray[Any]
 class Space:
     """One example: inputs in the module's layout and the user's units; module input = scale * u + offset.
 
-    put_back: from that layout to the user's. whole: the user's numbers are whole ones, and stay so.
+    put_back: from that layout to the user's. whole: the user's numbers are whole ones, and stay so. resize: what comes
+    before the scaling, where the user's picture is resized; scale and offset are then of what it gives.
     """
 
     u: Array
@@ -46,6 +54,7 @@ class Space:
     offset: Array
     put_back: Callable[[Array], Array]
     whole: bool
+    resize: Resize | None = None
 
 
 @dataclass(frozen=True)
@@ -66,15 +75,29 @@ class _BatchFunction:
 
     @cached_property
     def free(self) -> Tensor:
+        if self._resize is not None:
+            assert self.spaces is not None
+            seen = [s.resize.seen(s.u.shape) for s in self.spaces if s.resize is not None]
+            return torch.from_numpy(np.stack(seen)).to(self.model.device)
         return torch.stack([free_entries(item, x) for item, x in zip(self.items, self.x, strict=True)])
 
     @cached_property
     def owner(self) -> Tensor:
         rows = []
         for item, x in zip(self.items, self.x, strict=True):
-            own = torch.from_numpy(np.array(item.owner)).to(x.device)
+            owner = item.owner if self._resize is None else owner_of_pixels(item.units, tuple(x.shape))
+            own = torch.from_numpy(np.array(owner)).to(x.device)
             rows.append(own.reshape(*own.shape, *[1] * (x.dim() - own.dim())).expand_as(x))
         return torch.stack(rows)
+
+    @cached_property
+    def _resize(self) -> Resize | None:
+        """The resizing of every row: their pictures have one size."""
+        return None if not self.spaces else self.spaces[0].resize
+
+    @property
+    def exact(self) -> bool:
+        return self._resize is None
 
     @cached_property
     def _scaling(self) -> tuple[Tensor, Tensor] | None:
@@ -93,6 +116,8 @@ class _BatchFunction:
 
     def logits(self, x: Tensor, rows: Sequence[int] | None = None) -> Tensor:
         numbers = list(range(len(self.items))) if rows is None else list(rows)
+        if self._resize is not None:
+            x = self._resize.apply(x)
         if self._scaling is not None:
             scale, offset = self._scaling
             x = x * scale[numbers] + offset[numbers]
@@ -131,19 +156,23 @@ def batch_function(model: TorchModel, examples: Sequence[Example]) -> BatchFunct
     items = [model.encode(example) for example in examples]
     if "classification" not in model.row.name or "token" in model.row.name:
         raise Unsupported(f"attacks on {model.name}", expected="a model that chooses among classes", got=model.row.name)
-    shapes = {item.arrays[model.reader.main].shape for item in items}
-    if len(shapes) != 1:
-        raise InputError("examples together", expected="one shape", got=", ".join(map(str, sorted(shapes))))
     reader = model.reader
     spaces = None
     if isinstance(reader, ArrayReader):
         spaces = [_space(reader, e, i.arrays[reader.main]) for e, i in zip(examples, items, strict=True)]
+    shapes = {item.arrays[model.reader.main].shape for item in items} if spaces is None else {s.u.shape for s in spaces}
+    if len(shapes) != 1:
+        raise InputError("examples together", expected="one shape", got=", ".join(map(str, sorted(shapes))))
     return _BatchFunction(model, tuple(examples), tuple(items), spaces)
 
 
 def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
     original = np.asarray(example.inputs[reader.entry])
     subject = f"example {example.id!r}"
+    if reader.geometry is not None:
+        geometry = reader.geometry(*picture_size(original.shape))
+        if geometry.resizes and geometry.plain:
+            return _resized_space(reader, original, geometry, subject)
     lay, put_back = _layout(original.shape, made.shape, subject)
     u = lay(original.astype(np.float64))
     if original.dtype.kind == "f" and np.array_equal(u.astype(made.dtype), made):
@@ -171,6 +200,48 @@ def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
             remedy="pass inputs of the size the model reads, and switch resizing off (do_resize=False)",
         )
     return Space(u, scale, offset, put_back, whole)
+
+
+def _resized_space(reader: ArrayReader, original: Array, geometry: PictureGeometry, subject: str) -> Space:
+    """The space of a picture in the user's resolution, with the processor's resizing inside the function."""
+    first = original if original.ndim == 2 or picture_size(original.shape) == original.shape[:2] else None
+    lay: Callable[[Array], Array] = (lambda a: a) if first is None else _channels_first
+    put_back: Callable[[Array], Array] = (lambda a: a) if first is None else _channels_last(original.ndim)
+    top = full_brightness(original) or 1.0
+
+    def read(image: Array) -> Array:
+        return np.asarray(reader.prepare(image.astype(original.dtype), subject), np.float64)
+
+    black, white = read(np.zeros_like(original)), read(np.full_like(original, top))
+    resize = Resize(*geometry.matrices(), top=top, channels=len(black))
+    noise = keyed_rng(0, "resized", *original.shape).uniform(0, top, original.shape)
+    noise = np.round(noise) if original.dtype.kind in "iu" else noise
+    expected = resize.apply(torch.from_numpy(lay(noise).astype(np.float32))[None])[0].double().numpy()
+    contrast = np.where(white == black, 1.0, white - black)
+    error = float(np.abs((read(noise) - black) / contrast - expected / top).mean())
+    if not error <= SAME_BYTE:
+        raise Unsupported(
+            f"attack on {subject} in the user's own numbers",
+            expected="a processor that resizes, cuts out the middle, rescales and normalizes",
+            got=f"one whose result is off by {255 * error:.2g} of 255 shades on another picture",
+            remedy="pass inputs of the size the model reads, and switch resizing off (do_resize=False)",
+        )
+    return Space(
+        u=lay(original.astype(np.float64)),
+        scale=(white - black) / top,
+        offset=black,
+        put_back=put_back,
+        whole=original.dtype.kind in "iu",
+        resize=resize,
+    )
+
+
+def _channels_first(image: Array) -> Array:
+    return np.ascontiguousarray(image[None] if image.ndim == 2 else image.transpose(2, 0, 1))
+
+
+def _channels_last(axes: int) -> Callable[[Array], Array]:
+    return lambda image: image[0] if axes == 2 else np.ascontiguousarray(image.transpose(1, 2, 0))
 
 
 def _beside(u: Array, whole: bool) -> Array:

@@ -18,13 +18,14 @@ from regard.models.open.labels import parse_labels
 from regard.models.read.encoded import Reader
 from regard.models.read.hf_tokens import alphabet_of, pieces_of, tokenize_with
 from regard.models.read.images import as_channels_first, image_reader
-from regard.models.read.pixels import on_255, processed
+from regard.models.read.picture_geometry import geometry_of
+from regard.models.read.pixels import on_255, processed, rescale_note
 from regard.models.read.regions import Array
 from regard.models.read.series import series_reader
 from regard.models.read.sound import normalised, sound_reader
 from regard.models.read.text import Overflow, TextReader
 from regard.models.tasks import TASKS, TaskRow
-from regard.records import Json, Spec
+from regard.records import Json, Spec, Text
 
 _OFFSET_POSITIONS = {
     "roberta",
@@ -234,7 +235,7 @@ def _id2label(config: Any) -> dict[int, str]:
     return {int(i): str(label) for i, label in (getattr(config, "id2label", None) or {}).items()}
 
 
-def _limit(config: Any, tokenizer: Any, options: Options) -> tuple[int, list[str]]:
+def _limit(config: Any, tokenizer: Any, options: Options) -> tuple[int, list[Text]]:
     """Maximum number of positions per pass, with notes for the user."""
     declared = [int(tokenizer.model_max_length)] if tokenizer.model_max_length < 1_000_000 else []
     positions = getattr(config.get_text_config(), "max_position_embeddings", None)
@@ -279,7 +280,7 @@ def _image(
 
     def prepare(given: Any, subject: str) -> Array:
         if processor is not None:
-            return processed(processor, on_255(given, channels, subject))
+            return processed(processor, on_255(given, channels, subject, reader.observations))
         array = as_channels_first(given, channels, subject)
         if edges is not None and array.shape[1:] != edges:
             raise InputError(
@@ -293,7 +294,11 @@ def _image(
     lead = _class_tokens(module) if fixed else -1
     mean = bool(getattr(config, "use_mean_pooling", False)) or lead < 1
     traits = Traits(pooling="mean" if mean else "class", config=settings(config))
-    return image_reader("pixel_values", prepare, (cut[0], cut[1]), lead), traits, None
+    geometry = None if processor is None else geometry_of(processor, channels)
+    reader = image_reader("pixel_values", prepare, (cut[0], cut[1]), lead, geometry)
+    double_rescale = None if processor is None else rescale_note(processor, channels)
+    reader.observations += [] if double_rescale is None else [double_rescale]
+    return reader, traits, None
 
 
 def _two(size: Any) -> tuple[int, int]:

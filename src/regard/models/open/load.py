@@ -89,6 +89,13 @@ def load(
     return _directory(text, options, trust_remote_code, download)
 
 
+def named_directory(text: str) -> str:
+    """The directory of a model that is known by name, made on first use; any other text as it is."""
+    spec = None if exists(text) else named_model(text)
+    product = None if spec is None else build(spec)()
+    return product if isinstance(product, str) else text
+
+
 def rebuild(spec: Spec) -> Model:
     """Rebuild the model of a Spec from `load` in another process. For a stored Spec, call `stored_spec` first."""
     return load(spec.name, **cast("dict[str, Any]", dict(spec.params)))

@@ -28,6 +28,7 @@ from regard.networks.tabular import TabularTransformer
 from regard.networks.transformer_translator import TransformerTranslator
 from regard.networks.vision import VisionTransformer
 from regard.networks.vocabulary import END, MASK, PAD, SPECIALS, START, UNK, Vocabulary
+from regard.records import Text
 
 _CONTEXT_FREE = ("transformer", "average")
 """Encoders that pass nothing on when attention may not read a word; a recurrent one still does."""
@@ -151,7 +152,7 @@ def text_reader(
     return reader
 
 
-def _imposed(stored: Mapping[str, Weights], said: list[str]) -> Callable[[str, int], Weights]:
+def _imposed(stored: Mapping[str, Weights], said: list[Text]) -> Callable[[str, int], Weights]:
     """Look up the imposed weights of an example; uniform weights and a note where there are none."""
 
     def find(ident: str, n: int) -> Weights:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from regard.errors import InputError
+from regard.models.read.picture_geometry import PictureGeometry
 from regard.models.read.regions import Array, ArrayReader, Prepare, with_class_tokens
 from regard.records import Bools, Ints, Units
 
@@ -63,17 +65,30 @@ def as_channels_first(image: Any, channels: int, subject: str) -> Array:
             subject,
             expected=f"an image of {channels} channel(s): (h, w), (h, w, {channels}) or ({channels}, h, w)",
             got=str(np.shape(image)),
+            remedy=_reordered(np.shape(image), channels),
         )
     return np.ascontiguousarray(array)
 
 
-def patches(array: Array, patch: tuple[int, int], lead: int, size: tuple[int, int]) -> tuple[Units, Ints]:
-    """Units and owners of an array (c, h, w) cut into patches; places are pixels of the user's image of `size`."""
-    return _cut(array.shape, patch, lead, size)
+def _reordered(shape: tuple[int, ...], channels: int) -> str:
+    """The line that puts channels on the middle axis into their place."""
+    return "np.moveaxis(image, 1, -1)" if len(shape) == 3 and shape[1] == channels else ""
+
+
+Box = tuple[float, float, float, float]
+"""Top, left, bottom, right in pixels."""
+
+
+def patches(array: Array, patch: tuple[int, int], lead: int, visible: Box) -> tuple[Units, Ints]:
+    """Units and owners of an array (c, h, w) cut into patches; places are pixels of the user's image.
+
+    visible: the part of the user's image that the array shows.
+    """
+    return _cut(array.shape, patch, lead, visible)
 
 
 @lru_cache(maxsize=64)
-def _cut(shape: tuple[int, ...], patch: tuple[int, int], lead: int, size: tuple[int, int]) -> tuple[Units, Ints]:
+def _cut(shape: tuple[int, ...], patch: tuple[int, int], lead: int, visible: Box) -> tuple[Units, Ints]:
     """The same for every image of one shape, and read-only."""
     _, height, width = shape
     rows, columns = height // patch[0], width // patch[1]
@@ -82,9 +97,11 @@ def _cut(shape: tuple[int, ...], patch: tuple[int, int], lead: int, size: tuple[
     y, x = np.arange(height) // patch[0], np.arange(width) // patch[1]
     grid = np.where((y < rows)[:, None] & (x < columns), y[:, None] * columns + x, -1)
     owner = np.where(grid >= 0, grid + max(lead, 0), -1)
-    tall, broad = size[0] * patch[0] / height, size[1] * patch[1] / width
+    top, left, bottom, right = visible
+    tall, broad = (bottom - top) * patch[0] / height, (right - left) * patch[1] / width
     r, c = np.divmod(np.arange(rows * columns), columns)
-    places = np.stack([r * tall, c * broad, (r + 1) * tall, (c + 1) * broad], axis=1)
+    corners = [top + r * tall, left + c * broad, top + (r + 1) * tall, left + (c + 1) * broad]
+    places = np.stack(corners, axis=1)
     names = [f"r{i}c{j}" for i, j in zip(r, c, strict=True)]
     units = with_class_tokens(names, places, "patch", place_kind="box", shape=(rows, columns), lead=lead)
     everywhere = np.broadcast_to(owner, shape).astype(np.int64)
@@ -92,12 +109,40 @@ def _cut(shape: tuple[int, ...], patch: tuple[int, int], lead: int, size: tuple[
     return units, everywhere
 
 
-def image_reader(main: str, prepare: Prepare, patch: tuple[int, int], lead: int) -> ArrayReader:
-    """A reader of images; `lead` class tokens stand before the patches on the key axis (-1: no fixed place there)."""
+def image_reader(
+    main: str,
+    prepare: Prepare,
+    patch: tuple[int, int],
+    lead: int,
+    geometry: Callable[[int, int], PictureGeometry] | None = None,
+) -> ArrayReader:
+    """A reader of images; `lead` class tokens stand before the patches on the key axis (-1: no fixed place there).
+
+    geometry: what happens to a picture of some height and width before the model reads it.
+    """
 
     def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
-        shape = np.shape(given)
-        edges = shape[1:] if len(shape) == 3 and shape[0] in (1, 3) and shape[2] not in (1, 3) else shape[:2]
-        return patches(array, patch, lead, (int(edges[0]), int(edges[1])))
+        height, width = picture_size(np.shape(given))
+        whole = (0.0, 0.0, float(height), float(width))
+        return patches(array, patch, lead, whole if geometry is None else geometry(height, width).visible)
 
-    return ArrayReader(modality="image", main=main, entry="image", prepare=prepare, lay_out=lay_out, fills=FILLS)
+    return ArrayReader(
+        modality="image",
+        main=main,
+        entry="image",
+        prepare=prepare,
+        lay_out=lay_out,
+        fills=FILLS,
+        geometry=geometry,
+    )
+
+
+def picture_size(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Height and width of a picture, whichever axis its channels are on.
+
+    >>> picture_size((3, 48, 40)), picture_size((48, 40, 3)), picture_size((48, 40))
+    ((48, 40), (48, 40), (48, 40))
+    """
+    first = len(shape) == 3 and shape[0] in (1, 3) and shape[2] not in (1, 3)
+    edges = shape[1:] if first else shape[:2]
+    return int(edges[0]), int(edges[1])

@@ -14,25 +14,47 @@ from regard.errors import InputError
 from regard.measures.pixel_range import full_brightness
 from regard.models.read.images import as_channels_first
 from regard.models.read.regions import Array
+from regard.records import Message, Text
 
 _COLOURS = {1: "L", 3: "RGB"}
+LEAST_CONTRAST = 0.1
+"""Black and white are 1 to 5 apart after rescaling and normalizing once; 0.004 to 0.02 after rescaling twice."""
 _NUMBERS = ("I", "F")
 """Modes of PIL images that hold numbers of another range than 0..255, with everything that begins so."""
 
 
+_LUMA = (0.299, 0.587, 0.114)
+"""Weights of red, green and blue in grey (ITU-R 601), which Pillow uses, too."""
+_OPAQUE = 4
+"""Channels of a picture with transparency."""
+
+
 def as_pixels(image: Any, channels: int) -> Array:
-    """The numbers of an image; a PIL image in another mode (palette, transparent) in the model's colours first."""
+    """The numbers of an image in the model's colours: transparency is dropped, colours become grey where it reads grey.
+
+    Grey pictures stay as they are: `as_channels_first` repeats them.
+    """
     mode = getattr(image, "mode", None)
     model_mode = _COLOURS.get(channels)
     if isinstance(mode, str) and model_mode is not None and mode != model_mode and not mode.startswith(_NUMBERS):
         image = image.convert(model_mode)
-    return np.asarray(image)
+    array = np.asarray(image)
+    if array.ndim == 3 and array.shape[2] == _OPAQUE and channels in _COLOURS and array.shape[0] != channels:
+        array = array[..., :3]
+    if channels == 1 and array.ndim == 3 and 3 in (array.shape[0], array.shape[2]) and 1 not in array.shape:
+        colours = np.moveaxis(array, 0, 2) if array.shape[2] != 3 else array
+        grey = colours @ np.array(_LUMA)
+        return np.asarray(np.rint(grey).astype(np.uint8) if array.dtype == np.uint8 else grey)
+    return array
 
 
-def on_255(image: Any, channels: int, subject: str) -> Array:
-    """(channels, height, width) of an image on 0..255, not rounded."""
+def on_255(image: Any, channels: int, subject: str, notes: list[Text] | None = None) -> Array:
+    """(channels, height, width) of an image on 0..255, not rounded. notes: gets what a user should know of it."""
     raw = as_pixels(image, channels)
     array = as_channels_first(raw, channels, subject)
+    _refuse_twice_rescaled(raw, subject)
+    if notes is not None:
+        _remark(raw, channels, notes)
     top = full_brightness(raw) if raw.size else 1.0
     if top is None:
         raise InputError(
@@ -42,6 +64,44 @@ def on_255(image: Any, channels: int, subject: str) -> Array:
             remedy="pass the image before normalization: the model's image processor normalizes it",
         )
     return array if top == 255.0 else np.asarray(np.clip(array, 0.0, 1.0) * np.float32(255.0))
+
+
+def _refuse_twice_rescaled(raw: Array, subject: str) -> None:
+    """Refuse floats of 0..1/255 with more shades than 0 and 1/255: bytes that were divided by 255 twice."""
+    if raw.dtype.kind != "f" or not raw.size or not 0.0 < float(raw.max()) <= 1 / 255 + 1e-9 or float(raw.min()) < 0:
+        return
+    if np.abs(raw * 255 - np.rint(raw * 255)).max() > 1e-3:
+        raise InputError(
+            subject,
+            expected="pixels of 0..1 or 0..255 (uint8 is always 0..255)",
+            got=f"{raw.min():g} to {raw.max():.4g}: divided by 255 twice (a double rescale)",
+            remedy="pass the picture as it was read; the model's image processor rescales it once",
+        )
+
+
+def _remark(raw: Array, channels: int, notes: list[Text]) -> None:
+    """Add, once, what is unusual about a picture's numbers."""
+    remarks = []
+    if channels > 1 and (raw.ndim == 2 or 1 in (raw.shape[0], raw.shape[-1])):
+        remarks.append(Message.of("data.grey_pictures", channels=channels))
+    if raw.dtype == np.uint8 and raw.size and 0 < int(raw.max()) <= 1:
+        remarks.append(Message("data.bytes_of_one"))
+    notes += [remark for remark in remarks if remark not in notes]
+
+
+def rescale_note(processor: Any, channels: int) -> Message | None:
+    """A note on a processor that rescales twice: after it, white and black differ by a 255th of what they should.
+
+    Measured on a black and a white picture, so it holds for every way to write such a configuration: a rescale factor
+    of 1/255 squared, or one of 1/255 followed by a mean and deviation on 0..255.
+    """
+    size = getattr(processor, "size", None)
+    edges = [int(edge) for edge in dict(size or {}).values() if isinstance(edge, int)] or [32]
+    shades = [processed(processor, np.full((channels, max(edges), max(edges)), s, np.float32)) for s in (0.0, 255.0)]
+    contrast = float(np.abs(shades[1] - shades[0]).max())
+    if 0.0 < contrast <= LEAST_CONTRAST:
+        return Message.of("data.double_rescale", contrast=f"{contrast:.2g}")
+    return None
 
 
 def processed(processor: Any, pixels: Array) -> Array:

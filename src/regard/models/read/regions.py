@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from regard.errors import InputError, UnknownName
 from regard.models.read.encoded import Item
-from regard.records import Bools, Example, Ints, Units
+from regard.models.read.picture_geometry import PictureGeometry
+from regard.records import Bools, Example, Ints, Text, Units
 
 Array = NDArray[Any]
 """Numbers that a module reads; float32 as a rule."""
@@ -26,7 +27,10 @@ Fill = Callable[[Array, Bools, np.random.Generator], Array]
 
 @dataclass(slots=True)
 class ArrayReader:
-    """Image, series or row -> Item. `middle` is the baseline called "mean"; default: the fill of that name."""
+    """Image, series or row -> Item. `middle` is the baseline called "mean"; default: the fill of that name.
+
+    geometry: of a picture that is resized before the module reads it: (height, width) -> how.
+    """
 
     modality: str
     main: str
@@ -35,7 +39,8 @@ class ArrayReader:
     lay_out: LayOut
     fills: Mapping[str, Fill]
     middle: Fill | None = None
-    observations: list[str] = field(default_factory=list)
+    geometry: Callable[[int, int], PictureGeometry] | None = None
+    observations: list[Text] = field(default_factory=list)
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -45,7 +50,7 @@ class ArrayReader:
     def baselines(self) -> tuple[str, ...]:
         return ("mean", "zero", "resample") if "resample" in self.fills else ("mean", "zero")
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Text]:
         return list(self.observations)
 
     def unknown(self, item: Item) -> int:

@@ -14,7 +14,7 @@ from regard.errors import InputError, UnknownName
 from regard.models.read.encoded import Item
 from regard.models.read.long_text import cut, text_windows
 from regard.models.read.words import Span, group_spans
-from regard.records import Bools, Example, Ints, Units
+from regard.records import Bools, Example, Ints, Text, Units
 
 Overflow = Literal["windows", "cut", "error"]
 
@@ -70,7 +70,7 @@ class TextReader:
     deletable: bool = True
     siamese: bool = False
     kind: str = "token"
-    observations: list[str] = field(default_factory=list)
+    observations: list[Text] = field(default_factory=list)
     spell: Callable[[list[int]], list[str]] | None = None
     join: Callable[[list[int]], str] = str
     imposed: Callable[[str, int], NDArray[np.float32]] | None = None
@@ -98,7 +98,7 @@ class TextReader:
     def baselines(self) -> tuple[str, ...]:
         return ("mask", "zero", "resample") if self.alphabet.blank is not None else ("zero", "resample")
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Text]:
         return list(self.observations)
 
     def unknown(self, item: Item) -> int:

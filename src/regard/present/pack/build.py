@@ -118,6 +118,8 @@ def pack(
         for number, s in enumerate(shown)
     ]
     default_title = say("pack.attention_of", model=model) if model else say("pack.attention")
+    if len(entries) == 1 and entries[0].picture is not None:
+        default_title = say("pack.of_picture", title=default_title, name=entries[0].title)
     manifest = Manifest(
         title=title or default_title,
         model=model,

@@ -1,4 +1,4 @@
-"""A picture as small squares, with coloured boxes over it. No bitmap: it stays sharp and needs no decoder."""
+"""A picture with coloured boxes over it."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from regard.present.messages.messages import say
 from regard.present.palette import LEVELS, level, side
+from regard.present.png import png_address, shown_pixels
 from regard.present.report.markup import Attributes, Html, tag
 from regard.records import Floats
 
-MOST_PIXELS = 48
-"""Longest side that is drawn; larger pictures are averaged down for the report."""
+MOST_PIXELS = 112
+"""Longest side of the bitmap; larger pictures are averaged down for the report."""
+PIXELATED = 32
+"""Pictures up to this side are drawn with sharp pixels."""
 
 
 def boxes(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
     """The picture in grey with one translucent box per unit."""
     units = example["units"]
     places = np.asarray(units["places"], np.float64)
-    grey = _grey(example["inputs"].get("image"))
-    height, width = grey.shape if grey is not None else (float(places[:, 2].max()), float(places[:, 3].max()))
+    height, width = _size(example, places)
     largest = float(np.max(np.abs(values), initial=0.0))
     over = []
     for (top, left, bottom, right), value, special in zip(places, values, units["special"], strict=True):
@@ -33,31 +34,39 @@ def boxes(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
         fill: Attributes = {"class": f"f{side(value, signed=signed)}", "fill-opacity": 0.85 * strength / LEVELS}
         over.append(tag("rect", {**shape, **fill}, tag("title", None, f"{value:+.3g}")))
     names = say("worked_examples.picture", height=f"{height:g}", width=f"{width:g}", n=len(over))
-    frame = {"viewBox": f"0 0 {width:g} {height:g}", "class": "picture", "role": "img", "aria-label": names}
-    return tag("svg", frame, _pixels(grey) if grey is not None else None, over)
+    return _frame(names, (height, width), [_bitmap(example, (height, width), grey=True), *over])
 
 
-def _grey(image: ArrayLike | None) -> Floats | None:
-    """(height, width) on 0..1, whichever axis the channels are on."""
-    if image is None:
+def plain_picture(example: Mapping[str, Any]) -> Html | None:
+    """The picture in its own colours; None where it was not stored."""
+    places = np.asarray(example["units"]["places"], np.float64)
+    bitmap = _bitmap(example, _size(example, places), grey=False)
+    return None if bitmap is None else _frame(str(example["id"]), _size(example, places), [bitmap])
+
+
+def _frame(name: str, size: tuple[float, float], inside: list[Html | None]) -> Html:
+    frame = {"viewBox": f"0 0 {size[1]:g} {size[0]:g}", "class": "picture", "role": "img", "aria-label": name}
+    return tag("svg", frame, *(part for part in inside if part is not None))
+
+
+def _size(example: Mapping[str, Any], places: Floats) -> tuple[float, float]:
+    """Height and width in the user's pixels."""
+    shape = np.shape(_stored(example))
+    if len(shape) == 3:
+        shape = shape[1:] if shape[0] <= 4 < shape[2] else shape[:2]
+    return (shape[0], shape[1]) if len(shape) == 2 else (float(places[:, 2].max()), float(places[:, 3].max()))
+
+
+def _stored(example: Mapping[str, Any]) -> Any:
+    """The pixels; None where the run only has a reference to them."""
+    image = example["inputs"].get("image")
+    return None if isinstance(image, Mapping) else image
+
+
+def _bitmap(example: Mapping[str, Any], size: tuple[float, float], *, grey: bool) -> Html | None:
+    pixels = shown_pixels(_stored(example), MOST_PIXELS, grey=grey)
+    if pixels is None:
         return None
-    array = np.asarray(image, np.float64)
-    if array.ndim == 3:
-        array = array.mean(axis=0 if array.shape[0] <= 4 else 2)
-    if array.ndim != 2:
-        return None
-    low, high = float(array.min()), float(array.max())
-    return (array - low) / ((high - low) or 1.0)
-
-
-def _pixels(grey: Floats) -> list[Html]:
-    step = -(-max(grey.shape) // MOST_PIXELS)
-    rows = []
-    for y in range(0, grey.shape[0], step):
-        for x in range(0, grey.shape[1], step):
-            block = grey[y : y + step, x : x + step]
-            shade = round(255 * (1 - float(block.mean())))
-            # a hair of overlap hides the seams that anti-aliasing leaves between neighbours
-            size = {"x": x, "y": y, "width": block.shape[1] + 0.02, "height": block.shape[0] + 0.02}
-            rows.append(tag("rect", {**size, "fill": f"#{shade:02x}{shade:02x}{shade:02x}"}))
-    return rows
+    sharp = {"image-rendering": "pixelated"} if max(size) <= PIXELATED else {}
+    place = {"width": size[1], "height": size[0], "preserveAspectRatio": "none"}
+    return tag("image", {"href": png_address(pixels), **place, **sharp})

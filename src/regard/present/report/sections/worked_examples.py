@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from regard.present.messages.messages import count, say
+from regard.present.report.drawings.boxes import plain_picture
 from regard.present.report.drawings.unit_drawing import unit_drawing
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.results_table import metric_title, unit_kind
@@ -45,6 +46,9 @@ def worked_examples(material: Material) -> Html | None:
 def _example(example: dict[str, Any], material: Material, *, is_open: bool) -> Html:
     rows: list[Html] = []
     pictures = example["units"]["place_kind"] == "box"
+    original = plain_picture(example) if pictures else None
+    if original is not None:
+        rows.append(tag("div", None, original, tag("div", {"class": "who"}, tag("b", None, str(example["id"])))))
     for method in material.methods:
         values = material.relevance_of(method, example["id"])
         if values is None:

@@ -1,0 +1,133 @@
+"""Where a model that describes pictures looks when it writes a word: one map over the patches per written word.
+
+    maps = word_maps(module, processor, "<image> :", picture)
+    maps.words, maps.values, maps.sinks
+
+Only the rows that write the answer are captured, so memory grows with the answer and not with the square of the prompt.
+A row's weights are averaged over the layers and heads of the writing part. Some places get weight from every word
+whatever it says (sinks); that common part is taken off the maps and listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from regard.errors import InputError, Unsupported
+from regard.models.image_text import channels_first, patch_grid, picture_inputs, token_name
+from regard.records import Floats
+from regard.tap.row_capture import capture_rows
+
+SINK = 0.02
+"""Share of a row's weight from which on a place that every word looks at is listed as a sink."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sink:
+    """A place that every written word gives weight to. patch: its number, -1 for a place in the text.
+
+    share: the least that any word gives to it.
+    """
+
+    name: str
+    patch: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordMaps:
+    """words: as written. values: (words, patches), each row the share of its weight on the picture beyond the sinks.
+
+    raw: (words, patches) weights as they are; a row sums to the share of its weight that is on the picture. grid: rows
+    and columns of patches. picture: (channels, height, width). held_bytes: memory of the captured rows.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    values: Floats
+    raw: Floats
+    sinks: tuple[Sink, ...]
+    grid: tuple[int, int]
+    picture: NDArray[Any]
+    held_bytes: int
+
+    def quadrants(self) -> NDArray[np.int64]:
+        """(words,) the quadrant with most of each map: 0 and 1 above, 2 and 3 below, left before right."""
+        r, c = np.divmod(np.arange(self.values.shape[1]), self.grid[1])
+        where = 2 * (2 * r >= self.grid[0]) + (2 * c >= self.grid[1])
+        sums = np.stack([self.values[:, where == k].sum(1) for k in range(4)], axis=1)
+        return np.asarray(sums.argmax(1), np.int64)
+
+
+def word_maps(module: nn.Module, processor: Any, text: str, image: Any, *, new_tokens: int = 20) -> WordMaps:
+    """Let the model write at most `new_tokens` after a text and a picture; map every word that it writes."""
+    if new_tokens < 1:
+        raise InputError("new_tokens", expected="at least 1", got=str(new_tokens))
+    model: Any = module.eval()
+    if not getattr(model, "can_generate", lambda: False)():
+        problem = type(module).__name__
+        raise Unsupported("maps of written words", expected="a model that writes about pictures", got=problem)
+    inputs = picture_inputs(processor, text, image)
+    holders = _holders(model.config, inputs["input_ids"])
+    grid = patch_grid(model.config, inputs)
+    if len(holders) != grid[0] * grid[1]:
+        raise Unsupported(
+            "maps of written words",
+            expected=f"a place in the prompt for each of {grid[0]} x {grid[1]} patches (LLaVA, Qwen2-VL and their kin)",
+            got=f"{len(holders)} places",
+        )
+    device = next(model.parameters()).device
+    tensors = {name: tensor.to(device) for name, tensor in inputs.items()}
+
+    def write() -> Tensor:
+        sequences: Tensor = model.generate(**tensors, max_new_tokens=new_tokens, do_sample=False, num_beams=1)
+        return sequences
+
+    with torch.inference_mode():
+        sequences, taps = capture_rows(module, write, "new")
+        length = inputs["input_ids"].shape[1]
+        written = sequences[0, length:].tolist()
+        rows = range(length - 1, length - 1 + len(written))
+        weights = np.mean([site.rows(example=0, queries=list(rows)).mean(0) for site in taps.sites], axis=0)
+    ends = {int(i) for i in processor.tokenizer.all_special_ids}
+    spoken = [k for k, token in enumerate(written) if token not in ends]
+    if not spoken:
+        raise InputError("the model's answer", expected="at least one word", got="none", remedy="another --text")
+    answer = np.asarray(weights, np.float64)[spoken]
+    names = [token_name(processor.tokenizer, int(i)) for i in inputs["input_ids"][0]]
+    raw, common = answer[:, holders], answer.min(0) if len(spoken) > 1 else np.zeros(answer.shape[1])
+    beyond = np.maximum(raw - common[holders], 0.0)
+    patch_of = {place: k for k, place in enumerate(holders)}
+    sinks = [
+        Sink(_place_name(names, patch_of.get(int(k), -1), int(k), grid), patch_of.get(int(k), -1), float(common[k]))
+        for k in np.argsort(-common[:length])
+        if common[k] >= SINK
+    ]
+    return WordMaps(
+        text=str(processor.tokenizer.decode([written[k] for k in spoken])),
+        words=tuple(token_name(processor.tokenizer, written[k]) for k in spoken),
+        values=beyond / np.maximum(beyond.sum(1, keepdims=True), 1e-12),
+        raw=raw,
+        sinks=tuple(sinks),
+        grid=grid,
+        picture=channels_first(image),
+        held_bytes=taps.held_bytes,
+    )
+
+
+def _holders(config: Any, ids: Tensor) -> list[int]:
+    """Places of the prompt that stand for patches."""
+    token = next(
+        (i for n in ("image_token_id", "image_token_index") if (i := getattr(config, n, None)) is not None), None
+    )
+    return [k for k, i in enumerate(ids[0].tolist()) if i == token]
+
+
+def _place_name(names: Sequence[str], patch: int, place: int, grid: tuple[int, int]) -> str:
+    return f"r{patch // grid[1]}c{patch % grid[1]}" if patch >= 0 else names[place]
