@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.models.adapter import Pooling, TorchModel, Traits
+from regard.models.exported.onnx_module import OnnxModule, accepted_names
 from regard.models.open.labels import parse_labels
 from regard.models.read.encoded import Reader
 from regard.models.read.hf_tokens import alphabet_of, pieces_of, tokenize_with
@@ -111,7 +111,7 @@ def from_transformers(module: nn.Module, processor: Any, options: Options) -> To
     """The adapter of a live model and its tokenizer (or image processor)."""
     config: Any = module.config
     row = task_row(options.task or infer_task(config, type(module).__name__))
-    accepted = frozenset(inspect.signature(module.forward).parameters)
+    accepted = frozenset(accepted_names(module))
     name = options.name or str(getattr(config, "name_or_path", "") or type(module).__name__)
     makers = {"text": _text, "image": _image, "series": _series, "audio": _audio}
     if row.modality not in makers:
@@ -304,11 +304,18 @@ def _class_tokens(module: nn.Module) -> int:
     """Vectors that stand before the patches, counted by the names transformers gives them."""
     names = {"cls_token": 1, "distillation_token": 1, "class_embedding": 1, "register_tokens": 0}
     count = 0
-    for path, tensor in module.named_parameters():
+    for path, shape in _shapes(module).items():
         last = path.rpartition(".")[2]
         if last in names:
-            count += names[last] or tensor.shape[1]
+            count += names[last] or shape[1]
     return count
+
+
+def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
+    """Shapes of the weights by name."""
+    if isinstance(module, OnnxModule):
+        return module.graph.parameters()
+    return {path: tuple(tensor.shape) for path, tensor in module.named_parameters()}
 
 
 def _series(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -12,6 +11,7 @@ from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName
 from regard.models.adapter import Pooling, TorchModel, Traits
+from regard.models.exported.onnx_module import accepted_names
 from regard.models.open.huggingface import UNLIMITED, task_row
 from regard.models.read.encoded import Reader
 from regard.models.read.images import as_channels_first, image_reader
@@ -69,7 +69,7 @@ def wrap(
     row = task_row(row_name)
     if row.modality != modality:
         raise InputError(f"task {task}", expected=f"a task for {modality}", got=f"one for {row.modality}")
-    parameters = list(inspect.signature(module.forward).parameters)
+    parameters = accepted_names(module)
     for argument in filter(None, (mask, padding)):
         if argument not in parameters:
             raise UnknownName("argument of the module", argument, parameters)
