@@ -66,7 +66,7 @@ LABELS = (
     "tags",
     "answers",
 )
-RATIONALES = ("rationale", "rationales")
+RATIONALES = ("rationale", "rationales", "spans", "token_spans", "evidences")
 GROUPS = ("group", "group_id", "patient", "patient_id", "author", "author_id")
 IDS = ("id", "uid", "example_id", "guid", "idx")
 PEEKED = 50

@@ -47,6 +47,9 @@ _OFFSET_POSITIONS = {
 _LAST_IS_FIRST = {"xlnet"}
 """Read the last position whatever it is: rows of different length must not share a batch."""
 
+_ALWAYS_STARTED = ("gemma", "mistral", "mixtral")
+"""Model types that are always trained with a start token."""
+
 UNLIMITED = 512
 """Positions per window where a model names no limit."""
 
@@ -196,6 +199,7 @@ def _text(
         config.pad_token_id = alphabet.pad  # a batch of a causal classifier is refused without one
     masks = "attention_mask" in accepted
     limit, notes = _limit(config, tokenizer, options)
+    notes += _missing_start(tokenizer, config)
     # GPT-2 takes token types but was never trained with them: the tokenizer knows what its model is given
     types = "token_type_ids" in accepted and "token_type_ids" in tokenizer.model_input_names
     reader = TextReader(
@@ -228,6 +232,18 @@ def _text(
         tokenizer=tokenizer,
     )
     return reader, traits, embedding
+
+
+def _missing_start(tokenizer: Any, config: Any) -> list[str]:
+    """A note where the model was trained with a start token that its tokenizer does not write."""
+    start = tokenizer.bos_token_id
+    declared = getattr(tokenizer, "init_kwargs", {}).get("add_bos_token") is True
+    if start is None or not (declared or str(config.model_type).startswith(_ALWAYS_STARTED)):
+        return []
+    if start in tokenizer("a", verbose=False)["input_ids"]:
+        return []
+    remedy = "save the tokenizer again with its post-processor (tokenizer.json)"
+    return [f"the tokenizer writes no start token {tokenizer.bos_token}, which the model expects: {remedy}"]
 
 
 def _id2label(config: Any) -> dict[int, str]:

@@ -19,6 +19,7 @@ from regard.foreign_code import contained
 from regard.models.adapter import TorchModel, pick_device, pick_dtype
 from regard.models.open.checkpoints import open_peft, open_pretrained
 from regard.models.open.config_limits import check_adapter, check_model, opening
+from regard.models.open.gguf_file import gguf_in, open_gguf
 from regard.models.open.hub import snapshot_of
 from regard.models.open.huggingface import Options, from_transformers, task_row
 from regard.models.open.onnx_file import onnx_in, open_onnx
@@ -97,7 +98,18 @@ def load(
             options = replace(options, spec=None)
         with opening(text):
             return open_onnx(graph, processor, options, rebuild=rebuild)
+    packed = _gguf(Path(text).expanduser())
+    if packed is not None:
+        with opening(text):
+            return _adapted(open_gguf(packed), replace(options, name=options.name or packed.stem))
     return _directory(text, options, trust_remote_code, download)
+
+
+def _gguf(path: Path) -> Path | None:
+    """The GGUF file that a path names: itself, or the one in a directory without another model."""
+    if path.suffix == ".gguf":
+        return path
+    return gguf_in(path) if path.is_dir() and not any(path.glob("*.safetensors")) else None
 
 
 def _graph(path: Path) -> Path | None:
