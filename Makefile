@@ -19,7 +19,7 @@ setup:  ## virtual environment with pinned packages for the demo
 	@EXTRAS=demo scripts/setup.sh
 
 setup-dev:
-	@EXTRAS=demo,models,data,peft,live,notebook,figures,dev scripts/setup.sh
+	@EXTRAS=demo,models,data,peft,live,notebook,figures,onnx,chinese,dev scripts/setup.sh
 
 demo: setup  ## audit the embedded default model and write demo-run/report.html (about 2 minutes after installs)
 	@OMP_NUM_THREADS=$(THREADS) $(PY) -m regard audit --profile quick --out $(OUT)

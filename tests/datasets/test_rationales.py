@@ -25,6 +25,26 @@ def test_marks_and_spans_say_the_same(tokens: list[str], data: st.DataObject) ->
     assert [text[int(a) : int(b)] for a, b in places or ()] == [w for w, m in zip(tokens, marks, strict=True) if m]
 
 
+@given(words, st.data())
+def test_character_offsets_and_word_spans_say_the_same_as_spans(tokens: list[str], data: st.DataObject) -> None:
+    text = " ".join(tokens)
+    marks = data.draw(st.lists(st.booleans(), min_size=len(tokens), max_size=len(tokens)))
+    spans = [m.span() for m, mark in zip(re.finditer(r"\S+", text), marks, strict=True) if mark]
+    offsets = [i for a, b in spans for i in range(a, b)]
+    if offsets and max(offsets) > 1:  # zeros and ones alone are marks
+        assert places_in_text(offsets, text) == places_in_text(spans, text)
+    numbers = [i for i, mark in enumerate(marks) if mark]
+    expected = places_in_text(spans, text)
+    assert places_in_text([{"start_token": i, "end_token": i + 1} for i in numbers], text) == expected
+    assert places_in_text([[i, i + 1] for i in numbers], text, words=True) == expected
+
+
+def test_marks_of_several_annotators_count_by_majority() -> None:
+    places = places_in_text([[0, 1, 1], [0, 1, 0], [1, 1, 0]], "not very good")
+    assert places == ((4.0, 8.0),)
+    assert places_in_text("[[0, 1, 0], [0, 0, 0]]", "not very good") == ((4.0, 8.0),)
+
+
 @pytest.mark.parametrize(
     ("phrases", "found"),
     [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from regard.audits.explain_answers import AnswerCases, answer_cases, is_answer_record
@@ -12,6 +12,7 @@ from regard.audits.resolve import open_model
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.errors import InputError, RegardError, Unsupported
+from regard.models.capture import as_examples
 from regard.models.open.labels import named
 from regard.protocols import Model, Target
 from regard.records import Answers, Example, Json, Relevance, Spec, Units
@@ -77,7 +78,7 @@ class Explained(HasFrames):
 
 def explain(
     model: str | Model,
-    inputs: str | Example | Iterable[Any],
+    inputs: Any,
     methods: Sequence[str | Spec | Callable[..., Any]] = ("attention", "leave_one_out"),
     *,
     units: str = "token",
@@ -87,10 +88,11 @@ def explain(
 ) -> Explained:
     """The relevance of every unit of every input, by every method.
 
-    inputs: a text, an Example, or several in any form that `regard.read` takes: texts, (text, label) pairs, dicts, a
-    DataFrame, a `datasets.Dataset`, a generator. A method is a name, `name:parameter=value`, a Spec, or a function
-    decorated with `@explainer`. One that this model cannot support is skipped with its reason; if none is left, that is
-    an error.
+    inputs: what `regard.capture` takes (a text, a pair of texts, an array, an Example, a list of these), or several in
+    any form that `regard.read` takes: (text, label) pairs, dicts, a DataFrame, a `datasets.Dataset`, a generator. A
+    tuple of two texts is a pair unless the second is one of the model's labels. A method is a name,
+    `name:parameter=value`, a Spec, or a function decorated with `@explainer`. One that this model cannot support is
+    skipped with its reason; if none is left, that is an error.
 
     An input of a language model may be a prompt with an answer, `{"messages": [...], "answer": ...}` or `{"prompt":
     ..., "answer": ...}` (an answer of None is the model's own): the objective is then the log-odds of the answer, or of
@@ -104,7 +106,7 @@ def explain(
         return _explained(cases.case, methods, metrics, cases.relevance, answers=cases)
     if units != "token":
         raise InputError("units", expected='"token" for inputs without an answer', got=repr(units))
-    examples = [window for example in _examples(inputs) for window in live.windows(example)]
+    examples = [window for example in _examples(live, inputs) for window in live.windows(example)]
     case = DeskCase(Desk(live, seed=seed), examples)
     return _explained(case, methods, metrics, case.relevance)
 
@@ -194,13 +196,26 @@ def _answer_records(inputs: Any) -> list[Mapping[str, Any]] | None:
     return None
 
 
-def _examples(inputs: str | Example | Iterable[Any]) -> list[Example]:
-    """The inputs as examples; texts and Examples may be mixed."""
-    if isinstance(inputs, str | Example):
-        inputs = [inputs]
-    items = list(inputs) if isinstance(inputs, list | tuple | Iterator) else None
-    if items is not None and all(isinstance(item, str | Example) for item in items):
-        return [e if isinstance(e, Example) else Example(f"input-{i}", {"text": e}) for i, e in enumerate(items)]
+def _examples(model: Model, inputs: Any) -> list[Example]:
+    """The inputs as examples: whatever `regard.capture` takes, and whatever `regard.read` takes."""
+    if isinstance(inputs, Iterator):
+        inputs = list(inputs)
+    many = inputs if isinstance(inputs, list) else [inputs]
+    if model.modality != "text":
+        if all(isinstance(given, Example) or _is_array(given) for given in many):
+            return as_examples(model, inputs)
+    elif all(isinstance(given, str | Example) or _is_pair(given, model.labels) for given in many):
+        return [replace(e, id=f"input-{i}") if e.id == str(i) else e for i, e in enumerate(as_examples(model, inputs))]
     from regard.datasets.read import read
 
-    return list(read(inputs if items is None else items))
+    return list(read(list(inputs) if isinstance(inputs, tuple) else inputs))
+
+
+def _is_array(given: Any) -> bool:
+    return hasattr(given, "__array__") or isinstance(given, int | float | list | tuple)
+
+
+def _is_pair(given: Any, labels: Sequence[str]) -> bool:
+    """Whether a tuple is a pair of texts, not a text and its label."""
+    texts = isinstance(given, tuple) and len(given) == 2 and all(isinstance(part, str) for part in given)
+    return texts and given[1] not in labels

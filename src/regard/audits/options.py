@@ -103,12 +103,20 @@ class AuditOptions:
     resume: bool = _flag(True, "Continue a run that exists.", name="--resume/--no-resume", form="switch")
     device: str = _flag("auto", "Device that runs the model.")
     task: str | None = _flag(
-        None, "The model's task, if the model does not tell it; answer: judge citations (regard list citer)."
+        None,
+        "The model's task, if the model does not tell it; answer: judge citations (regard list citer); "
+        "series, tabular: read the data so, and train a model on them where none is named.",
     )
+    window: int | None = _flag(
+        None, "Cut a recording (one row per step, --task series) into windows of so many steps.", at_least=2
+    )
+    horizon: int = _flag(1, "Values to forecast after a window, where the recording has no labels.", at_least=1)
     overflow: Literal["windows", "cut", "error"] = _flag(
         "windows", "How to read a text that is longer than the model's limit.", choices=("windows", "cut", "error")
     )
     download: bool = _flag(False, "Fetch a Hugging Face model that is not in the local cache.", form="switch")
+    processor: str | None = _flag(None, "Directory of the tokenizer of an ONNX graph (default: beside the graph).")
+    rebuild: bool = _flag(False, "Rebuild an ONNX graph in its Hugging Face class, for gradients.", form="switch")
     allow_code: bool = _flag(
         False, "Run code that comes with the model, the run or the Spec; read it first.", form="switch"
     )

@@ -160,6 +160,8 @@ def _opened(model: str | Model, options: AuditOptions) -> Model:
         overflow=options.overflow,
         trust_remote_code=options.allow_code,
         download=options.download,
+        processor=options.processor,
+        rebuild=options.rebuild,
     )
 
 

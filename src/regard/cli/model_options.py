@@ -70,11 +70,18 @@ class ModelChoice:
             overflow=self.overflow,
             trust_remote_code=permitted("allow_code"),
             download=permitted("download"),
+            rebuild=permitted("rebuild"),
+            processor=_processor(),
         )
 
 
-def permitted(what: Literal["allow_code", "download"]) -> bool:
-    """Return whether the user passed `--allow-code` or `--download` to this command."""
+def _processor() -> str | None:
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get("regard.processor")
+
+
+def permitted(what: Literal["allow_code", "download", "rebuild"]) -> bool:
+    """Return whether the user passed `--allow-code`, `--download` or `--rebuild` to this command."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(f"regard.{what}"))
 
@@ -106,9 +113,22 @@ def permission_options(function: F) -> F:
 
 
 def model_options(function: F) -> F:
-    """Add `--device`, `--task`, `--overflow`, `--download` and `--allow-code`."""
+    """Add `--device`, `--task`, `--overflow`, `--processor`, `--rebuild`, `--download` and `--allow-code`."""
     function = permission_options(function)
     for option in (
+        click.option(
+            "--rebuild",
+            is_flag=True,
+            expose_value=False,
+            callback=_permit,
+            help="Rebuild an ONNX graph in its Hugging Face class, for gradients.",
+        ),
+        click.option(
+            "--processor",
+            expose_value=False,
+            callback=_remember,
+            help="Directory of the tokenizer of an ONNX graph (default: beside the graph).",
+        ),
         click.option(
             "--overflow",
             type=click.Choice(["windows", "cut", "error"]),

@@ -128,7 +128,8 @@ def rationale_of(row: Row, columns: Columns, inputs: dict[str, Any]) -> Places |
     value = row.values.get(columns.rationale)
     try:
         if columns.modality == "text":
-            return places_in_text(value, inputs["text"])
+            by_word = any(part in columns.rationale.casefold() for part in ("token", "word"))
+            return places_in_text(value, inputs["text"], words=by_word)
         return places_elsewhere(value, columns.modality, columns.main)
     except ValueError as error:
         raise RowError("a rationale that fits the input", f"{error} (column {columns.rationale!r})") from None

@@ -80,7 +80,7 @@ PICTURE_FILES = (
     "path",
 )
 """Names of columns of paths: one of them is the picture where its cells are picture files."""
-RATIONALES = ("rationale", "rationales")
+RATIONALES = ("rationale", "rationales", "spans", "token_spans", "evidences")
 GROUPS = ("group", "group_id", "patient", "patient_id", "author", "author_id")
 IDS = ("id", "uid", "example_id", "guid", "idx")
 PEEKED = 50

@@ -1,7 +1,8 @@
-"""Rationales in three notations, converted to places in the input.
+"""Rationales in the notations that data sets use, converted to places in the input.
 
-Character spans [[0, 4], [10, 15]], words or phrases ["good", "very well made"], or a 0/1 mark for every word
-between spaces [0, 1, 0]; as lists (jsonl, Parquet) or as JSON in a cell (csv).
+Character spans [[0, 4], [10, 15]], the offsets of single characters [0, 1, 2, 3, 10], words or phrases ["good", "very
+well made"], a 0/1 mark for every word between spaces [0, 1, 0] (several lists: one per annotator, the majority counts),
+or spans of words [{"start_token": 1, "end_token": 3}]; as lists (jsonl, Parquet) or as JSON in a cell (csv).
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ Places = tuple[tuple[float, ...], ...]
 WIDTHS = {"image": 4, "series": 2, "tabular": 1}
 
 
-def places_in_text(value: Any, text: str) -> Places | None:
+def places_in_text(value: Any, text: str, *, words: bool = False) -> Places | None:
     """Parse a rationale into character spans, or None; a ValueError explains the mistake.
+
+    words: pairs of numbers count words, not characters.
 
     >>> places_in_text("[[0, 4]]", "good film")
     ((0.0, 4.0),)
@@ -26,11 +29,15 @@ def places_in_text(value: Any, text: str) -> Places | None:
     ((5.0, 9.0),)
     >>> places_in_text([1, 0], "good film")
     ((0.0, 4.0),)
+    >>> places_in_text([0, 1, 2, 3, 5], "good film")
+    ((0.0, 4.0), (5.0, 6.0))
+    >>> places_in_text([{"start_token": 1, "end_token": 2}], "good film")
+    ((5.0, 9.0),)
     """
     value = _unpacked(value)
     if value is None:
         return None
-    if isinstance(value, str):
+    if isinstance(value, str | dict):
         value = [value]
     if not isinstance(value, Sequence):
         raise ValueError(f"a rationale is a list, not {value!r}")
@@ -38,11 +45,17 @@ def places_in_text(value: Any, text: str) -> Places | None:
         return ()
     if all(isinstance(v, str) for v in value):
         return _phrases(value, text)
-    if all(isinstance(v, bool | int | float) and v in (0, 1) for v in value):
-        return _marks(value, text)
+    if all(isinstance(v, dict) for v in value):
+        return tuple(place for v in value for place in _named_span(v, text))
+    count = len(text.split())
+    if all(isinstance(v, bool | int | float) for v in value):
+        return _marks(value, text) if set(value) <= {0, 1} else _offsets(value, text)
+    if count != 2 and all(isinstance(v, list | tuple) and len(v) == count and set(v) <= {0, 1} for v in value):
+        votes = [sum(marks) for marks in zip(*value, strict=True)]
+        return _marks([int(2 * vote >= len(value) and vote > 0) for vote in votes], text)
     if all(_pair(v) for v in value):
-        return tuple(_span(v, text) for v in value)
-    raise ValueError(f"a rationale holds spans, phrases or 0/1 marks, not {str(value)[:40]}")
+        return tuple(_word_span(v, text) if words else _span(v, text) for v in value)
+    raise ValueError(f"a rationale holds spans, offsets, phrases or 0/1 marks, not {str(value)[:40]}")
 
 
 def places_elsewhere(value: Any, modality: Modality, columns: Sequence[str]) -> Places | None:
@@ -75,7 +88,7 @@ def _unpacked(value: Any) -> Any:
         parsed = parse_json(value)
     except ValueError:
         return value
-    return parsed if isinstance(parsed, list) else value
+    return parsed if isinstance(parsed, list | dict) else value
 
 
 def _pair(value: Any) -> bool:
@@ -87,6 +100,40 @@ def _span(pair: Sequence[float], text: str) -> tuple[float, float]:
     if not 0 <= start < end <= len(text):
         raise ValueError(f"the span [{start:g}, {end:g}] is not inside the text of {len(text)} characters")
     return float(start), float(end)
+
+
+def _offsets(offsets: Sequence[float], text: str) -> Places:
+    """Runs of consecutive characters, as Toxic Spans lists them."""
+    numbers = sorted({int(v) for v in offsets})
+    if any(v != int(v) for v in offsets) or numbers[0] < 0 or numbers[-1] >= len(text):
+        wrong = next(v for v in offsets if v != int(v) or not 0 <= v < len(text))
+        raise ValueError(f"the offset {wrong:g} is not inside the text of {len(text)} characters")
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1]:
+            runs[-1][1] += 1
+        else:
+            runs.append([number, number + 1])
+    return tuple((float(start), float(stop)) for start, stop in runs)
+
+
+def _word_span(pair: Sequence[float], text: str) -> tuple[float, float]:
+    """The characters of words from the first to before the second number."""
+    places = list(re.finditer(r"\S+", text))
+    start, end = (int(n) for n in pair)
+    if not 0 <= start < end <= len(places):
+        raise ValueError(f"the span [{start}, {end}] is not inside the text of {len(places)} words")
+    return float(places[start].start()), float(places[end - 1].end())
+
+
+def _named_span(span: dict[str, Any], text: str) -> Places:
+    """A span whose keys say what it counts: start_token and end_token words, start and end characters."""
+    for first, last, by_word in (("start_token", "end_token", True), ("start", "end", False)):
+        pair = [span.get(first), span.get(last)]
+        if _pair(pair):
+            numbers = [float(n) for n in pair if n is not None]
+            return (_word_span(numbers, text) if by_word else _span(numbers, text),)
+    raise ValueError(f"a span names start and end, or start_token and end_token, not {', '.join(map(str, span))}")
 
 
 def _phrases(phrases: Sequence[str], text: str) -> Places:

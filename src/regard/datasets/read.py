@@ -12,8 +12,10 @@ from regard.datasets import sampling
 from regard.datasets.cells import named_labels
 from regard.datasets.columns import ColumnChoice, choose
 from regard.datasets.examples import Examples
+from regard.datasets.formats.in_memory import memory_table
 from regard.datasets.formats.picture_folder import is_pictures, open_pictures, picture_list
 from regard.datasets.formats.sounds import is_sounds, read_sounds
+from regard.datasets.recordings import Windows, windows_of
 from regard.datasets.rows import Selection, examples_of
 from regard.datasets.table import Table
 from regard.errors import InputError
@@ -42,6 +44,9 @@ def read(
     skip_bad: bool = False,
     whole_groups: bool = False,
     max_bytes: int | None = None,
+    window: int | None = None,
+    stride: int = 0,
+    horizon: int = 1,
 ) -> Examples:
     """Read a built-in data set, a file, a `datasets` directory, or data in memory; all of it, or at most `limit`.
 
@@ -53,6 +58,8 @@ def read(
     A column that is not named is guessed, and `notes` says so; "" means none. A bigger source is sampled: stratified by
     label, or whole groups; seeded; the same whatever the order of the rows. labels: names of the codes 0, 1, ...
     max_bytes: largest file that is read (2 GB); a .gz may not unpack to more. Pipes and devices are refused.
+    window: the rows are the steps of one recording, cut into windows of so many steps, `stride` steps apart (default:
+    half a window); a mark per step makes a window anomalous, else the next `horizon` values are to be forecast.
 
     >>> sample = read("planted:n=300", limit=20)
     >>> len(sample), sample.labels, sample.notes[-1].key
@@ -71,6 +78,13 @@ def read(
     )
     selection = Selection(split, limit, seed, whole_groups, skip_bad)
     names = named_labels(dict(labels) if isinstance(labels, Mapping) else labels or ())
+    if window is not None:
+        with limited(max_bytes):
+            table = (
+                open_table(Path(str(source)).expanduser()) if isinstance(source, str | Path) else memory_table(source)
+            )
+            data = windows_of(table, Windows(window, stride, horizon), label=label_column, split=split)
+        return _limited(data, dataclasses.replace(selection, split=None), names)
     if not isinstance(source, str | Path):
         return _from_memory(source, columns, selection, names)
     if str(source).partition(":")[0] in known_names("dataset"):
@@ -80,8 +94,6 @@ def read(
 
 
 def _from_memory(source: object, choice: ColumnChoice, selection: Selection, names: tuple[str, ...]) -> Examples:
-    from regard.datasets.formats.in_memory import memory_table
-
     if isinstance(source, Examples):
         return _limited(source, selection, names)
     if isinstance(source, Iterator):

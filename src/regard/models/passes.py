@@ -47,7 +47,7 @@ class Tapped:
 
 def run_captured(model: Runs, items: Sequence[Item], targets: Sequence[Target], *, mode: Mode, check: Check) -> Tapped:
     """One forward pass of the whole batch with the tap on."""
-    _one_batch(model, items)
+    refuse_several_lengths(model, items)
     with torch.inference_mode():
         tensors, request = model.tensors(items, targets)
         outputs, taps = capture_call(
@@ -67,7 +67,8 @@ def key_padding(tensors: Mapping[str, Tensor]) -> Tensor | list[Tensor] | None:
     return masks[0] if len(masks) == 1 else masks
 
 
-def _one_batch(model: Runs, items: Sequence[Item]) -> None:
+def refuse_several_lengths(model: Runs, items: Sequence[Item]) -> None:
+    """Refuse a batch of different lengths where the model takes no padding mask."""
     if len(model.groups(items)) > 1:
         raise InputError(
             f"capture of {model.name}",
@@ -96,7 +97,7 @@ class EditedRuns:
         self._trusted.clear()
 
     def answers(self, model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> TensorAnswers:
-        _one_batch(model, items)
+        refuse_several_lengths(model, items)
         sites = patterns_of(edits)
         if len(items) > 2 and all(item is items[0] for item in items) and self._trusted.get(sites, True):
             try:

@@ -8,6 +8,7 @@ from typing import Any
 from regard.audits.conclusions.example_trust import TrustOfExample
 from regard.audits.removal_mark import RemovalMark
 from regard.present.messages.messages import render
+from regard.present.unit_names import distinct_names
 from regard.records import Json, Message
 
 SIGNS = {"right": "✓", "partly": "~", "wrong": "✗", "undefined": "?"}
@@ -34,7 +35,8 @@ def mark_line(mark: RemovalMark | None, units: Mapping[str, Any]) -> str:
     if mark is None:
         return f"{SIGNS['undefined']} {render(Message('mark.too_short'))}"
     kind = "matters" if mark.matters else "doubtful"
-    names = [str(units["names"][unit]) for unit in mark.units]
+    every = distinct_names(units["names"])
+    names = [every[unit] for unit in mark.units]
     numbers: dict[str, Json] = {"marked": points(mark.marked), "chance": points(mark.chance), "names": ", ".join(names)}
     sign = SIGNS["right" if mark.matters else "wrong"]
     return f"{sign} {render(Message.of(f'mark.{kind}', **numbers, **unit_noun(units)))}"

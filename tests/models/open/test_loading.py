@@ -322,3 +322,33 @@ def test_the_real_minilm_knows_what_is_alike() -> None:
     captured = model.capture(encoded[:1], targets[:1])
     assert len(captured.sites) == 6
     assert captured.sites[0].shape[1:] == (12, 9, 9)
+
+
+def test_a_directory_of_gguf_files_says_what_to_do(tmp_path: Path) -> None:
+    for name in ("a.gguf", "b.gguf"):
+        (tmp_path / name).write_bytes(b"GGUF")
+    with pytest.raises(InputError, match=r"one \.gguf file; got a.gguf, b.gguf.*name the file"):
+        load(str(tmp_path))
+    with pytest.raises(InputError, match="expected a model that can be opened"):
+        load(str(tmp_path / "a.gguf"))
+
+
+def test_a_missing_package_of_a_tokenizer_is_named_with_its_command(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ImportError("this tokenizer requires the SentencePiece library but it was not found")
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", fail)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(EnvironmentProblem, match="pip install sentencepiece"):
+        load(str(saved))
+
+
+def test_a_missing_start_token_is_reported(saved: Path, tmp_path: Path) -> None:
+    tokenizer = zoo.bert_tokenizer()
+    tokenizer.bos_token = "[MASK]"
+    model = zoo.bert("ForSequenceClassification", num_labels=3)
+    assert not any("start token" in note for note in load(model, processor=tokenizer).notes)
+    tokenizer.init_kwargs["add_bos_token"] = True
+    assert any("no start token [MASK]" in note for note in load(model, processor=tokenizer).notes)

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     "regard audit ./model --data notes.csv --group-column patient --no-text    no word of the data is kept",
     "regard audit ./model --data d.jsonl --out runs/a  and the same again after an interruption goes on",
     "regard audit smollm2 --data rag.jsonl --task answer    may its citations be trusted?",
+    "regard audit --task series --data ecg.csv --window 64      train on a recording with marked anomalies, and audit",
+    "regard audit --task tabular --data loans.csv --label-column defaulted    the same for rows of a table",
 )
 @click.argument("model", required=False)
 @click.option("--model", "model_option", metavar="MODEL", help="The same as the argument.")
@@ -60,6 +62,32 @@ def command(
     if options.task == "answer":
         _answers(source, data, out, options, as_json=as_json)
         return
+    if options.task in ("series", "tabular"):
+        _file_audit(options.task, model or model_option, data, out, options, as_json=as_json)
+        return
+    _audited(source, data, out, options, as_json=as_json)
+
+
+def _file_audit(
+    task: str, model: str | None, data: str | None, out: Path | None, options: AuditOptions, *, as_json: bool
+) -> None:
+    """Audit a model on a recording or a table; without a model, one is trained on the train split first."""
+    from regard.audits.resolve import run_folder
+    from regard.audits.trained_from_file import FILE_TASKS, file_examples, trained_from_file
+
+    kind = next(name for name in FILE_TASKS if name == task)
+    if data is None:
+        raise InputError(f"--task {task}", expected="--data FILE", got="no data")
+    plain = options.changed({"task": None, "window": None, "horizon": 1, "label_column": None})
+    if model is not None:
+        _audited(model, file_examples(kind, data, options), out, plain, as_json=as_json)
+        return
+    folder = out or run_folder(task, data, options)
+    source, test = trained_from_file(kind, data, folder, options, partial(_announced, remarks()))
+    _audited(source, test, folder / "run", plain, as_json=as_json)
+
+
+def _audited(source: str, data: Any, out: Path | None, options: AuditOptions, *, as_json: bool) -> None:
     from regard.audits.audit import audit
     from regard.audits.plan import check
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import pickle
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,19 @@ from regard.models.open.hub import hub
 from regard.models.open.huggingface import infer_task, task_row
 from regard.models.open.safe_config import refuse_adapter_code, without_kernels
 
+_OPTIONAL = {
+    "sentencepiece": "sentencepiece",
+    "tiktoken": "tiktoken",
+    "sacremoses": "sacremoses",
+    "fugashi": "fugashi",
+    "rjieba": "rjieba",
+    "blobfile": "blobfile",
+    "protobuf": "google.protobuf",
+    "pillow": "PIL",
+    "torchvision": "torchvision",
+    "timm": "timm",
+}
+"""Packages that only some tokenizers and processors need: their name for pip, and for import."""
 _PEFT_TASKS = {
     "SEQ_CLS": "classification",
     "TOKEN_CLS": "token_classification",
@@ -201,6 +215,13 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
             )
     except Exception as error:  # each tokenizer fails in its own way
         problem = error
+        if (package := missing_package(error)) is not None:
+            raise EnvironmentProblem(
+                f"{noun} of {source}",
+                expected=f"the package {package}",
+                got="not installed",
+                remedy=f"pip install {package}",
+            ) from error
     if processor is None or (modality == "text" and _hollow(processor)):
         raise InputError(
             f"model {source}",
@@ -210,6 +231,20 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
             or f"save it there ({noun.replace(' ', '_')}.save_pretrained), or load(model, processor=...)",
         ) from problem
     return processor
+
+
+def missing_package(error: BaseException) -> str | None:
+    """The optional package whose absence an error of transformers is about; None for another error.
+
+    >>> missing_package(ImportError("T5Tokenizer requires the SentencePiece library but it was not found"))
+    'sentencepiece'
+    """
+    text = str(error).casefold()
+    lacking = isinstance(error, ImportError) or any(
+        words in text for words in ("not found", "not installed", "install", "no module", "requires the")
+    )
+    absent = (name for name in _OPTIONAL if name in text and importlib.util.find_spec(_OPTIONAL[name]) is None)
+    return next(absent, None) if lacking else None
 
 
 def _hollow(tokenizer: Any) -> bool:

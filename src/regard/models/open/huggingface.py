@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.models.adapter import Pooling, TorchModel, Traits
+from regard.models.exported.onnx_module import OnnxModule, accepted_names
 from regard.models.open.labels import parse_labels
 from regard.models.read.encoded import Reader
 from regard.models.read.hf_tokens import alphabet_of, pieces_of, tokenize_with
@@ -47,6 +47,9 @@ _OFFSET_POSITIONS = {
 
 _LAST_IS_FIRST = {"xlnet"}
 """Read the last position whatever it is: rows of different length must not share a batch."""
+
+_ALWAYS_STARTED = ("gemma", "mistral", "mixtral")
+"""Model types that are always trained with a start token."""
 
 UNLIMITED = 512
 """Positions per window where a model names no limit."""
@@ -112,7 +115,7 @@ def from_transformers(module: nn.Module, processor: Any, options: Options) -> To
     """The adapter of a live model and its tokenizer (or image processor)."""
     config: Any = module.config
     row = task_row(options.task or infer_task(config, type(module).__name__))
-    accepted = frozenset(inspect.signature(module.forward).parameters)
+    accepted = frozenset(accepted_names(module))
     name = options.name or str(getattr(config, "name_or_path", "") or type(module).__name__)
     makers = {"text": _text, "image": _image, "series": _series, "audio": _audio}
     if row.modality not in makers:
@@ -197,6 +200,7 @@ def _text(
         config.pad_token_id = alphabet.pad  # a batch of a causal classifier is refused without one
     masks = "attention_mask" in accepted
     limit, notes = _limit(config, tokenizer, options)
+    notes += _missing_start(tokenizer, config)
     # GPT-2 takes token types but was never trained with them: the tokenizer knows what its model is given
     types = "token_type_ids" in accepted and "token_type_ids" in tokenizer.model_input_names
     reader = TextReader(
@@ -229,6 +233,18 @@ def _text(
         tokenizer=tokenizer,
     )
     return reader, traits, embedding
+
+
+def _missing_start(tokenizer: Any, config: Any) -> list[str]:
+    """A note where the model was trained with a start token that its tokenizer does not write."""
+    start = tokenizer.bos_token_id
+    declared = getattr(tokenizer, "init_kwargs", {}).get("add_bos_token") is True
+    if start is None or not (declared or str(config.model_type).startswith(_ALWAYS_STARTED)):
+        return []
+    if start in tokenizer("a", verbose=False)["input_ids"]:
+        return []
+    remedy = "save the tokenizer again with its post-processor (tokenizer.json)"
+    return [f"the tokenizer writes no start token {tokenizer.bos_token}, which the model expects: {remedy}"]
 
 
 def _id2label(config: Any) -> dict[int, str]:
@@ -309,11 +325,18 @@ def _class_tokens(module: nn.Module) -> int:
     """Vectors that stand before the patches, counted by the names transformers gives them."""
     names = {"cls_token": 1, "distillation_token": 1, "class_embedding": 1, "register_tokens": 0}
     count = 0
-    for path, tensor in module.named_parameters():
+    for path, shape in _shapes(module).items():
         last = path.rpartition(".")[2]
         if last in names:
-            count += names[last] or tensor.shape[1]
+            count += names[last] or shape[1]
     return count
+
+
+def _shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
+    """Shapes of the weights by name."""
+    if isinstance(module, OnnxModule):
+        return module.graph.parameters()
+    return {path: tuple(tensor.shape) for path, tensor in module.named_parameters()}
 
 
 def _series(

@@ -19,8 +19,10 @@ from regard.foreign_code import contained
 from regard.models.adapter import TorchModel, pick_device, pick_dtype
 from regard.models.open.checkpoints import open_peft, open_pretrained
 from regard.models.open.config_limits import check_adapter, check_model, opening
+from regard.models.open.gguf_file import gguf_in, open_gguf
 from regard.models.open.hub import snapshot_of
 from regard.models.open.huggingface import Options, from_transformers, task_row
+from regard.models.open.onnx_file import onnx_in, open_onnx
 from regard.models.open.regard_networks import open_network
 from regard.models.open.stored_model import code_file
 from regard.models.open.wrap import wrap
@@ -43,14 +45,16 @@ def load(
     max_length: int | None = None,
     trust_remote_code: bool = False,
     download: bool = False,
+    rebuild: bool = False,
     name: str | None = None,
 ) -> Model:
     """Load a model from a name, a directory, a file, or a live object.
 
     source: a name from `regard list source` (or `planted:NAME` from `regard list planted`);
-    a directory (Hugging Face, PEFT adapter, regard network); a Hugging Face id in the local cache
-    (download=True fetches it); `file.py:factory`; a live transformers model (with
-    processor=tokenizer) or `transformers.pipeline`; anything that already is a model.
+    a directory (Hugging Face, PEFT adapter, regard network, ONNX, GGUF); a Hugging Face id in the local
+    cache (download=True fetches it); `model.onnx` (with processor=DIR of its tokenizer, default its own
+    directory; rebuild=True puts its weights into its Hugging Face class, for gradients); `file.py:factory`;
+    a live transformers model (with processor=tokenizer) or `transformers.pipeline`; anything that already is a model.
     task: overrides what the architecture says. labels: "neg=0,pos=1", or all names in order.
     overflow: "windows", "cut" or "error" for texts longer than the model; max_length makes that shorter.
     """
@@ -73,6 +77,8 @@ def load(
         "max_length": max_length,
         "trust_remote_code": trust_remote_code,
         "download": download,
+        "rebuild": rebuild,
+        "processor": str(processor) if isinstance(processor, (str, Path)) else None,
         "name": name,
     }
     arguments = {key: value for key, value in params.items() if value not in (None, False)}
@@ -86,6 +92,16 @@ def load(
     code = code_file(text)
     if code is not None:
         return _factory(*code, processor, options)
+    graph = _graph(Path(text).expanduser())
+    if graph is not None:
+        if processor is not None and not isinstance(processor, (str, Path)):
+            options = replace(options, spec=None)
+        with opening(text):
+            return open_onnx(graph, processor, options, rebuild=rebuild)
+    packed = _gguf(Path(text).expanduser())
+    if packed is not None:
+        with opening(text):
+            return _adapted(open_gguf(packed), replace(options, name=options.name or packed.stem))
     return _directory(text, options, trust_remote_code, download)
 
 
@@ -94,6 +110,24 @@ def named_directory(text: str) -> str:
     spec = None if exists(text) else named_model(text)
     product = None if spec is None else build(spec)()
     return product if isinstance(product, str) else text
+
+
+def _gguf(path: Path) -> Path | None:
+    """The GGUF file that a path names: itself, or the one in a directory without another model."""
+    if path.suffix == ".gguf":
+        return path
+    return gguf_in(path) if path.is_dir() and not any(path.glob("*.safetensors")) else None
+
+
+def _graph(path: Path) -> Path | None:
+    """The ONNX file that a path names: itself, or the one in a directory without other weights."""
+    if path.suffix == ".onnx":
+        return path
+    if not path.is_dir() or (path / "regard.json").is_file() or (path / "adapter_config.json").is_file():
+        return None
+    if any(True for pattern in ("*.safetensors", "*.bin", "*.gguf") for _ in path.glob(pattern)) or is_family(path):
+        return None
+    return onnx_in(path)
 
 
 def rebuild(spec: Spec) -> Model:

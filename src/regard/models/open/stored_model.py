@@ -15,8 +15,29 @@ from regard.records import Spec
 from regard.registry import named_model
 from regard.trust import code_refused
 
-_PARAMETERS = ("device", "download", "dtype", "labels", "max_length", "name", "overflow", "task", "trust_remote_code")
-_FILES = ("*.safetensors", "*.bin", "*.index.json", "config.json", "regard.json", "adapter_config.json")
+_PARAMETERS = (
+    "device",
+    "download",
+    "dtype",
+    "labels",
+    "max_length",
+    "name",
+    "overflow",
+    "processor",
+    "rebuild",
+    "task",
+    "trust_remote_code",
+)
+_FILES = (
+    "*.safetensors",
+    "*.bin",
+    "*.onnx",
+    "*.gguf",
+    "*.index.json",
+    "config.json",
+    "regard.json",
+    "adapter_config.json",
+)
 """What decides the numbers of a model in a directory."""
 
 
@@ -96,6 +117,9 @@ def _files(source: str) -> Iterator[tuple[str, Path]]:
     code = code_file(source)
     if code is not None:
         yield code[0].name, code[0]
+        return
+    if folder.suffix == ".onnx" and folder.is_file():
+        yield folder.name, folder
         return
     if not folder.is_dir():
         snapshot = snapshot_of(source)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +14,9 @@ from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName
 from regard.models.adapter import Pooling, TorchModel, Traits
+from regard.models.exported.onnx_module import accepted_names
 from regard.models.open.huggingface import UNLIMITED, task_row
+from regard.models.open.module_output import OutputChoice
 from regard.models.read.encoded import Reader
 from regard.models.read.images import as_channels_first, image_reader
 from regard.models.read.regions import Array
@@ -21,7 +25,9 @@ from regard.models.read.tabular import tabular_reader
 from regard.models.read.text import Alphabet, Overflow, TextReader, Tokenize, Tokens
 from regard.models.read.words import Span, word_spans
 
-Encode = Callable[[Any], Any]
+Encode = Callable[..., Any]
+TOKEN_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "offset_mapping", "special_tokens_mask")
+"""Entries that tokenizers return beside the ids."""
 Modality = Literal["text", "image", "series", "tabular"]
 
 
@@ -32,8 +38,10 @@ def wrap(
     task: str = "classification",
     modality: Modality = "text",
     labels: Sequence[str] = (),
+    output: str | int | None = None,
     mask: str | None = None,
     padding: str | None = None,
+    fixed_length: bool = False,
     embedding: str | None = None,
     pad_id: int = 0,
     mask_id: int | None = None,
@@ -53,11 +61,15 @@ def wrap(
     """Wrap your own module as a model for every method.
 
     encode: text -> token ids, or (ids, character spans); for arrays: what you have -> the float array that the module
-    reads (default: as it is). The module is called with a batch of that as its first argument.
+    reads (default: as it is). The module is called with a batch of that as its first argument. For several inputs,
+    encode returns a mapping: its first entry holds the units, the others are passed by name. With two parameters it
+    gets the second text of a pair.
+    output: the name or number of the output to read (default: `logits`, or the only one that fits; a loss is skipped).
     mask, padding: the name of the module's argument that is True on real (`mask`) or on padded (`padding`)
-    positions; without either, only texts of one length share a batch. embedding: the path of the input-embedding
-    module (default: the first nn.Embedding). class_tokens: vectors that the module puts before patches, steps or
-    columns (-1: its attention is not over these units).
+    positions; without either, only texts of one length share a batch. fixed_length: the module takes no shorter text,
+    so units are replaced, never deleted. embedding: the path of the input-embedding module (default: the first
+    nn.Embedding). class_tokens: vectors that the module puts before patches, steps or columns (-1: its attention is not
+    over these units).
 
     >>> module = nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(12, 2))
     >>> model = wrap(module, lambda text: [len(w) for w in text.split()], labels=["no", "yes"])
@@ -67,9 +79,11 @@ def wrap(
     """
     row_name = f"{modality}_{task}" if task == "classification" and modality != "text" else task
     row = task_row(row_name)
+    if task in ("regression", "multi_label"):
+        row = replace(row, modality=modality)
     if row.modality != modality:
         raise InputError(f"task {task}", expected=f"a task for {modality}", got=f"one for {row.modality}")
-    parameters = list(inspect.signature(module.forward).parameters)
+    parameters = accepted_names(module)
     for argument in filter(None, (mask, padding)):
         if argument not in parameters:
             raise UnknownName("argument of the module", argument, parameters)
@@ -82,11 +96,13 @@ def wrap(
             layer,
             row.placed,
             pad_id=pad_id,
-            mask_id=mask_id,
+            mask_id=mask_id if mask_id is not None or not fixed_length else pad_id,
             special_ids=special_ids,
             overflow=overflow,
             max_length=max_length,
         )
+        reader.deletable = reader.deletable and not fixed_length
+        reader.siamese = row.name == "similarity"
         reader.maskable = mask is not None or padding is not None
     else:
         reader = _arrays(
@@ -100,14 +116,17 @@ def wrap(
         )
     traits = Traits(pads=mask is not None or padding is not None, pooling=pooling, mask_id=mask_id, pad_id=pad_id)
 
+    read_output = OutputChoice(task, tuple(labels), output)
+    main = reader.main
+
     def call(inner: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
-        first, *_ = tensors.values()
+        named = {name: tensor for name, tensor in tensors.items() if name not in (main, *TOKEN_INPUTS)}
         real = tensors.get("attention_mask")
-        if real is None or (mask is None and padding is None):
-            return inner(first)
-        if mask is not None:
-            return inner(first, **{mask: real.bool()})
-        return inner(first, **{str(padding): ~real.bool()})
+        if real is not None and mask is not None:
+            named[mask] = real.bool()
+        elif real is not None and padding is not None:
+            named[padding] = ~real.bool()
+        return read_output(_called(inner, tensors[main], named), len(tensors[main]))
 
     return TorchModel(
         module,
@@ -157,6 +176,7 @@ def _text(
         max_length or UNLIMITED,
         overflow,
         deletable=not placed,
+        extras=_extras_of_text(encode),
     )
 
 
@@ -164,10 +184,9 @@ def tokenize_by(encode: Encode, special_ids: frozenset[int], rows: int | None) -
     """`Tokens` from a function of one text; spans are looked for where the function gives none."""
 
     def tokenize(text: str, pair: str | None) -> Tokens:
-        whole = text if pair is None else f"{text} {pair}"
-        encoding = encode(whole)
-        if isinstance(encoding, Mapping) and "input_ids" in encoding:  # a tokenizer of transformers
-            encoding = encoding["input_ids"]
+        encoding, whole = _encoding(encode, text, pair)
+        if isinstance(encoding, Mapping):
+            encoding = encoding["input_ids"] if "input_ids" in encoding else next(iter(encoding.values()), [])
         ids_given, spans = encoding if isinstance(encoding, tuple) and len(encoding) == 2 else (encoding, None)
         try:
             ids = np.asarray(ids_given, dtype=np.int64).reshape(-1)
@@ -190,6 +209,63 @@ def tokenize_by(encode: Encode, special_ids: frozenset[int], rows: int | None) -
         return Tokens(ids, tuple(token_spans), special, np.zeros(len(ids), dtype=np.int64), names)
 
     return tokenize
+
+
+def _encoding(encode: Encode, text: str, pair: str | None) -> tuple[Any, str]:
+    """(what the encode function returns, the text that its units are places of)."""
+    if takes_pair(encode):
+        return encode(text, pair), text
+    whole = text if pair is None else f"{text} {pair}"
+    return encode(whole), whole
+
+
+def takes_pair(encode: Encode) -> bool:
+    """Whether an encode function has two parameters of its own."""
+    if hasattr(encode, "save_pretrained"):  # a tokenizer has many
+        return False
+    try:
+        parameters = inspect.signature(encode).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in plain and p.default is p.empty for p in parameters) == 2
+
+
+def _extras_of_text(encode: Encode) -> Callable[[str, str | None], dict[str, Array]]:
+    def extras(text: str, pair: str | None) -> dict[str, Array]:
+        return further_inputs(_encoding(encode, text, pair)[0])
+
+    return extras
+
+
+def further_inputs(encoding: Any) -> dict[str, Array]:
+    """The entries of a mapping beside the one that holds the units, and beside those that a tokenizer adds."""
+    if not isinstance(encoding, Mapping):
+        return {}
+    main = "input_ids" if "input_ids" in encoding else next(iter(encoding), "")
+    arrays = {str(k): np.asarray(v) for k, v in encoding.items() if k != main and k not in TOKEN_INPUTS}
+    return {k: a.astype(np.float32) if a.dtype.kind == "f" else a for k, a in arrays.items()}
+
+
+def _called(module: nn.Module, first: Tensor, named: Mapping[str, Tensor]) -> Any:
+    try:
+        return module(first, **named)
+    except TypeError as problem:
+        parameters = accepted_names(module)
+        unknown = [name for name in named if name not in parameters]
+        if not unknown:
+            raise
+        raise UnknownName("argument of the module", unknown[0], parameters) from problem
+    except RuntimeError as problem:
+        text = str(problem)
+        if first.dtype != torch.int64 or not re.search(r"mat1 and mat2|size of tensor|shape|expected.*size", text):
+            raise
+        raise InputError(
+            f"module {type(module).__name__}",
+            expected="a module that reads texts of any length",
+            got=text.splitlines()[0][:120],
+            remedy="regard.wrap(module, encode, fixed_length=True), if it only takes one length",
+        ) from problem
 
 
 def _spans(text: str, special: Any) -> list[Span]:
@@ -215,16 +291,26 @@ def _arrays(
     channels: int,
     class_tokens: int,
 ) -> Reader:
+    def encoded(given: Any) -> Any:
+        return given if encode is None else encode(given)
+
     def own(given: Any) -> Any:
-        return given if encode is None else np.asarray(encode(given), dtype=np.float32)
+        encoding = encoded(given)
+        main = next(iter(encoding.values())) if isinstance(encoding, Mapping) else encoding
+        return main if encode is None else np.asarray(main, dtype=np.float32)
+
+    def extras(given: Any) -> dict[str, Array]:
+        return further_inputs(encoded(given))
 
     if modality == "image":
-        return image_reader(
+        reader = image_reader(
             "image",
             lambda given, subject: as_channels_first(own(given), channels, subject),
             (patch, patch),
             class_tokens,
         )
+        reader.extras = extras
+        return reader
     if modality == "series":
         reader = series_reader("series", None, patch=patch, lead=class_tokens)
     else:
@@ -235,4 +321,5 @@ def _arrays(
         reader = tabular_reader("row", names, background=background, lead=class_tokens)
     plain = reader.prepare
     reader.prepare = lambda given, subject: plain(own(given), subject)
+    reader.extras = extras
     return reader

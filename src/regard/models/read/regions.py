@@ -30,6 +30,7 @@ class ArrayReader:
     """Image, series or row -> Item. `middle` is the baseline called "mean"; default: the fill of that name.
 
     geometry: of a picture that is resized before the module reads it: (height, width) -> how.
+    extras: what the user gave -> further inputs of the module by name, which belong to no unit.
     """
 
     modality: str
@@ -40,6 +41,7 @@ class ArrayReader:
     fills: Mapping[str, Fill]
     middle: Fill | None = None
     geometry: Callable[[int, int], PictureGeometry] | None = None
+    extras: Callable[[Any], Mapping[str, Array]] | None = None
     observations: list[Text] = field(default_factory=list)
 
     @property
@@ -75,7 +77,8 @@ class ArrayReader:
                 remedy="fill in or drop the missing values",
             )
         units, owner = self.lay_out(array, value)
-        return Item(units, {self.main: array}, owner, len(units))
+        extras = {} if self.extras is None else self.extras(value)
+        return Item(units, {self.main: array, **extras}, owner, len(units))
 
     def windows(self, example: Example) -> list[Example]:
         return [example]
@@ -89,7 +92,7 @@ class ArrayReader:
         array = item.arrays[self.main]
         entries = np.append(removed, False)[item.owner]  # owner -1 reads the appended False
         filled = np.where(entries, self.fills[operator](array, entries, rng), array)
-        return replace(item, arrays={self.main: filled.astype(array.dtype)})
+        return replace(item, arrays={**item.arrays, self.main: filled.astype(array.dtype)})
 
     def baseline(self, item: Item, name: str) -> Array:
         """The array with every unit removed: zeros, or the mean."""
@@ -101,8 +104,22 @@ class ArrayReader:
         return np.where(every, fill(array, every, np.random.default_rng(0)), array).astype(array.dtype)
 
     def collate(self, batch: Sequence[Item], device: torch.device, dtype: torch.dtype) -> dict[str, torch.Tensor]:
-        table = np.stack([item.arrays[self.main] for item in batch])
-        return {self.main: torch.from_numpy(table).to(device=device, dtype=dtype)}
+        return {
+            name: stacked([item.arrays[name] for item in batch], device, dtype)
+            for name in (self.main, *(n for n in batch[0].arrays if n != self.main))
+        }
+
+
+def stacked(arrays: Sequence[Array], device: torch.device, dtype: torch.dtype) -> torch.Tensor:
+    """One tensor of arrays, filled up with zeros to a common shape; numbers in `dtype`, counts as int64."""
+    shape = tuple(max(sizes) for sizes in zip(*(a.shape for a in arrays), strict=True))
+    table = np.zeros((len(arrays), *shape), arrays[0].dtype)
+    for row, array in zip(table, arrays, strict=True):
+        row[tuple(slice(n) for n in array.shape)] = array
+    tensor = torch.from_numpy(table)
+    if tensor.dtype == torch.bool:
+        return tensor.to(device)
+    return tensor.to(device, dtype if tensor.is_floating_point() else torch.int64)
 
 
 def with_class_tokens(

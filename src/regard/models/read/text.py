@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from regard.errors import InputError, UnknownName
 from regard.models.read.encoded import Item
 from regard.models.read.long_text import cut, text_windows
+from regard.models.read.regions import stacked
 from regard.models.read.words import Span, group_spans
 from regard.records import Bools, Example, Ints, Text, Units
 
 Overflow = Literal["windows", "cut", "error"]
+EXTRA = "extra "
+"""Begins the name of an array that has no position for each token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class TextReader:
     spell, join: ids of a model that writes -> the names of its tokens, and its text.
     imposed: the attention weights of an example (id, positions), for a model that must be given them.
     pieces: ids -> how each is written, and whether it stands at the beginning of a word.
+    extras: (text, second text) -> further inputs of the module by name, which belong to no unit.
     """
 
     tokenize: Tokenize
@@ -75,6 +79,7 @@ class TextReader:
     join: Callable[[list[int]], str] = str
     imposed: Callable[[str, int], NDArray[np.float32]] | None = None
     pieces: Callable[[list[int]], tuple[list[str], list[bool]]] | None = None
+    extras: Callable[[str, str | None], Mapping[str, NDArray[Any]]] | None = None
 
     @property
     def modality(self) -> str:
@@ -126,6 +131,8 @@ class TextReader:
         arrays = text_arrays(tokens)
         if self.imposed is not None:
             arrays["imposed"] = self.imposed(example.id, len(tokens.ids))
+        if self.extras is not None:
+            arrays |= {EXTRA + name: array for name, array in self.extras(text, pair).items()}
         return Item(units, arrays, np.arange(len(tokens.ids)), len(tokens.ids), aside)
 
     def texts(self, example: Example) -> tuple[str, str | None]:
@@ -222,11 +229,11 @@ class TextReader:
     def _deleted(self, item: Item, gone: Bools) -> Item:
         keep = np.flatnonzero(~gone)
         if not len(keep):  # a model cannot read nothing: it reads its start token, which belongs to no unit
-            arrays = {k: v[:1].copy() for k, v in item.arrays.items()}
+            arrays = {k: v if k.startswith(EXTRA) else v[:1].copy() for k, v in item.arrays.items()}
             arrays["input_ids"][:] = self.alphabet.start
             nobody = np.array([-1])
             return replace(item, units=_picked(item.units, keep), arrays=arrays, owner=nobody, length=1, shift=None)
-        arrays = {name: array[keep] for name, array in item.arrays.items()}
+        arrays = {name: a if name.startswith(EXTRA) else a[keep] for name, a in item.arrays.items()}
         return replace(
             item,
             units=_picked(item.units, keep),
@@ -245,6 +252,9 @@ class TextReader:
         fill = {"input_ids": self.alphabet.pad}
         out = {}
         for name in rows[0]:
+            if name.startswith(EXTRA):
+                out[name.removeprefix(EXTRA)] = stacked([row[name] for row in rows], device, dtype)
+                continue
             numbers = rows[0][name].dtype.kind == "f"
             table = np.full((len(rows), width), fill.get(name, 0), dtype=np.float32 if numbers else np.int64)
             for i, row in enumerate(rows):

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from regard.present.messages.messages import columns, say
 from regard.present.palette import AMOUNT, LEVELS, MINUS, PLUS, Colour, level, mixed, side
+from regard.present.unit_names import distinct_names
 from regard.records import Floats
 
 GROUND: Colour = (110, 110, 110)
@@ -84,10 +85,8 @@ def strongest(example: Mapping[str, Any], values: ArrayLike, *, signed: bool, co
     units = example["units"]
     free = [i for i in range(len(numbers)) if not units["special"][i]]
     order = sorted(free, key=lambda i: (-abs(numbers[i]), i))[:count]
-    shown = (
-        f"{units['names'][i].strip()} {numbers[i]:+.3f}" if signed else f"{units['names'][i].strip()} {numbers[i]:.3f}"
-        for i in order
-    )
+    names = distinct_names(units["names"])
+    shown = (f"{names[i]} {numbers[i]:+.3f}" if signed else f"{names[i]} {numbers[i]:.3f}" for i in order)
     return Text(say("term.draw.strongest", units=", ".join(shown)), style="dim")
 
 

@@ -1,0 +1,61 @@
+"""From a table to a model and its test data: what `regard audit --task series|tabular` does without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from regard.audits.options import AuditOptions
+from regard.datasets.read import read
+from regard.datasets.sampling import stratified
+from regard.errors import InputError
+from regard.protocols import Dataset
+from regard.training.train import read_splits, train
+
+FileTask = Literal["series", "tabular"]
+FILE_TASKS: tuple[FileTask, ...] = ("series", "tabular")
+
+
+def read_for(task: FileTask, data: str | Path, options: AuditOptions, split: str | None) -> Dataset:
+    """The windows of a recording, or the rows of a table."""
+    if task == "series":
+        if options.window is None:
+            raise InputError("--task series", expected="--window N, the steps of one window", got="none")
+        return read(
+            data, window=options.window, horizon=options.horizon, label_column=options.label_column, split=split
+        )
+    if options.window is not None:
+        raise InputError("--window", expected="--task series", got=f"--task {task}")
+    return read(
+        data,
+        label_column=options.label_column,
+        group_column=options.group_column,
+        rationale_column=options.rationale_column,
+        id_column=options.id_column,
+        slice_columns=options.slices,
+        skip_bad=options.skip_bad,
+        split=split,
+    )
+
+
+def trained_from_file(
+    task: FileTask, data: str, folder: Path, options: AuditOptions, announce: Callable[[str], None]
+) -> tuple[str, Dataset]:
+    """(directory of a model trained on the train split, the test split); trained once per directory."""
+    splits = read_splits(data, lambda name: read_for(task, data, options, name))
+    trained = train(task, splits, out=folder / "model", seed=options.seed, announce=announce)
+    score = trained.members[0][f"test_{trained.metric}"]
+    announce(f"{trained.metric} on test: {float(score):.3f} ({len(splits.test)} examples)")
+    return str(trained.directory), splits.test
+
+
+def file_examples(task: FileTask, data: str, options: AuditOptions) -> Dataset:
+    """Every example of a file for a model that the user names; at most `limit`."""
+    examples = read_for(task, data, options, options.split)
+    if options.limit is None or len(examples) <= options.limit:
+        return examples
+    from regard.datasets.examples import Examples
+
+    assert isinstance(examples, Examples)
+    return examples.keep(stratified(examples, options.limit, seed=options.seed))

@@ -1,0 +1,176 @@
+"""An ONNX graph as a torch module: tensors in, tensors out. Fixed shapes are filled up and cut off again."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from regard.errors import InputError
+from regard.models.exported.sessions import Graph, Tensors, canonical, restored
+
+Rewrite = Callable[[int, Tensor, slice], Tensor]
+"""(number of the attention, scores (row, head, query, key), rows of the batch) -> weights."""
+
+
+class OnnxModule(nn.Module):
+    """Runs the graph of an ONNX file. `recording` exposes its weights, `rewriting` replaces them."""
+
+    def __init__(self, graph: Graph, *, output: str = "", pad: int = 0) -> None:
+        super().__init__()
+        self.graph, self.pad = graph, pad
+        self.renamed = {next(iter(graph.outputs)): output} if output else {}
+        self.input_names = list(graph.inputs)
+        self.config: Any = None
+        self.embedding: nn.Embedding | None = None
+        self._record: list[list[NDArray[Any]]] | None = None
+        self._rewrite: Rewrite | None = None
+
+    def get_input_embeddings(self) -> nn.Module | None:
+        """The table of input embeddings, where the graph names one."""
+        return self.embedding
+
+    @property
+    def first(self) -> str:
+        """The input that holds tokens, pixels or values."""
+        return self.input_names[0]
+
+    def fixed(self, axis: int) -> int | None:
+        """The size of the main input along an axis, where the graph fixes it."""
+        shape = self.graph.inputs[self.first].shape
+        return shape[axis] if axis < len(shape) else None
+
+    @property
+    def masked(self) -> bool:
+        """Whether the graph takes a mask of real positions."""
+        return any("mask" in name for name in self.input_names)
+
+    @contextmanager
+    def recording(self) -> Iterator[list[list[NDArray[Any]]]]:
+        """Weights of every attention of the passes inside, one list for each part of the batch."""
+        self._record = []
+        try:
+            yield self._record
+        finally:
+            self._record = None
+
+    @contextmanager
+    def rewriting(self, rewrite: Rewrite) -> Iterator[None]:
+        """Passes inside read the weights that `rewrite` returns."""
+        self._rewrite = rewrite
+        try:
+            yield
+        finally:
+            self._rewrite = None
+
+    def forward(self, *arrays: Tensor, **named: Tensor) -> dict[str, Tensor]:
+        tensors = {**dict(zip(self.input_names, arrays, strict=False)), **named}
+        device = next(iter(tensors.values())).device
+        feeds = self._feeds(tensors)
+        rows = len(feeds[self.first])
+        width = feeds[self.first].shape[1] if feeds[self.first].ndim > 1 else 0
+        size = self.fixed(0) or rows
+        parts: list[Tensors] = []
+        for start in range(0, rows, size):
+            here = slice(start, min(rows, start + size))
+            parts.append(self._part({name: self._filled(name, array[here]) for name, array in feeds.items()}, here))
+        length = self.fixed(1)
+        out: dict[str, Tensor] = {}
+        for name, port in self.graph.outputs.items():
+            whole = np.concatenate([part[name] for part in parts])
+            if length and width < length and whole.ndim > 2 and whole.shape[1] == length:
+                whole = whole[:, :width]
+            wide = whole.astype(np.float32) if port.kind == "tensor(float16)" else whole
+            out[self.renamed.get(name, name)] = torch.from_numpy(np.ascontiguousarray(wide)).to(device)
+        return out
+
+    def _part(self, feeds: Tensors, rows: slice) -> Tensors:
+        count = rows.stop - rows.start
+        if self._rewrite is not None:
+            rewrite, nodes = self._rewrite, self.graph.found.nodes
+            edited: list[NDArray[Any]] = []
+
+            def change(number: int, scores: NDArray[Any]) -> NDArray[Any]:
+                table = canonical(scores, nodes[number], len(feeds[self.first]))
+                filled = torch.softmax(torch.from_numpy(np.array(table, np.float32)), -1).numpy()
+                real = torch.from_numpy(np.array(table[:count], np.float32))
+                filled[:count] = rewrite(number, real, rows).numpy()
+                edited.append(filled[:count])
+                return restored(filled, nodes[number], scores.shape)
+
+            changed = self.graph.stopped(feeds, change)
+            if self._record is not None:
+                self._record.append(edited)
+            return _first_rows(changed, count)
+        if self._record is None:
+            return _first_rows(self.graph.run(feeds), count)
+        outputs, weights = self.graph.exposed(feeds)
+        whole = len(feeds[self.first])
+        self._record.append(
+            [canonical(w, node, whole)[:count] for w, node in zip(weights, self.graph.found.nodes, strict=True)]
+        )
+        return _first_rows(outputs, count)
+
+    def _feeds(self, tensors: Mapping[str, Tensor]) -> Tensors:
+        """Arrays for every input of the graph: those given, and position ids where it asks for them."""
+        feeds: Tensors = {}
+        for name, port in self.graph.inputs.items():
+            if name in tensors:
+                feeds[name] = tensors[name].detach().cpu().numpy().astype(port.dtype, copy=False)
+        if self.first not in feeds:
+            raise self._missing(self.first, tensors)
+        shape = feeds[self.first].shape
+        for name, port in self.graph.inputs.items():
+            if name in feeds:
+                continue
+            if name == "position_ids":
+                feeds[name] = np.broadcast_to(np.arange(shape[1], dtype=port.dtype), shape[:2]).copy()
+            elif name == "token_type_ids":
+                feeds[name] = np.zeros(shape[:2], port.dtype)
+            elif "mask" in name and len(port.shape) == 2:
+                feeds[name] = np.ones(shape[:2], port.dtype)
+            else:
+                raise self._missing(name, tensors)
+        return feeds
+
+    def _missing(self, name: str, tensors: Mapping[str, Tensor]) -> InputError:
+        remedy = "export the model without a cache of keys and values" if "past" in name else ""
+        return InputError(
+            f"input {name} of {self.graph.path.name}", expected="a value for it", got=", ".join(tensors), remedy=remedy
+        )
+
+    def _filled(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
+        """The array in the size that the graph fixes: rows repeated, positions filled up and masked."""
+        size, length = self.fixed(0), self.fixed(1)
+        if array.ndim == 2 and array.dtype.kind in "iub" and length is not None and array.shape[1] != length:
+            if array.shape[1] > length or not self.masked:
+                raise InputError(
+                    f"text for {self.graph.path.name}",
+                    expected=f"{'at most' if self.masked else 'exactly'} {length} tokens, the size of the graph",
+                    got=str(array.shape[1]),
+                    remedy="" if self.masked else "fill it up in the encode function, or export with a free length",
+                )
+            fill = self.pad if name == self.first else 0
+            wide = np.full((len(array), length), fill, array.dtype)
+            wide[:, : array.shape[1]] = array
+            array = wide
+        if size is not None and len(array) < size:
+            array = np.concatenate([array, np.repeat(array[-1:], size - len(array), axis=0)])
+        return array
+
+
+def _first_rows(tensors: Tensors, count: int) -> Tensors:
+    return {name: array[:count] if array.ndim else array for name, array in tensors.items()}
+
+
+def accepted_names(module: nn.Module) -> list[str]:
+    """The names of the inputs that a module takes."""
+    if isinstance(module, OnnxModule):
+        return list(module.input_names)
+    return list(inspect.signature(module.forward).parameters)

@@ -1,0 +1,92 @@
+"""Which output of a user's module is the prediction, and whether it fits the task and the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from torch import Tensor
+
+from regard.errors import InputError, UnknownName
+
+_OWN_NAMES = {"question_answering": ("start_logits", "end_logits"), "similarity": ("sentence_embedding",)}
+_LIKE_CLASSES = ("classification", "multi_label")
+
+
+@dataclass(frozen=True, slots=True)
+class OutputChoice:
+    """Picks the prediction among the outputs of a module; every refusal shows the line to add."""
+
+    task: str
+    labels: tuple[str, ...]
+    output: str | int | None = None
+
+    def __call__(self, raw: Any, rows: int) -> Any:
+        """The outputs by the names that the task reads."""
+        tensors = _by_name(raw)
+        if self.output is not None:
+            name = str(self.output)
+            if name not in tensors:
+                raise UnknownName("output of the module", name, tensors)
+            return self._checked(tensors[name], rows)
+        names = _OWN_NAMES.get(self.task, ("logits",))
+        if all(name in tensors for name in names):
+            return self._checked(tensors["logits"], rows) if names == ("logits",) else tensors
+        fitting = [name for name, tensor in tensors.items() if self._fits(tensor, rows)]
+        if not isinstance(raw, Mapping) and not is_dataclass(raw):
+            fitting = fitting[:1]  # a tuple begins with its prediction
+        if len(fitting) != 1:
+            shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
+            example = next(iter(fitting or tensors), "logits")
+            raise InputError(
+                "output of the module",
+                expected=f"one output of {rows} rows",
+                got=shapes or "no tensor at all",
+                remedy=f"regard.wrap(module, encode, output={example!r}) names the one to read",
+            )
+        return self._checked(tensors[fitting[0]], rows)
+
+    def _fits(self, tensor: Tensor, rows: int) -> bool:
+        return tensor.ndim > 0 and len(tensor) == rows and tensor.is_floating_point()
+
+    def _checked(self, tensor: Tensor, rows: int) -> dict[str, Tensor]:
+        if self.task == "similarity":
+            return {"sentence_embedding" if tensor.ndim == 2 else "last_hidden_state": tensor}
+        if self.task in _LIKE_CLASSES and len(tensor) == rows:
+            tensor = tensor[:, None] if tensor.ndim == 1 else tensor
+            self._check_classes(tensor)
+        return {"logits": tensor}
+
+    def _check_classes(self, tensor: Tensor) -> None:
+        count = tensor.shape[-1]
+        if count == 1 and not self.labels and self.task == "classification":
+            raise InputError(
+                "output of the module",
+                expected="what its one number means",
+                got=f"shape {tuple(tensor.shape)} and no labels",
+                remedy="regard.wrap(module, encode, task='regression') for a number, or labels=['no', 'yes'] for the "
+                "logit of yes",
+            )
+        if self.labels and tensor.ndim == 2 and len(self.labels) != (2 if count == 1 else count):
+            line = ", ".join(repr(label) for label in self.labels[:count])
+            raise InputError(
+                "labels",
+                expected=f"{2 if count == 1 else count} names, as many as the module's outputs",
+                got=f"{len(self.labels)}: {', '.join(self.labels)}",
+                remedy=f"regard.wrap(module, encode, labels=[{line}, ...])",
+            )
+
+
+def _by_name(raw: Any) -> dict[str, Tensor]:
+    """Tensors of an output by name or number, without the scalars that losses are."""
+    if isinstance(raw, Tensor):
+        return {"logits": raw}
+    if is_dataclass(raw) and not isinstance(raw, Mapping):
+        raw = {item.name: getattr(raw, item.name) for item in fields(raw)}
+    if not isinstance(raw, Mapping | tuple | list):
+        raise InputError(
+            "output of the module", expected="a tensor, tuple, mapping or dataclass", got=type(raw).__name__
+        )
+    pairs = raw.items() if isinstance(raw, Mapping) else ((str(i), part) for i, part in enumerate(raw))
+    return {str(name): part for name, part in pairs if isinstance(part, Tensor) and part.ndim > 0}

@@ -1,0 +1,237 @@
+"""ONNX files -> the adapter: the graph, and beside it a tokenizer, an image processor or an encode function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import nn
+
+from regard.errors import InputError, Unsupported
+from regard.models.adapter import TorchModel
+from regard.models.exported.capabilities import register
+from regard.models.exported.onnx_model import OnnxModel
+from regard.models.exported.onnx_module import OnnxModule
+from regard.models.exported.sessions import Graph, onnx_package
+from regard.models.open.checkpoints import open_processor, quiet
+from regard.models.open.huggingface import Options, from_transformers, infer_task, rename, task_row
+from regard.models.open.onnx_rebuild import rebuilt
+from regard.models.open.wrap import wrap
+from regard.protocols import Model
+
+REMEDY: Final = "regard.load('model.onnx', processor=DIR), with the tokenizer's directory, or processor=encode_function"
+_PREFERRED: Final = ("model.onnx", "onnx/model.onnx")
+_SPANS: Final = {"start_logits", "end_logits"}
+_VECTORS: Final = ("last_hidden_state", "token_embeddings", "sentence_embedding")
+
+
+def onnx_in(folder: Path) -> Path | None:
+    """The graph of a directory without other weights; None where it holds none."""
+    for name in _PREFERRED:
+        if (folder / name).is_file():
+            return folder / name
+    files = sorted(folder.glob("*.onnx"))
+    if len(files) > 1:
+        raise InputError(
+            f"directory {folder}",
+            expected="one .onnx file",
+            got=", ".join(file.name for file in files[:6]),
+            remedy=f"name the file: {folder / files[0].name}",
+        )
+    return files[0] if files else None
+
+
+def open_onnx(path: Path, processor: Any, options: Options, *, rebuild: bool = False) -> Model:
+    """Open an ONNX graph; `rebuild` puts its weights into the Hugging Face class that it names, for gradients."""
+    onnx_package(str(path))
+    graph = Graph(path)
+    options = replace(options, name=options.name or path.stem)
+    _refuse_nan(graph)
+    beside = Path(processor).expanduser() if isinstance(processor, (str, Path)) else path.parent
+    if isinstance(processor, (str, Path)) and not beside.is_dir():
+        raise InputError(f"processor {processor}", expected="a directory with a tokenizer", got="no such directory")
+    config = _config(graph, beside)
+    if not rebuild:
+        _ = graph.found  # a graph without attention is refused before anything else is read
+    if callable(processor) and not hasattr(processor, "save_pretrained"):
+        return _joined(_by_function(graph, processor, options), graph)
+    task = options.task or _task(graph, config)
+    options = replace(options, task=task)
+    module = OnnxModule(graph, output=_renamed_output(graph, task))
+    module.config = config
+    config.onnx_sha256 = graph.digest
+    if processor is None or isinstance(processor, (str, Path)):
+        processor = _processor(beside, config, task, graph)
+    if rebuild:
+        native, note = rebuilt(graph, config, module)
+        return from_transformers(native, processor, replace(options, notes=(*options.notes, note)))
+    if bool(getattr(config, "is_encoder_decoder", False)):
+        raise Unsupported(
+            f"model {path}", expected="a graph without a decoder", got="one part of an encoder-decoder", remedy=""
+        )
+    if task_row(task).modality == "text":
+        module.embedding = _embedding(graph)
+        module.pad = int(getattr(processor, "pad_token_id", None) or 0)
+        length = module.fixed(1)
+        if length is not None:
+            options = replace(options, max_length=min(length, options.max_length or length))
+    return _joined(from_transformers(module, processor, options), graph)
+
+
+def _joined(inner: TorchModel, graph: Graph) -> OnnxModel:
+    register()
+    note = "an ONNX graph has no gradients: methods that need them are refused (rebuild=True, --rebuild)"
+    model = OnnxModel(inner, [note])
+    quantized = sum(node.op_type in ("MatMulInteger", "QLinearMatMul", "DequantizeLinear") for node in _nodes(graph))
+    if quantized:
+        model.inner._notes.append(f"quantized graph: {quantized} integer operations")
+    return model
+
+
+def _nodes(graph: Graph) -> Sequence[Any]:
+    return list(graph.proto.graph.node)
+
+
+def _by_function(graph: Graph, encode: Callable[[Any], Any], options: Options) -> TorchModel:
+    """The adapter of a graph whose input an encode function makes: tokens, or an array of numbers."""
+    module = OnnxModule(graph, output=_renamed_output(graph, options.task or "classification"))
+    port = graph.inputs[module.first]
+    row = task_row(options.task) if options.task else None
+    modality: Any = row.modality if row is not None else "text" if "int" in port.kind else None
+    if modality is None:
+        raise InputError(
+            f"model {graph.path}",
+            expected="a task: its input is an array of numbers",
+            got=f"{module.first} {port.shape}",
+            remedy="task='series_classification', 'image_classification' or 'tabular_classification'",
+        )
+    width = module.fixed(1) if modality == "tabular" else None
+    inner = wrap(
+        module,
+        encode,
+        task=options.task or "classification",
+        modality=modality,
+        labels=_labels(graph, options),
+        mask=next((name for name in module.input_names if "mask" in name), None),
+        columns=[f"x{i}" for i in range(width or 0)],
+        channels=(port.shape[1] or 1) if modality == "image" else 1,
+        class_tokens=-1 if modality == "image" else 0,
+        max_length=module.fixed(1) if modality == "text" and module.masked else options.max_length,
+        overflow=options.overflow,
+        device=options.device,
+        name=options.name,
+    )
+    inner.spec = options.spec
+    inner.traits = replace(inner.traits, config={"onnx_sha256": graph.digest})
+    return inner
+
+
+def _labels(graph: Graph, options: Options) -> tuple[str, ...]:
+    shape = next(iter(graph.outputs.values())).shape
+    count = (shape[-1] if len(shape) > 1 else 1) or 0
+    names = [f"LABEL_{i}" for i in range(2 if count == 1 else count)]
+    return rename(names, options.labels)
+
+
+def _config(graph: Graph, folder: Path) -> Any:
+    """The config.json beside the tokenizer, else one made from the outputs of the graph."""
+    import transformers
+
+    for place in dict.fromkeys((folder, graph.path.parent)):
+        if (place / "config.json").is_file():
+            with quiet():
+                config: Any = transformers.AutoConfig.from_pretrained(str(place), local_files_only=True)
+            _refuse_other_labels(graph, config, place)
+            return config
+    logits = graph.outputs.get("logits") or next(iter(graph.outputs.values()))
+    count = logits.shape[-1] if len(logits.shape) == 2 and logits.shape[-1] else 2
+    made: Any = transformers.PretrainedConfig()
+    made.num_labels = 2 if count == 1 else count
+    return made
+
+
+def _refuse_other_labels(graph: Graph, config: Any, place: Path) -> None:
+    logits = graph.outputs.get("logits")
+    architecture = (getattr(config, "architectures", None) or [""])[0]
+    count = logits.shape[-1] if logits is not None and len(logits.shape) == 2 else None
+    if count and architecture.endswith("ForSequenceClassification") and config.num_labels != count:
+        raise InputError(
+            f"model {graph.path}",
+            expected=f"{config.num_labels} classes, as {place / 'config.json'} names",
+            got=f"{count} outputs",
+            remedy="use the config.json that was saved with this model",
+        )
+
+
+def _task(graph: Graph, config: Any) -> str:
+    """The task that the architecture or the outputs of the graph stand for."""
+    names = set(graph.outputs)
+    architecture = (getattr(config, "architectures", None) or [""])[0]
+    if architecture:
+        return infer_task(config, architecture)
+    if names >= _SPANS:
+        return "question_answering"
+    first = next(iter(graph.outputs.values()))
+    if first.name in _VECTORS:
+        return "similarity"
+    if len(first.shape) == 2:
+        return "image_classification" if "pixel_values" in graph.inputs else "classification"
+    raise Unsupported(
+        f"task of {graph.path}",
+        expected="an architecture with a known task",
+        got=f"outputs {', '.join(f'{p.name} {p.shape}' for p in graph.outputs.values())}",
+        remedy="task=..., such as token_classification, next_token or similarity; or put config.json beside the graph",
+    )
+
+
+def _renamed_output(graph: Graph, task: str) -> str:
+    """The name that the task reads, where the graph calls its first output otherwise."""
+    first = next(iter(graph.outputs.values()))
+    names = set(graph.outputs)
+    if task == "question_answering":
+        return ""
+    if task == "similarity":
+        if names & {"last_hidden_state", "sentence_embedding"}:
+            return ""
+        return "last_hidden_state" if len(first.shape) == 3 else "sentence_embedding"
+    return "" if "logits" in names else "logits"
+
+
+def _processor(folder: Path, config: Any, task: str, graph: Graph) -> Any:
+    holds = any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"))
+    if task_row(task).modality == "text" and not holds:
+        raise InputError(
+            f"model {graph.path}", expected="a tokenizer beside the graph", got=f"none in {folder}", remedy=REMEDY
+        )
+    return open_processor(str(folder), config, task, False, False)
+
+
+def _embedding(graph: Graph) -> nn.Embedding | None:
+    """The float table that the graph looks token ids up in."""
+    onnx = onnx_package(str(graph.path))
+    weights = {tensor.name: tensor for tensor in graph.proto.graph.initializer}
+    for node in _nodes(graph):
+        if node.op_type == "Gather" and node.input[0] in weights and node.input[1] == "input_ids":
+            table = onnx.numpy_helper.to_array(weights[node.input[0]])
+            if table.ndim == 2 and table.dtype.kind == "f":
+                layer = nn.Embedding(*table.shape)
+                layer.weight = nn.Parameter(torch.from_numpy(np.array(table, np.float32)), requires_grad=False)
+                return layer
+    return None
+
+
+def _refuse_nan(graph: Graph) -> None:
+    onnx = onnx_package(str(graph.path))
+    for tensor in graph.proto.graph.initializer:
+        array = onnx.numpy_helper.to_array(tensor)
+        if array.dtype.kind == "f" and array.ndim > 1 and not bool(np.isfinite(array).all()):
+            raise InputError(
+                f"model {graph.path}",
+                expected="finite weights",
+                got=f"{int((~np.isfinite(array)).sum())} NaN or infinite values in {tensor.name}",
+                remedy="export the model again from a healthy checkpoint",
+            )

@@ -1,0 +1,120 @@
+"""Rebuild an ONNX graph in the Hugging Face class that it was exported from: the same weights, with gradients.
+
+Exporters rename and transpose the weights of linear layers; the path of the module that a node came from tells which
+weight it was. The result must give the outputs of the graph, or it is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from regard.errors import Unsupported
+from regard.models.exported.attention_nodes import module_path
+from regard.models.exported.onnx_module import OnnxModule
+from regard.models.exported.sessions import Graph, onnx_package
+
+TOLERANCE: Final = 1e-4
+"""Largest difference of the outputs, relative to the largest output (at least 1)."""
+_PROBE: Final = (2, 8)
+
+
+def rebuilt(graph: Graph, config: Any, module: OnnxModule) -> tuple[nn.Module, str]:
+    """(the model in its own class, a note with the difference of its outputs)."""
+    import transformers
+
+    names = getattr(config, "architectures", None) or [""]
+    kind: Any = getattr(transformers, names[0], None)
+    subject = f"rebuild of {graph.path}"
+    if kind is None:
+        raise Unsupported(
+            subject,
+            expected="a config.json beside the graph that names its class",
+            got=names[0] or "none",
+            remedy="save the config there, or use methods that need no gradients",
+        )
+    native = kind(config).eval()
+    state = native.state_dict()
+    weights = _weights(graph, state)
+    missing = [name for name in state if name not in weights and not name.endswith("position_ids")]
+    tied = set(getattr(native, "all_tied_weights_keys", None) or ())
+    # an export that returns token vectors leaves the pooler out
+    missing = [name for name in missing if name not in tied and not name.startswith("pooler.")]
+    if missing:
+        raise Unsupported(
+            subject,
+            expected=f"every weight of {names[0]} in the graph",
+            got=f"no {', '.join(missing[:3])}" + (f" and {len(missing) - 3} more" if len(missing) > 3 else ""),
+            remedy="quantized graphs cannot be rebuilt; export in float32 from the same version of transformers",
+        )
+    native.load_state_dict({**state, **weights})
+    native.requires_grad_(False)
+    error = _difference(native, module)
+    if not error <= TOLERANCE:
+        raise Unsupported(
+            subject,
+            expected=f"outputs equal to those of the graph to {TOLERANCE:g}",
+            got=f"a difference of {error:.1e}",
+        )
+    return native, f"rebuilt from {graph.path.name} as {names[0]}: outputs equal to {error:.0e}"
+
+
+def _weights(graph: Graph, state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    onnx = onnx_package(str(graph.path))
+    arrays: dict[str, NDArray[Any]] = {
+        tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.proto.graph.initializer
+    }
+    for node in graph.proto.graph.node:  # equal weights are stored once, under the name of the first
+        if node.op_type == "Identity" and node.input[0] in arrays:
+            arrays[node.output[0]] = arrays[node.input[0]]
+    prefix = _prefix(arrays, state)
+    weights: dict[str, torch.Tensor] = {}
+
+    def keep(name: str, array: NDArray[Any]) -> None:
+        name = name.removeprefix(prefix)
+        if name in state and name not in weights and tuple(state[name].shape) == array.shape:
+            weights[name] = torch.from_numpy(np.array(array)).to(state[name].dtype)
+
+    for name, array in arrays.items():
+        keep(name, array)
+    for node in graph.proto.graph.node:
+        path = module_path(node)
+        for name in (n for n in node.input if n in arrays):
+            array = arrays[name]
+            if node.op_type in ("MatMul", "Gemm") and array.ndim == 2:
+                keep(f"{path}.weight", array.T)
+                keep(f"{path}.weight", array)
+            elif node.op_type in ("LayerNormalization", "Mul", "Gather"):
+                keep(f"{path}.weight", array)
+            if node.op_type in ("Add", "Gemm", "LayerNormalization") and array.ndim == 1:
+                keep(f"{path}.bias", array)
+    return weights
+
+
+def _prefix(arrays: dict[str, Any], state: dict[str, torch.Tensor]) -> str:
+    """The name of the wrapper that a model was exported in, with its dot; "" for none."""
+    for name in arrays:
+        head, dot, rest = name.partition(".")
+        if dot and rest in state and name not in state:
+            return head + dot
+    return ""
+
+
+def _difference(native: nn.Module, module: OnnxModule) -> float:
+    rows, width = _PROBE
+    width = module.fixed(1) or width
+    config: Any = native.config
+    numbers = np.random.default_rng(0).integers(0, max(2, int(config.vocab_size)), (rows, width))
+    ids = torch.from_numpy(numbers)
+    tensors = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    with torch.inference_mode():
+        mine, theirs = native(**tensors), module(**tensors)
+        own = next(iter(mine.values()))
+        other = next(iter(theirs.values()))
+    if own.shape != other.shape:
+        return float("inf")
+    return float((own - other).abs().max()) / max(1.0, float(other.abs().max()))
