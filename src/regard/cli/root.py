@@ -33,6 +33,7 @@ COMMANDS = (
     "atlas",
     "capture",
     "view",
+    "serve",
     "walkthrough",
     "heads",
     "prune",
