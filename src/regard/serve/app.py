@@ -21,6 +21,7 @@ from regard.serve.metrics_text import CONTENT_TYPE
 from regard.serve.request_bodies import EXPLANATION, InferRequest, parse_body, read_cite, read_v1, read_v2
 from regard.serve.request_log import RequestLog
 from regard.serve.service import Service
+from regard.visible import visible
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -130,6 +131,8 @@ class _Routes:
                 status, answer = 500, {"error": f"internal error: {type(error).__name__}"}
                 self.log.write("internal_error", operation=operation, kind=type(error).__name__)
             fields["status"] = status
+        if "error" in answer and status != 200:
+            answer = {"error": visible(" ".join(str(answer["error"]).split()))}
         seconds = time.monotonic() - began
         self.service.metrics.request(operation, status, seconds)
         words: dict[str, Json] = {"body": body} if self.log.texts else {}

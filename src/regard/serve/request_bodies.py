@@ -89,7 +89,8 @@ def read_v2(body: Mapping[str, Any], form: ServiceForm) -> InferRequest:
     if len(counts) != 1 or len(columns) != len(tensors):
         raise InputError("inputs", expected="tensors of different names and equal first size", got=str(sorted(counts)))
     rows = [{name: rows[i] for name, rows in columns.items()} for i in range(counts.pop())]
-    outputs = [_object(value, "outputs") for value in body.get("outputs") or []]
+    requested = body.get("outputs")
+    outputs = [_object(value, "outputs") for value in _list(requested, "outputs", 16)] if requested else []
     names = tuple(_text(output.get("name"), "outputs[].name", 64) for output in outputs)
     parameters = dict(_object(body.get("parameters") or {}, "parameters"))
     wants = bool(parameters.pop("explain", False)) or EXPLANATION in names
