@@ -2,8 +2,9 @@
 
 Both sides tokenize and run the same texts on the same model with one thread, in turns; the best of the repeats counts.
 The ratio is by CPU time, of all threads of the service's process, so that other work on the machine does not decide;
-rates and latencies (p50, p95 of the best repeat) are by wall clock. The service is a process of its own on loopback. Clients of other
-projects (kserve, tritonclient) are tried where they are installed.
+rates and latencies (p50, p95 of the best repeat) are by wall clock. The service is a process of its own on loopback.
+The loop has batches of as many texts as there are clients, at most 32: no service could have more at the same time.
+Clients of other projects (kserve, tritonclient) are tried where they are installed.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ def run() -> list[Line]:
     texts = [str(example.inputs["text"]) for example in read(DATA, limit=TEXTS)]
     process, address = started(MODEL)
     try:
-        expected = bare(model, texts)[1]
+        expected = bare(model, texts, BATCH)[1]
         lines = []
         for clients in CLIENTS:
             best: dict[str, Any] = {"bare": 0.0, "served": 0.0, "bare cpu": np.inf, "served cpu": np.inf}
             sent = texts if clients > 1 else texts[:64]
             for _ in range(REPEATS):
                 cpu = time.process_time()
-                best["bare"] = max(best["bare"], bare(model, sent)[0])
+                best["bare"] = max(best["bare"], bare(model, sent, min(clients, BATCH))[0])
                 best["bare cpu"] = min(best["bare cpu"], time.process_time() - cpu)
                 cpu = _cpu(process.pid)
                 rate, latencies, answers = asyncio.run(loaded(address, sent, clients))
@@ -83,11 +84,11 @@ def _cpu(pid: int) -> float:
     return float(times.user + times.system)
 
 
-def bare(model: Model, texts: list[str]) -> tuple[float, dict[str, float]]:
+def bare(model: Model, texts: list[str], batch: int) -> tuple[float, dict[str, float]]:
     """Texts per second of a loop over batches, and the probability of each."""
     began, answers = time.perf_counter(), {}
-    for start in range(0, len(texts), BATCH):
-        part = texts[start : start + BATCH]
+    for start in range(0, len(texts), batch):
+        part = texts[start : start + batch]
         rows, _ = model.predict([model.encode(Example(str(i), {"text": text})) for i, text in enumerate(part)])
         answers |= dict(zip(part, rows.probability.tolist(), strict=True))
     return len(texts) / (time.perf_counter() - began), answers

@@ -23,6 +23,7 @@ from regard.foreign_code import described
 from regard.present.messages.messages import is_language, say, speaking
 
 COMMANDS = (
+    "plan",
     "audit",
     "perturb",
     "attack",
@@ -45,6 +46,7 @@ COMMANDS = (
     "verdicts",
     "report",
     "export",
+    "verify",
     "new",
     "completion",
     "doctor",

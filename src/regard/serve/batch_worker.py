@@ -1,7 +1,8 @@
 """The one thread that runs the model: requests with equal keys that wait together share a batch.
 
-A batch is made of the oldest waiting request and every other one with its key, up to a number of rows. Nobody waits
-while the model is idle, but for a moment (`wait`) once requests were seen to come in parallel.
+A batch is made of the oldest waiting request and every other one with its key, up to a number of rows. A lone request
+starts at once. Where requests were seen to come in parallel, the next batch waits for as many as were in flight before:
+at least `wait` seconds and at most WAIT_SHARE of the time of the last batch (within `wait` x LONGEST_WAIT).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 from regard.errors import Busy, EnvironmentProblem
 
 SMOOTHING = 0.2
+WAIT_SHARE, LONGEST_WAIT = 0.15, 10.0
 
 
 class DeadlinePassed(EnvironmentProblem):
@@ -47,8 +49,8 @@ class BatchWorker:
         self._compute, self._most, self._rows, self._wait = compute, queue, rows, wait
         self._waiting: deque[Task] = deque()
         self._changed = threading.Condition()
-        self._closed, self._busy, self._parallel = False, False, False
-        self._seconds_per_row = 0.0
+        self._closed = False
+        self._in_flight, self._batch_seconds, self._seconds_per_row = 0, 0.0, 0.0
         self._thread = threading.Thread(target=self._run, name="regard-batches", daemon=True)
         self._thread.start()
 
@@ -87,12 +89,17 @@ class BatchWorker:
                 self._changed.wait_for(lambda: self._closed or bool(self._waiting))
                 if not self._waiting:
                     return
-                if self._parallel and not self._closed:
-                    full = lambda: self._closed or len(self._waiting) >= self._rows  # noqa: E731
-                    self._changed.wait_for(full, self._wait)
+                if self._in_flight > 1:
+                    longest = min(WAIT_SHARE * self._batch_seconds, LONGEST_WAIT * self._wait)
+                    self._changed.wait_for(self._complete, max(self._wait, longest))
                 tasks = self._batch()
             if tasks:
                 self._answer(tasks)
+                self._in_flight = len(tasks) + len(self._waiting)
+
+    def _complete(self) -> bool:
+        """Whether as many requests wait as were in flight, or fit into a batch."""
+        return self._closed or len(self._waiting) >= min(self._in_flight, self._rows)
 
     def _batch(self) -> list[Task]:
         """Take the oldest task and those with its key; drop tasks that nobody waits for any more."""
@@ -114,7 +121,6 @@ class BatchWorker:
             elif not fits:
                 others.append(task)
         self._waiting = others
-        self._parallel = len(tasks) > 1
         return tasks
 
     def _answer(self, tasks: Sequence[Task]) -> None:
@@ -123,7 +129,8 @@ class BatchWorker:
             answers = self._compute(tasks[0].key, tasks)
         except BaseException as error:
             answers = [error] * len(tasks)
-        seconds = (time.monotonic() - began) / max(1, sum(task.rows for task in tasks))
+        self._batch_seconds = time.monotonic() - began
+        seconds = self._batch_seconds / max(1, sum(task.rows for task in tasks))
         self._seconds_per_row += SMOOTHING * (seconds - self._seconds_per_row)
         for task, answer in zip(tasks, answers, strict=True):
             if isinstance(answer, BaseException):

@@ -81,8 +81,14 @@ class Run:
     def manifest(self) -> Mapping[str, Any]:
         facts: dict[str, Any] = self._facts["manifest"]
         status, judgements = self._facts.get("status", "running"), self._facts.get("judgements", [])
-        late: dict[str, Any] = {name: self._facts[name] for name in (*LATE, "shift") if name in self._facts}
+        late: dict[str, Any] = {name: self._facts[name] for name in (*LATE, "shift", "plan") if name in self._facts}
         return {**facts, **late, "status": status, "skipped": self.skipped, "judgements": judgements}
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Everything that decides the numbers of this run."""
+        facts: dict[str, Any] = self._facts["identity"]
+        return facts
 
     def with_judgements(self, judgements: Sequence[Judgement]) -> Run:
         """Return this run with other verdicts; write nothing."""
