@@ -65,6 +65,7 @@ UPSTAIRS: Mapping[str, str] = {
     "answer_audit_page": "regard.present.report.answer_audit_page",
     "explained_html": "regard.present.report.notebook_html",
     "run_html": "regard.present.report.notebook_html",
+    "to_mlflow": "regard.present.mlflow_export",
 }
 """Function -> the module above that holds it, for methods that objects of lower rooms offer (`capture.show()`)."""
 

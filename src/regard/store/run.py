@@ -260,6 +260,10 @@ class Run:
         """Draw the run in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""
         return upstairs("show")(self, view=view, lang=lang, static=static, allow_code=allow_code)
 
+    def to_mlflow(self, *, run_name: str | None = None) -> str:
+        """Log metrics, parameters, tags and the report into MLflow; return the id of its run."""
+        return str(upstairs("to_mlflow")(self, run_name=run_name))
+
     def kept(self) -> list[str]:
         """List the ids of examples with stored attention, in data order."""
         return sorted(self._artifacts, key=lambda name: self._order.get(name, len(self._order)))

@@ -14,8 +14,8 @@ def change_rows(new: Material, old: Material) -> list[list[str]]:
     """(part, before, now) of everything that is compared, equal parts included."""
     rows = [
         _row("created", *(str(m.manifest["created"])[:19] for m in (old, new))),
-        _row("model", *(str(m.manifest["model"]["fingerprint"])[:16] for m in (old, new))),
-        _row("data", *(str(m.manifest["data"]["fingerprint"])[:16] for m in (old, new))),
+        _row("model", *(str(m.manifest["model"]["fingerprint"])[:12] for m in (old, new))),
+        _row("data", *(str(m.manifest["data"]["fingerprint"])[:12] for m in (old, new))),
         _row("seed", *(str(m.seed) for m in (old, new))),
         _row("versions", *(str((m.manifest.get("versions") or {}).get("regard")) for m in (old, new))),
         _row("examples", *(str(len(m.examples)) for m in (old, new))),

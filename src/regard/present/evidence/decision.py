@@ -38,12 +38,18 @@ class Decision:
     flips: tuple[str, ...] | None
 
 
-def shown_method(material: Material) -> str:
-    """The method that the audit says to show, if the run has it; else the first."""
+def recommended_method(material: Material) -> str:
+    """The method that the audit says to show; "" where it recommends none, or the run does not have it."""
     judgements = material.manifest.get("judgements") or ()
     graded = (judgements[0].get("graded") if judgements else None) or {}
-    wished = str(graded.get("show") or "attention")
-    return wished if wished in material.methods else material.methods[0]
+    name = str(graded.get("show") or "")
+    return name if name in material.methods else ""
+
+
+def shown_method(material: Material) -> str:
+    """The recommended method, else attention, else the first of the run."""
+    fallback = "attention" if "attention" in material.methods else material.methods[0]
+    return recommended_method(material) or fallback
 
 
 def decision(material: Material, example: Mapping[str, Any]) -> Decision | None:
@@ -87,8 +93,9 @@ def decision_page(material: Material, example: Mapping[str, Any]) -> Html | None
     if facts is None:
         return None
     text = (example.get("inputs") or {}).get("text")
+    key = "answer" if recommended_method(material) else "answer_plain"
     answer = say(
-        "evidence.decision.answer",
+        f"evidence.decision.{key}",
         label=material.answer(example.get("predicted")),
         p=f"{float(example['probability']):.3f}",
         method=facts.method,

@@ -17,7 +17,8 @@ from regard.present.report.sections.plan_followed import plan_followed
 from regard.present.run_reader import Material
 from regard.present.verdict_words import headline
 
-SHEETS = "\n.sheet { break-before: page; } .sign td { height: 3em; min-width: 12em; }"
+SHEETS = "\n.sheet { break-before: page; } .sheet td { overflow-wrap: anywhere; white-space: normal; }"
+SHEETS += " .sign td { height: 3em; min-width: 9em; }"
 SIGNERS = ("author", "reviewer", "owner")
 
 
