@@ -18,7 +18,7 @@ from benchmarks.lines import Line
 HERE = Path(__file__).parent
 NAMES = [
     "startup", "capture", "leave_one_out", "training", "flow", "norms", "kendall", "watching", "attention_edits",
-    "explainers", "relevance_propagation", "perturbations", "attacks", "viewer", "row_capture", "atlas",
+    "explainers", "relevance_propagation", "perturbations", "attacks", "viewer", "row_capture", "atlas", "service",
 ]  # fmt: skip
 
 

@@ -2,8 +2,8 @@
 
 Without --long it takes `--minutes` in all: the corpus of past failures, some kills, an audit without a network, a short
 soak, and random inputs for the rest of the time. --long runs the goal figures (10,000 inputs, 100 kills, 20 minutes of
-soak) and writes results/fuzz.json after every step; the same command goes on where it was stopped. Every failure is
-printed with the command that shows it again.
+soak, an hour of soak of the service) and writes results/fuzz.json after every step; the same command goes on where it
+was stopped. Every failure is printed with the command that shows it again.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fuzz import kills, offline, soak
+from benchmarks.fuzz import kills, offline, service, soak
 from benchmarks.fuzz.corpus import CORPUS
 from benchmarks.fuzz.pool import Result, Task, build_originals, run_all, stopped_at
 from benchmarks.fuzz.record import RESULTS, Record, again
 from benchmarks.fuzz.shares import SHARES, divided
 
-PARTS = ("corpus", *SHARES, "kills", "offline", "soak")
+PARTS = ("corpus", *SHARES, "kills", "offline", "soak", "service")
 LONG_SEED = 13
 SAVE_EVERY = 200
 
@@ -95,6 +95,10 @@ def _campaign(options: argparse.Namespace, originals: Path, home: Path) -> int:
         requests = options.requests or (10_000 if options.long else 250)
         record.note("soak", soak.figures(originals, home / "soak", options.seed, minutes, requests))
         print(f"soak: {soak.told(record.data['soak'])}", flush=True)
+    if "service" in parts and "service" not in record.data:
+        minutes = options.soak_minutes or (60.0 if options.long else 0.5)
+        record.note("service", service.figures(options.seed, 10_000, minutes))
+        print(f"service: {service.told(record.data['service'])}", flush=True)
     targets = [part for part in options.only if part in SHARES]
     if targets:
         deadline = None if options.long else began + 60 * options.minutes
@@ -153,7 +157,9 @@ def _verdict(record: Record) -> int:
     bad = {kind: count for kind, count in totals.items() if kind != "inputs" and count}
     wrong = [f"{count} x {kind}" for kind, count in bad.items()]
     wrong += [
-        f"{part} failed" for part in ("kills", "offline", "soak") if not record.data.get(part, {}).get("met", True)
+        f"{part} failed"
+        for part in ("kills", "offline", "soak", "service")
+        if not record.data.get(part, {}).get("met", True)
     ]
     record.finish(met=not wrong)
     print(f"{totals['inputs']} inputs, seed {record.data['seed']}: {', '.join(wrong) or 'no failure'}", flush=True)

@@ -71,6 +71,7 @@ UPSTAIRS: Mapping[str, str] = {
     "explained_text": "regard.present.card_text",
     "judgements_text": "regard.present.card_text",
     "run_verdict": "regard.present.card_text",
+    "to_mlflow": "regard.present.mlflow_export",
 }
 """Function -> the module above that holds it, for methods that objects of lower rooms offer (`capture.show()`)."""
 

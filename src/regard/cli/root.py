@@ -23,6 +23,7 @@ from regard.foreign_code import described
 from regard.present.messages.messages import is_language, say, speaking
 
 COMMANDS = (
+    "plan",
     "audit",
     "perturb",
     "attack",
@@ -33,6 +34,7 @@ COMMANDS = (
     "atlas",
     "capture",
     "view",
+    "serve",
     "walkthrough",
     "heads",
     "prune",
@@ -44,6 +46,7 @@ COMMANDS = (
     "verdicts",
     "report",
     "export",
+    "verify",
     "new",
     "completion",
     "doctor",

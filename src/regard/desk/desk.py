@@ -152,7 +152,7 @@ class Desk:
         """The desk of a variant."""
         if change in self._variants:
             return self._variants[change]
-        desk = Desk(
+        desk = type(self)(
             change.model(self.model),
             seed=self.seed,
             batch=self.batching.rows,

@@ -8,7 +8,7 @@ oldest one that waits for a head makes room: sockets that say nothing never keep
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -23,12 +23,13 @@ class LimitedProtocol(H11Protocol):
 
     _deadline: asyncio.TimerHandle | None = None
     opened_at: float = 0.0
+    most_per_client: ClassVar[int] = MOST_PER_CLIENT
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self.opened_at = self.loop.time()
         same_address = [other for other in self._others() if _address(other) == _address(self)]
-        if len(same_address) >= MOST_PER_CLIENT:
+        if len(same_address) >= self.most_per_client:
             silent = [other for other in same_address if other.waiting]
             (silent[0] if silent else self)._drop()
         self._restart()

@@ -84,15 +84,15 @@ class Guard:
             await _say(guarded, *refusal)
             return
         try:
-            coming = _body(receive, LARGEST_BODY)
-            body = await (asyncio.wait_for(coming, self._patience) if _has_body(scope) else coming)
+            coming = read_body(receive, LARGEST_BODY)
+            body = await (asyncio.wait_for(coming, self._patience) if has_body(scope) else coming)
         except TimeoutError:
             await _say(guarded, 408, f"the whole body within {self._patience:g} seconds", close=True)
             return
         if body is None:
             await _say(guarded, 413, f"a body of at most {LARGEST_BODY} bytes")
             return
-        await self._app(scope, _once(body, receive), guarded)
+        await self._app(scope, replay_body(body, receive), guarded)
 
     def _refused(self, scope: Scope) -> tuple[int, str] | None:
         """Return (status, expectation) for a refused request, None for an allowed one."""
@@ -168,14 +168,15 @@ def _refused_page(scope: Scope, headers: dict[str, str]) -> tuple[int, str] | No
     return None
 
 
-def _has_body(scope: Scope) -> bool:
+def has_body(scope: Scope) -> bool:
+    """Whether the head of the request announces a body."""
     return any(
         name.lower() == b"transfer-encoding" or (name.lower() == b"content-length" and value != b"0")
         for name, value in scope["headers"]
     )
 
 
-async def _body(receive: Receive, most: int) -> bytes | None:
+async def read_body(receive: Receive, most: int) -> bytes | None:
     """Read the whole body; return None if it exceeds the limit, whatever its headers say."""
     parts, size = [], 0
     while True:
@@ -191,7 +192,8 @@ async def _body(receive: Receive, most: int) -> bytes | None:
             return b"".join(parts)
 
 
-def _once(body: bytes, receive: Receive) -> Receive:
+def replay_body(body: bytes, receive: Receive) -> Receive:
+    """A channel that delivers a body that was already read."""
     delivered = False
 
     async def again() -> Message:

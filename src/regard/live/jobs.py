@@ -14,7 +14,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -208,8 +208,14 @@ class Jobs:
                 job.settle("failed", error=error_json(error))
 
 
+class Stoppable(Protocol):
+    """Work that may have to stop: `check` raises `Cancelled` then."""
+
+    def check(self) -> None: ...
+
+
 @contextmanager
-def stoppable(job: Job) -> Iterator[None]:
+def stoppable(job: Stoppable) -> Iterator[None]:
     """Check for cancellation before every module call of this thread."""
     import torch
 
@@ -227,7 +233,7 @@ _here = threading.local()
 
 def check() -> None:
     """Raise `Cancelled` if the job of this thread was cancelled."""
-    job: Job | None = getattr(_here, "job", None)
+    job: Stoppable | None = getattr(_here, "job", None)
     if job is not None:
         job.check()
 

@@ -111,6 +111,11 @@ def keep_shift(path: Path, shift: Mapping[str, Json]) -> None:
     _note(path, shift=dict(shift))
 
 
+def keep_plan(path: Path, plan: Mapping[str, Json], identity: Mapping[str, Json]) -> None:
+    """Store the plan that a run was made by, and the identity that it had."""
+    _note(path, plan={"plan": dict(plan), "identity": dict(identity)})
+
+
 def _note(path: Path, **facts: Json) -> None:
     with Ledger.write(path) as ledger:
         ledger.note(**facts)

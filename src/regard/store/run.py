@@ -82,8 +82,14 @@ class Run(HasFrames):
     def manifest(self) -> Mapping[str, Any]:
         facts: dict[str, Any] = self._facts["manifest"]
         status, judgements = self._facts.get("status", "running"), self._facts.get("judgements", [])
-        late: dict[str, Any] = {name: self._facts[name] for name in (*LATE, "shift") if name in self._facts}
+        late: dict[str, Any] = {name: self._facts[name] for name in (*LATE, "shift", "plan") if name in self._facts}
         return {**facts, **late, "status": status, "skipped": self.skipped, "judgements": judgements}
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Everything that decides the numbers of this run."""
+        facts: dict[str, Any] = self._facts["identity"]
+        return facts
 
     def with_judgements(self, judgements: Sequence[Judgement]) -> Run:
         """Return this run with other verdicts; write nothing."""
@@ -242,6 +248,10 @@ class Run(HasFrames):
     def show(self, view: str = "", *, lang: str = "en", static: bool = False, allow_code: bool = False) -> Any:
         """Draw the run in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""
         return upstairs("show")(self, view=view, lang=lang, static=static, allow_code=allow_code)
+
+    def to_mlflow(self, *, run_name: str | None = None) -> str:
+        """Log metrics, parameters, tags and the report into MLflow; return the id of its run."""
+        return str(upstairs("to_mlflow")(self, run_name=run_name))
 
     def kept(self) -> list[str]:
         """List the ids of examples with stored attention, in data order."""

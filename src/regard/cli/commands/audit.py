@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     "regard audit runs/mine/seed-0 --siblings runs/mine    beside the other members of its family",
     "regard audit ./model --data notes.csv --group-column patient --no-text    no word of the data is kept",
     "regard audit ./model --data d.jsonl --out runs/a  and the same again after an interruption goes on",
+    "regard audit --plan plan.json --out runs/planned  the settings, thresholds and data of `regard plan`",
     "regard audit smollm2 --data rag.jsonl --task answer    may its citations be trusted?",
     "regard audit --task series --data ecg.csv --window 64      train on a recording with marked anomalies, and audit",
     "regard audit --task tabular --data loans.csv --label-column defaulted    the same for rows of a table",
@@ -52,13 +53,25 @@ if TYPE_CHECKING:
 @click.option("--model", "model_option", metavar="MODEL", help="The same as the argument.")
 @click.option("--data", metavar="DATA", help="Built-in name, csv, jsonl, parquet, or a datasets directory.")
 @out_option(help="Run directory (default: regard-runs/MODEL-DATA-...).")
+@click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Run this plan (regard plan), exactly.")
 @audit_flags
 def command(
-    model: str | None, model_option: str | None, data: str | None, out: Path | None, as_json: bool, **values: Any
+    model: str | None,
+    model_option: str | None,
+    data: str | None,
+    out: Path | None,
+    plan_file: Path | None,
+    as_json: bool,
+    **values: Any,
 ) -> None:
     if model and model_option and model != model_option:
         raise InputError("model", expected="one model", got=f"{model} and {model_option}")
     source, options = model or model_option or DEFAULT_MODEL, options_from(values)
+    plan = None if plan_file is None else _planned(plan_file, model or model_option, data, options)
+    if plan is not None:
+        from regard.audits.preregistration import planned_options
+
+        source, data, options = plan["model"]["source"], plan["data"]["source"], planned_options(plan, options)
     if options.task == "answer":
         _answers(source, data, out, options, as_json=as_json)
         return
@@ -114,8 +127,27 @@ def _audited(source: str, data: Any, out: Path | None, options: AuditOptions, *,
         _report_unfinished(folder)
         again = shlex.join([*typed, *([] if out else ["--out", str(folder)])])
         raise Interrupted(say("term.interrupted_kept", folder=folder, again=again)) from None
+    if plan is not None:
+        from regard.store.judgements import keep_plan
+        from regard.store.run import Run
+
+        keep_plan(run.path, plan, run.identity)
+        run = Run(run.path)
     page = _show(run, run.path, as_json=as_json)
     _judge(run, page, asked=options.explainers is not None)
+
+
+def _planned(path: Path, model: str | None, data: str | None, options: AuditOptions) -> dict[str, Any]:
+    """Read a plan; it decides model, data and settings, so that none of them may stand beside it."""
+    from dataclasses import replace
+
+    from regard.audits.options import AuditOptions
+    from regard.audits.preregistration import MACHINE, read_plan
+
+    plan, usual = read_plan(path), AuditOptions()
+    if model or data or replace(options, **{name: getattr(usual, name) for name in MACHINE}) != usual:
+        raise InputError("--plan", expected="no model, data or settings beside it", got="others", remedy="regard plan")
+    return plan
 
 
 def _answers(source: str, data: str | None, out: Path | None, options: AuditOptions, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`regard export`: a run as Parquet tables."""
+"""`regard export`: a run as Parquet tables, or into MLflow."""
 
 from __future__ import annotations
 
@@ -15,16 +15,27 @@ from regard.cli.verb import verb
     "export",
     "regard export regard-runs/bilstm-reviews-quick-seed0 --out tables",
     "regard export RUN --out tables --json",
+    "MLFLOW_TRACKING_URI=sqlite:///mlflow.db regard export RUN --mlflow    metrics, parameters, tags and the report",
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @out_option(help="Directory for the tables (default: RUN/tables).")
-def command(run: Path, out: Path | None, as_json: bool) -> None:
+@click.option("--mlflow", is_flag=True, help="Log into MLflow instead of writing tables.")
+def command(run: Path, out: Path | None, mlflow: bool, as_json: bool) -> None:
     from regard.audits.stored_summaries import checked_summaries
     from regard.store.export import export
     from regard.store.run import Run
 
     stored_run = Run(run)
     checked_summaries(stored_run)
+    if mlflow:
+        from regard.present.messages.messages import say
+
+        name = stored_run.to_mlflow()
+        if as_json:
+            print_json({"mlflow_run": name})
+        else:
+            results().print(say("term.export.mlflow", name=name), markup=False)
+        return
     files = export(stored_run, out)
     if as_json:
         print_json({name: str(path) for name, path in files.items()})

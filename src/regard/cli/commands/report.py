@@ -11,12 +11,16 @@ from regard.cli.console import clean, print_json, results, warn_without_font
 from regard.cli.model_options import out_option
 from regard.cli.verb import verb
 from regard.errors import EnvironmentProblem, InputError, RegardError
+from regard.files import read_bytes
 
 if TYPE_CHECKING:
     from regard.audits.conclusions.run_facts import RunReader
+    from regard.records import Json
     from regard.store.run import Run
 
-FORMS = ("html", "md", "json", "pdf")
+FORMS = ("html", "md", "json", "pdf", "evidence", "card")
+ENDINGS = {"evidence": "zip", "card": "md"}
+"""Of files whose format is no ending."""
 
 
 @verb(
@@ -27,6 +31,9 @@ FORMS = ("html", "md", "json", "pdf")
     "regard report RUN --format pdf --lang zh          printed, in Chinese",
     "regard report RUN --format pdf --appendix         every table, unfolded",
     "regard report RUN --format json --out numbers.json",
+    "regard report RUN --format card                   for a Hugging Face model card, with its model-index",
+    "regard report RUN --format evidence --policy policy.toml --sign ~/.ssh/id_ed25519    one signed zip for auditors",
+    "regard report RUN --format evidence --baseline LAST_RUN --example 17 --example 23    changes, and these decisions",
     "regard report RUN --redact --out shared.html      every word replaced by a placeholder",
 )
 @click.argument("run", type=click.Path(path_type=Path))
@@ -34,22 +41,60 @@ FORMS = ("html", "md", "json", "pdf")
 @click.option("--format", "form", type=click.Choice(FORMS), default="html", show_default=True)
 @click.option("--appendix", is_flag=True, help="Print every section of a PDF, unfolded (default: at most 6 pages).")
 @click.option("--redact", is_flag=True, help="Replace each word with a consistent placeholder.")
-def command(run: Path, out: Path | None, form: str, appendix: bool, redact: bool, as_json: bool) -> None:
+@click.option("--policy", type=click.Path(path_type=Path), help="Evidence: policy of a gate, with its outcome.")
+@click.option("--baseline", type=click.Path(path_type=Path), help="Evidence: earlier audit for the change report.")
+@click.option("--sign", type=click.Path(path_type=Path), help="Evidence: private SSH key that signs it.")
+@click.option("--intended-use", default="", metavar="TEXT", help="Evidence: purpose (default: that of the plan).")
+@click.option("--example", "examples", multiple=True, help="Evidence: decision to print; repeatable (default: 10).")
+def command(
+    run: Path,
+    out: Path | None,
+    form: str,
+    appendix: bool,
+    redact: bool,
+    policy: Path | None,
+    baseline: Path | None,
+    sign: Path | None,
+    intended_use: str,
+    examples: tuple[str, ...],
+    as_json: bool,
+) -> None:
     from regard.present.messages.messages import say
     from regard.present.report.redaction import Redacted
 
     if appendix and form != "pdf":
         raise InputError("--appendix", expected="--format pdf", got=f"--format {form}")
+    if form != "evidence" and (policy or baseline or sign or intended_use or examples):
+        got = f"--format {form}"
+        raise InputError(
+            "--policy, --baseline, --sign, --intended-use, --example", expected="--format evidence", got=got
+        )
     from regard.audits.answers.answer_audit import LINES
 
     if (run / LINES).is_file():
         _report_answers(run, out, form, redact=redact, as_json=as_json)
         return
     stored_run = _judged(run)
-    stem = "report-redacted" if redact else "report"
-    path = out or run / f"{stem}.{form}"
-    _write(Redacted(stored_run) if redact else stored_run, path, form, appendix=appendix)
-    if form in ("html", "pdf"):
+    stem = {"evidence": "evidence", "card": "card"}.get(form, "report") + ("-redacted" if redact else "")
+    path = out or run / f"{stem}.{ENDINGS.get(form, form)}"
+    shown_run: RunReader = Redacted(stored_run) if redact else stored_run
+    if form == "evidence":
+        from regard.present.evidence.dossier import DossierOptions
+        from regard.present.evidence.evidence_files import evidence_files
+        from regard.store.evidence_archive import write_archive
+
+        earlier = None if baseline is None else _judged(baseline)
+        files = evidence_files(
+            shown_run,
+            DossierOptions(intended_use, examples or 10),
+            baseline=Redacted(earlier) if earlier is not None and redact else earlier,
+            policy=None if policy is None else read_bytes(policy),
+            gate=None if policy is None else _gated(run, policy, baseline),
+        )
+        write_archive(path, files, key=sign)
+    else:
+        _write(shown_run, path, form, appendix=appendix)
+    if form in ("html", "pdf", "evidence"):
         warn_without_font()
     if as_json:
         print_json({"report": str(path), "status": stored_run.manifest["status"], "bytes": path.stat().st_size})
@@ -88,6 +133,14 @@ def _judged(path: Path) -> Run:
     return Run(path)
 
 
+def _gated(run: Path, policy: Path, baseline: Path | None) -> dict[str, Json]:
+    """The outcome of the policy, as `regard gate --json` prints it."""
+    from regard.gate.gate import gate
+    from regard.gate.policy import read_policy
+
+    return gate(run, read_policy(policy), baseline=baseline).to_json()
+
+
 def _write(run: RunReader, path: Path, form: str, *, appendix: bool) -> None:
     from regard.store.blobs import write_output
 
@@ -103,6 +156,10 @@ def _write(run: RunReader, path: Path, form: str, *, appendix: bool) -> None:
         from regard.present.report.as_markdown import run_markdown
 
         write_output(path, run_markdown(run).encode())
+    elif form == "card":
+        from regard.present.report.as_card import run_card
+
+        write_output(path, run_card(run).encode())
     else:
         import json
 

@@ -22,6 +22,7 @@ from regard.present.report.sections.exhibits import (
 )
 from regard.present.report.sections.facts import examples, right
 from regard.present.report.sections.limits import ALWAYS, untested
+from regard.present.report.sections.plan_followed import plan_lines
 from regard.present.results_table import evidence, main_settings, shown
 from regard.present.run_reader import Material
 from regard.present.summary import reading
@@ -44,23 +45,24 @@ def run_markdown(run: RunReader) -> str:
 def _document(material: Material) -> str:
     m = material.manifest
     parts = [
-        f"# {_plain(say('page.title', model=m['model']['name'], data=m['data']['name']))}",
-        _plain(_facts(material)),
+        f"# {plain_markdown(say('page.title', model=m['model']['name'], data=m['data']['name']))}",
+        plain_markdown(_facts(material)),
         *_broken(material),
         *_reading(material),
         *_exhibits(material),
         *_verdicts(material),
+        *_plan(material),
         f"## {say('results.title')}",
         *_results(material),
-        _list(map(_plain, reading(material))),
+        _list(map(plain_markdown, reading(material))),
         f"## {say('limits.title')}",
-        _list([*(say(f"limits.{name}") for name in ALWAYS), *map(_plain, untested(material))]),
-        _plain(say("caveat")),
+        _list([*(say(f"limits.{name}") for name in ALWAYS), *map(plain_markdown, untested(material))]),
+        plain_markdown(say("caveat")),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _plain(text: str) -> str:
+def plain_markdown(text: str) -> str:
     """Text that Markdown shows as it is, whatever stands in it."""
     text = visible(text)
     for mark in "\\`*_[]<>|#":
@@ -92,8 +94,17 @@ def _facts(material: Material) -> str:
     )
 
 
+def _plan(material: Material) -> list[str]:
+    lines = plan_lines(material)
+    if lines is None:
+        return []
+    head = [say(f"plan_followed.{name}") for name in ("part", "planned", "actual")]
+    rows = [[plain_markdown(cell) for cell in row] for row in lines[1]]
+    return [f"## {say('plan_followed.title')}", plain_markdown(lines[0]), *([_table(head, rows)] if rows else [])]
+
+
 def _broken(material: Material) -> list[str]:
-    return [f"**{_plain(render(material.broken))}**"] if material.broken else []
+    return [f"**{plain_markdown(render(material.broken))}**"] if material.broken else []
 
 
 def _exhibits(material: Material) -> list[str]:
@@ -108,11 +119,11 @@ def _reading(material: Material) -> list[str]:
         return [f"## {say('reading.none')}", say("reading.none_said")]
     first = judgements[0]
     return [
-        f"## {say('reading.verdict')}: {_plain(headline(first))}",
-        _plain(render(first["sentence"])),
-        *map(_plain, graded_lines(first)),
-        _plain(about(first)),
-        *(_plain(render(note)) for note in first["notes"]),
+        f"## {say('reading.verdict')}: {plain_markdown(headline(first))}",
+        plain_markdown(render(first["sentence"])),
+        *map(plain_markdown, graded_lines(first)),
+        plain_markdown(about(first)),
+        *(plain_markdown(render(note)) for note in first["notes"]),
     ]
 
 
@@ -123,9 +134,13 @@ def _mixture(material: Material) -> list[str]:
     lines = []
     for row in (kinds.right, kinds.wrong):
         values = material.relevance_of("attention", row.example) if "attention" in material.methods else None
-        words = _plain(row.example) if values is None else _drawn(material.by_id[row.example], [*map(float, values)])
-        lines.append(f"{_plain(trust_line(row, material.by_id[row.example]))} {words}")
-    return [f"### {say('trust.title')}", _plain(said(kinds.verdict)), _list(lines)]
+        words = (
+            plain_markdown(row.example)
+            if values is None
+            else _drawn(material.by_id[row.example], [*map(float, values)])
+        )
+        lines.append(f"{plain_markdown(trust_line(row, material.by_id[row.example]))} {words}")
+    return [f"### {say('trust.title')}", plain_markdown(said(kinds.verdict)), _list(lines)]
 
 
 def _other(material: Material) -> list[str]:
@@ -140,7 +155,7 @@ def _other(material: Material) -> list[str]:
         f"{say(f'other.{who}')}: {_drawn(example, values)}"
         for who, values in (("own", other.own or ()), ("other", other.other or ()))
     ]
-    return [head, _list(lines), *map(_plain, other_lines(other, material))]
+    return [head, _list(lines), *map(plain_markdown, other_lines(other, material))]
 
 
 def _drawn(example: Mapping[str, Any], values: Sequence[float]) -> str:
@@ -150,7 +165,9 @@ def _drawn(example: Mapping[str, Any], values: Sequence[float]) -> str:
     for name, value, special in zip(units["names"], values, units["special"], strict=True):
         if not special:
             strong = value >= BOLD * top and value > 0
-            shown_units.append(f"**{_plain(str(name))}** ({value:.2f})" if strong else _plain(str(name)))
+            shown_units.append(
+                f"**{plain_markdown(str(name))}** ({value:.2f})" if strong else plain_markdown(str(name))
+            )
     return " ".join(shown_units)
 
 
@@ -162,14 +179,16 @@ def _reliance(material: Material) -> list[str]:
     lines = []
     for c in reliance.classes:
         units = ", ".join(
-            f"{_plain(u.name)} {u.share.estimate:.1%} [{u.share.low:.1%}, {u.share.high:.1%}]" for u in c.units
+            f"{plain_markdown(u.name)} {u.share.estimate:.1%} [{u.share.low:.1%}, {u.share.high:.1%}]" for u in c.units
         )
-        lines.append(f"{_plain(say('reliance.of_class', name=c.name))} ({say('reliance.of_n', n=c.n)}): {units}")
-        lines += [_plain(line)] if (line := function_words_line(c)) else []
-    suspects = [_plain(suspect_line(s)) for s in reliance.suspects] or [no_suspects(reliance)]
+        lines.append(
+            f"{plain_markdown(say('reliance.of_class', name=c.name))} ({say('reliance.of_n', n=c.n)}): {units}"
+        )
+        lines += [plain_markdown(line)] if (line := function_words_line(c)) else []
+    suspects = [plain_markdown(suspect_line(s)) for s in reliance.suspects] or [no_suspects(reliance)]
     return [
         head,
-        _plain(say("reliance.lead", method=reliance.method)),
+        plain_markdown(say("reliance.lead", method=reliance.method)),
         _list(lines),
         f"**{say('reliance.suspects')}**",
         _list(suspects),
@@ -184,7 +203,7 @@ def _instead(material: Material) -> list[str]:
     title, lines = instead_lines(better)
     spans = any(e["units"]["place_kind"] == "span" for e in material.examples[:1])
     code = code_lines(material.manifest, better.method, spans=spans) if better.method else ()
-    return [head, f"**{_plain(title)}**", *map(_plain, lines), *(f"    {line}" for line in code)]
+    return [head, f"**{plain_markdown(title)}**", *map(plain_markdown, lines), *(f"    {line}" for line in code)]
 
 
 def _verdicts(material: Material) -> list[str]:
@@ -194,14 +213,14 @@ def _verdicts(material: Material) -> list[str]:
         head = [say(f"reading.{name}") for name in ("question", "answer", "in_words")]
         rows = [
             [
-                _plain(question(v)),
+                plain_markdown(question(v)),
                 f"**{answer(v)}**",
-                _plain(said(v)) + (f" ({_plain(behind)})" if (behind := weakest(v)) else ""),
+                plain_markdown(said(v)) + (f" ({plain_markdown(behind)})" if (behind := weakest(v)) else ""),
             ]
             for v in judgement["verdicts"]
         ]
         parts += [f"## {say('verdicts.title')}", _table(head, rows)]
-    return [*parts, _plain(in_a_sentence(track_record()))] if judgements else []
+    return [*parts, plain_markdown(in_a_sentence(track_record()))] if judgements else []
 
 
 def _results(material: Material) -> list[str]:
@@ -209,13 +228,13 @@ def _results(material: Material) -> list[str]:
     if not results.cells:
         return [say("results.none")]
     columns = main_settings(results.columns)
-    head = [say("results.method"), *(_plain(", ".join(filter(None, (c.title, c.detail)))) for c in columns)]
+    head = [say("results.method"), *(plain_markdown(", ".join(filter(None, (c.title, c.detail)))) for c in columns)]
     sizes = [counts.size(s) for (_, c), s in results.cells.items() if c in columns]
     rows = []
     for method in results.methods:
         name = say("results.baseline_name", method=method) if results.role(method) == "baseline" else method
         cells = [_cell(results.cells.get((method, c)), counts.largest(sizes)) for c in columns]
-        rows.append([_plain(name), *(_plain(cell) for cell in cells)])
+        rows.append([plain_markdown(name), *(plain_markdown(cell) for cell in cells)])
     first = next((s for s in results.cells.values() if s.n), None)
     n = say("results.n_is", n=counts.in_caption(sizes))
     note = "" if first is None else f"{n}, {say('facts.seed')} {first.seed}"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from regard.audits.conclusions.run_facts import RunReader
 from regard.errors import EnvironmentProblem
-from regard.present.report.report import PRINTED, Paper, write_report
+from regard.present.report.report import PRINTED, Paper, report
 from regard.store.blobs import write_output
 
 BROWSERS = (
@@ -56,19 +56,22 @@ def paper_size() -> str:
 
 
 def write_pdf(run: RunReader, out: Path, *, appendix: bool = False) -> Path:
-    """Write the report as a PDF of at most `MOST_PAGES` pages, or with everything where an appendix is wanted.
+    """Write the report as a PDF; see `pdf_document`."""
+    write_output(out, pdf_document(run, appendix=appendix))
+    return out
+
+
+def pdf_document(run: RunReader, *, appendix: bool = False) -> bytes:
+    """The report as a PDF of at most `MOST_PAGES` pages, or with everything where an appendix is wanted.
 
     Nothing is loaded from anywhere, and no profile of the user is touched.
     """
     sections = [*PRINTED]
     while True:
-        paper = Paper(paper_size(), tuple(sections), appendix)
-        document = _document(run, paper)
+        document = print_html(report(run, paper=Paper(paper_size(), tuple(sections), appendix)))
         if appendix or not sections or page_count(document) <= MOST_PAGES:
-            break
+            return document
         sections.pop()
-    write_output(out, document)
-    return out
 
 
 def page_count(document: bytes) -> int:
@@ -76,11 +79,13 @@ def page_count(document: bytes) -> int:
     return len(re.findall(rb"/Type\s*/Page(?![A-Za-z])", document))
 
 
-def _document(run: RunReader, paper: Paper) -> bytes:
+def print_html(text: str) -> bytes:
+    """A page as a PDF, printed by a browser of this machine or by WeasyPrint."""
     program = browser()
     with tempfile.TemporaryDirectory() as folder:
-        page = write_report(run, Path(folder) / "report.html", paper=paper)
-        printed = Path(folder) / "report.pdf"
+        page = Path(folder) / "page.html"
+        page.write_text(text, "utf-8")
+        printed = Path(folder) / "page.pdf"
         if program is not None:
             _printed(program, page, printed)
         elif find_spec("weasyprint") is not None:

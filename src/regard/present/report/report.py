@@ -22,6 +22,7 @@ from regard.store.blobs import write_output
 
 SECTIONS = (
     "verdicts",
+    "plan_followed",
     "exhibits",
     "shift",
     "preconditions",
@@ -44,7 +45,7 @@ SECTIONS = (
     "limits",
 )
 """Files of `present/sections/`, in the order of the page; the title of each is in the catalogue."""
-PRINTED = ("verdicts", "exhibits", "preconditions", "errs", "shift", "results", "limits", "facts")
+PRINTED = ("verdicts", "plan_followed", "exhibits", "preconditions", "errs", "shift", "results", "limits", "facts")
 """Sections on paper without an appendix; the last ones go first where the pages do not suffice."""
 MOST_BYTES = 50 << 20
 """Of a page; what does not fit is left out, and named."""
@@ -85,7 +86,7 @@ def report(run: RunReader, *, paper: Paper | None = None) -> str:
 
 def _page(material: Material, paper: Paper | None) -> str:
     sections, titles = _sections(material, paper)
-    style = _style(paper)
+    style = page_style(paper)
     script = viewer_script() if "attention_view" in sections else ""
     cut = _within(sections, titles, len(style) + len(script))
     script = script if "attention_view" in sections else ""
@@ -95,7 +96,7 @@ def _page(material: Material, paper: Paper | None) -> str:
         "head",
         None,
         tag("meta", {"charset": "utf-8"}),
-        tag("meta", {"http-equiv": "Content-Security-Policy", "content": _policy(style, script)}),
+        tag("meta", {"http-equiv": "Content-Security-Policy", "content": page_policy(style, script)}),
         tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
         tag("meta", {"name": "color-scheme", "content": "light dark"}),
         tag("meta", {"name": "referrer", "content": "no-referrer"}),
@@ -192,7 +193,7 @@ def _veiled(material: Material) -> Html | None:
     return tag("p", {"class": "note"}, say("page.no_text" if why == "no text" else "page.redacted")) if why else None
 
 
-def _style(paper: Paper | None) -> str:
+def page_style(paper: Paper | None) -> str:
     """The style sheet with the colour classes, of which there is one per level: no style attributes are needed."""
     rules = [_static("report.css")]
     if paper is not None:
@@ -212,7 +213,8 @@ def _static(name: str) -> str:
     return text
 
 
-def _policy(style: str, script: str) -> str:
+def page_policy(style: str, script: str) -> str:
+    """The content security policy of a page with this style and script alone."""
     run = f"script-src {digest(script)}" if script else "script-src 'none'"
     only = f"style-src {digest(style)}; {run}; img-src data:"
     return f"default-src 'none'; {only}; base-uri 'none'; form-action 'none'"

@@ -1,0 +1,166 @@
+"""`regard serve` under load: predictions per second of 1, 8 and 64 clients against a bare batched forward loop.
+
+Both sides tokenize and run the same texts on the same model with one thread, in turns; the best of the repeats counts.
+The ratio is by CPU time, of all threads of the service's process, so that other work on the machine does not decide;
+rates and latencies (p50, p95 of the best repeat) are by wall clock. The service is a process of its own on loopback.
+The loop has batches of as many texts as there are clients, at most 32: no service could have more at the same time.
+Clients of other projects (kserve, tritonclient) are tried where they are installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+import httpx
+import numpy as np
+import psutil
+
+from benchmarks.lines import Line
+from regard.datasets.read import read
+from regard.models.open.load import load
+from regard.protocols import Model
+from regard.records import Example
+
+MODEL, DATA, NAME = "minilm", "reviews", "minilm"
+CLIENTS = (1, 8, 64)
+BATCH, TEXTS, REPEATS = 32, 256, 2
+BAR = 0.8
+PREDICT = f"/v1/models/{NAME}:predict"
+
+
+def run() -> list[Line]:
+    model = load(MODEL, device="cpu")
+    texts = [str(example.inputs["text"]) for example in read(DATA, limit=TEXTS)]
+    process, address = started(MODEL)
+    try:
+        expected = bare(model, texts, BATCH)[1]
+        lines = []
+        for clients in CLIENTS:
+            best: dict[str, Any] = {"bare": 0.0, "served": 0.0, "bare cpu": np.inf, "served cpu": np.inf}
+            sent = texts if clients > 1 else texts[:64]
+            for _ in range(REPEATS):
+                cpu = time.process_time()
+                best["bare"] = max(best["bare"], bare(model, sent, min(clients, BATCH))[0])
+                best["bare cpu"] = min(best["bare cpu"], time.process_time() - cpu)
+                cpu = _cpu(process.pid)
+                rate, latencies, answers = asyncio.run(loaded(address, sent, clients))
+                best["served cpu"] = min(best["served cpu"], _cpu(process.pid) - cpu)
+                wrong = sum(abs(a - expected[t]) > 1e-4 for t, a in answers.items())
+                assert len(answers) == len(set(sent)), "an answer was lost"
+                assert not wrong, f"{wrong} answers belong to other texts"
+                if rate > best["served"]:
+                    best |= {"served": rate, "latencies": latencies}
+            p50, p95 = (float(np.quantile(best["latencies"], q)) for q in (0.5, 0.95))
+            lines.append(
+                Line(
+                    f"predictions of {clients} clients against a bare forward loop",
+                    best["bare cpu"] / best["served cpu"],
+                    BAR if clients >= 8 else 0.0,
+                    ">=",
+                    {
+                        "served per s": best["served"],
+                        "bare per s": best["bare"],
+                        "p50 ms": 1000 * p50,
+                        "p95 ms": 1000 * p95,
+                        "n": float(len(sent)),
+                    },
+                )
+            )
+        return [*lines, *other_clients(address, texts[:8], expected)]
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _cpu(pid: int) -> float:
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
+
+
+def bare(model: Model, texts: list[str], batch: int) -> tuple[float, dict[str, float]]:
+    """Texts per second of a loop over batches, and the probability of each."""
+    began, answers = time.perf_counter(), {}
+    for start in range(0, len(texts), batch):
+        part = texts[start : start + batch]
+        rows, _ = model.predict([model.encode(Example(str(i), {"text": text})) for i, text in enumerate(part)])
+        answers |= dict(zip(part, rows.probability.tolist(), strict=True))
+    return len(texts) / (time.perf_counter() - began), answers
+
+
+async def loaded(address: str, texts: list[str], clients: int) -> tuple[float, list[float], dict[str, float]]:
+    """Requests of one text each, from `clients` connections at once: rate, latencies, answers."""
+    waiting, latencies, answers = iter(texts), [], dict[str, float]()
+
+    async def client() -> None:
+        async with httpx.AsyncClient(base_url=address, timeout=120) as session:
+            for text in waiting:
+                began = time.perf_counter()
+                answer = await session.post(PREDICT, json={"instances": [text]})
+                latencies.append(time.perf_counter() - began)
+                assert answer.status_code == 200, answer.text
+                answers[text] = answer.json()["predictions"][0]["probability"]
+
+    began = time.perf_counter()
+    await asyncio.gather(*(client() for _ in range(clients)))
+    return len(texts) / (time.perf_counter() - began), latencies, answers
+
+
+def other_clients(address: str, texts: list[str], expected: dict[str, float]) -> list[Line]:
+    """The share of right answers through clients of other projects."""
+    lines = []
+    if importlib.util.find_spec("tritonclient") is not None:
+        lines.append(Line("answers through tritonclient", _by_triton(address, texts, expected), 1.0, ">="))
+    if importlib.util.find_spec("kserve") is not None:
+        lines.append(Line("answers through kserve", asyncio.run(_by_kserve(address, texts, expected)), 1.0, ">="))
+    if not lines:
+        print("  kserve and tritonclient are not installed: their clients were not tried")
+    return lines
+
+
+def _by_triton(address: str, texts: list[str], expected: dict[str, float]) -> float:
+    http: Any = importlib.import_module("tritonclient.http")
+    client = http.InferenceServerClient(url=address.removeprefix("http://"))
+    assert client.is_server_ready()
+    assert client.is_model_ready(NAME)
+    tensor = http.InferInput("text", [len(texts)], "BYTES")
+    tensor.set_data_from_numpy(np.array([text.encode() for text in texts], dtype=object), binary_data=False)
+    wanted = http.InferRequestedOutput("probability", binary_data=False)
+    answer = client.infer(NAME, [tensor], outputs=[wanted]).as_numpy("probability")
+    return float(np.mean([abs(p - expected[t]) < 1e-4 for p, t in zip(answer, texts, strict=True)]))
+
+
+async def _by_kserve(address: str, texts: list[str], expected: dict[str, float]) -> float:
+    kserve: Any = importlib.import_module("kserve")
+    client = kserve.InferenceRESTClient(kserve.inference_client.RESTConfig(protocol="v1"))
+    answer = await client.infer(address, {"instances": texts}, model_name=NAME)
+    rows = zip(answer["predictions"], texts, strict=True)
+    return float(np.mean([abs(row["probability"] - expected[text]) < 1e-4 for row, text in rows]))
+
+
+def started(model: str) -> tuple[subprocess.Popen[str], str]:
+    """The service as a process, and its address."""
+    words = ["serve", model, "--name", NAME, "--port", "0", "--log", os.devnull, "--device", "cpu", "--json"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "regard", *words, "--batch", str(BATCH), "--method", "attention"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "http://" in line:
+            return process, "http://" + line.split("http://")[1].split("/")[0]
+    raise RuntimeError("the service did not start")
+
+
+if __name__ == "__main__":
+    for line in run():
+        print(line.shown(), json.dumps(line.detail))

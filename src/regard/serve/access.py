@@ -1,0 +1,95 @@
+"""Access control of the service: sizes, content type and API key, before any route runs."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+
+from regard.live.guard import (
+    BODY_SECONDS,
+    LARGEST_HEADERS,
+    LONGEST_PATH,
+    App,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    has_body,
+    read_body,
+    replay_body,
+)
+
+OPEN_PATHS = ("/", "/v2/health/live", "/v2/health/ready")
+"""Answered without a key: the probes of an orchestrator."""
+HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+
+
+class ServiceGuard:
+    """`app` behind the rules. keys: API keys of which a request must carry one; none: no key is needed."""
+
+    def __init__(self, app: App, *, keys: Sequence[str], body_bytes: int, patience: float = BODY_SECONDS) -> None:
+        self._app, self._body_bytes, self._patience = app, body_bytes, patience
+        self._keys = [hashlib.sha256(key.encode()).digest() for key in keys]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        refusal = self._refused(scope)
+        if refusal is not None:
+            await _refuse(send, *refusal)
+            return
+        try:
+            coming = read_body(receive, self._body_bytes)
+            body = await (asyncio.wait_for(coming, self._patience) if has_body(scope) else coming)
+        except TimeoutError:
+            await _refuse(send, 408, f"the body: expected all of it within {self._patience:g} s")
+            return
+        if body is None:
+            await _refuse(send, 413, f"the body: expected at most {self._body_bytes} bytes")
+            return
+        await self._app(scope, replay_body(body, receive), _with_headers(send))
+
+    def _refused(self, scope: Scope) -> tuple[int, str] | None:
+        pairs = [(name.lower(), value) for name, value in scope["headers"]]
+        if sum(len(n) + len(v) for n, v in pairs) > LARGEST_HEADERS or len(scope["path"]) > LONGEST_PATH:
+            return 431, f"the head: expected at most {LARGEST_HEADERS} bytes, and a path of {LONGEST_PATH} characters"
+        headers = dict(pairs)
+        if self._keys and scope["path"] not in OPEN_PATHS and not self._has_key(headers):
+            return 401, "the API key: expected `Authorization: Bearer KEY` or `X-API-Key: KEY`; got none that is valid"
+        if scope["method"] == "POST":
+            kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+            if kind not in (b"application/json", b""):
+                return 415, "the content type: expected application/json"
+            if b"inference-header-content-length" in headers:
+                return 415, "the body: expected JSON; got the binary tensor extension. Try: binary_data=False"
+        return None
+
+    def _has_key(self, headers: dict[bytes, bytes]) -> bool:
+        kind, _, token = headers.get(b"authorization", b"").partition(b" ")
+        sent = token if kind.lower() == b"bearer" else headers.get(b"x-api-key", b"")
+        digest = hashlib.sha256(sent).digest()
+        return any(hmac.compare_digest(digest, key) for key in self._keys)
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", []), *HEADERS]
+        await send(message)
+
+    return sending
+
+
+async def _refuse(send: Send, status: int, text: str) -> None:
+    body = json.dumps({"error": text}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *HEADERS]
+    headers += [(b"connection", b"close")] if status in (408, 413) else []
+    headers += [(b"www-authenticate", b"Bearer")] if status == 401 else []
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

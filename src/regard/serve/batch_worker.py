@@ -1,0 +1,144 @@
+"""The one thread that runs the model: requests with equal keys that wait together share a batch.
+
+A batch is made of the oldest waiting request and every other one with its key, up to a number of rows. A lone request
+starts at once. Where requests were seen to come in parallel, the next batch waits for as many as were in flight before:
+at least `wait` seconds and at most WAIT_SHARE of the time of the last batch (within `wait` x LONGEST_WAIT).
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from regard.errors import Busy, EnvironmentProblem
+
+SMOOTHING = 0.2
+WAIT_SHARE, LONGEST_WAIT = 0.15, 10.0
+
+
+class DeadlinePassed(EnvironmentProblem):
+    """The answer would come after the deadline of its request."""
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """A request in the queue. deadline: by the clock of `time.monotonic`."""
+
+    key: Hashable
+    payload: Any
+    rows: int
+    deadline: float
+    arrival: float = field(default_factory=time.monotonic)
+    future: Future[Any] = field(default_factory=Future)
+
+
+Compute = Callable[[Hashable, Sequence[Task]], Sequence[Any]]
+"""One result, or one exception, per task."""
+
+
+class BatchWorker:
+    """compute: runs a batch in the worker's thread. queue: tasks that may wait. rows: of a batch."""
+
+    def __init__(self, compute: Compute, *, queue: int, rows: int, wait: float) -> None:
+        self._compute, self._most, self._rows, self._wait = compute, queue, rows, wait
+        self._waiting: deque[Task] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._in_flight, self._batch_seconds, self._seconds_per_row = 0, 0.0, 0.0
+        self._thread = threading.Thread(target=self._run, name="regard-batches", daemon=True)
+        self._thread.start()
+
+    @property
+    def depth(self) -> int:
+        """Tasks that wait."""
+        return len(self._waiting)
+
+    def submit(self, task: Task) -> Future[Any]:
+        """Queue a task; raise `Busy` where the queue is full or the worker drains."""
+        with self._changed:
+            if self._closed:
+                raise Busy("the service", expected="one that accepts requests", got="one that is stopping")
+            if len(self._waiting) >= self._most:
+                raise Busy("the queue", expected=f"at most {self._most} requests", got="a full queue")
+            self._waiting.append(task)
+            self._changed.notify_all()
+        return task.future
+
+    def retry_after(self) -> int:
+        """Seconds after which a refused client may find room."""
+        rows = sum(task.rows for task in [*self._waiting])
+        return max(1, min(60, math.ceil(rows * self._seconds_per_row)))
+
+    def drain(self, seconds: float) -> bool:
+        """Accept nothing more and finish the queue; False where that took longer than `seconds`."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or bool(self._waiting))
+                if not self._waiting:
+                    return
+                if self._in_flight > 1:
+                    longest = min(WAIT_SHARE * self._batch_seconds, LONGEST_WAIT * self._wait)
+                    self._changed.wait_for(self._complete, max(self._wait, longest))
+                tasks = self._batch()
+            if tasks:
+                self._answer(tasks)
+                self._in_flight = len(tasks) + len(self._waiting)
+
+    def _complete(self) -> bool:
+        """Whether as many requests wait as were in flight, or fit into a batch."""
+        return self._closed or len(self._waiting) >= min(self._in_flight, self._rows)
+
+    def _batch(self) -> list[Task]:
+        """Take the oldest task and those with its key; drop tasks that nobody waits for any more."""
+        tasks: list[Task] = []
+        others: deque[Task] = deque()
+        now, rows = time.monotonic(), 0
+        while self._waiting:
+            task = self._waiting.popleft()
+            if task.future.cancelled():
+                continue
+            if task.deadline <= now:
+                if task.future.set_running_or_notify_cancel():
+                    task.future.set_exception(late(task))
+                continue
+            fits = not tasks or (task.key == tasks[0].key and rows + task.rows <= self._rows)
+            if fits and task.future.set_running_or_notify_cancel():
+                tasks.append(task)
+                rows += task.rows
+            elif not fits:
+                others.append(task)
+        self._waiting = others
+        return tasks
+
+    def _answer(self, tasks: Sequence[Task]) -> None:
+        began = time.monotonic()
+        try:
+            answers = self._compute(tasks[0].key, tasks)
+        except BaseException as error:
+            answers = [error] * len(tasks)
+        self._batch_seconds = time.monotonic() - began
+        seconds = self._batch_seconds / max(1, sum(task.rows for task in tasks))
+        self._seconds_per_row += SMOOTHING * (seconds - self._seconds_per_row)
+        for task, answer in zip(tasks, answers, strict=True):
+            if isinstance(answer, BaseException):
+                task.future.set_exception(answer)
+            else:
+                task.future.set_result(answer)
+
+
+def late(task: Task) -> DeadlinePassed:
+    waited = time.monotonic() - task.arrival
+    return DeadlinePassed("this request", expected="an answer before its deadline", got=f"{waited:.1f} s")

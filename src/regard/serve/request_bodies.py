@@ -1,0 +1,303 @@
+"""Bodies of requests: KServe v1, Open Inference Protocol v2 and citations, checked field by field."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.files import parse_json
+from regard.records import Example, Json, Spec
+from regard.registry import arguments, entry
+from regard.serve.limits import ServiceLimits
+from regard.store.ledger import canonical
+
+ENTRIES: Mapping[str, tuple[str, ...]] = {
+    "text": ("text", "text_pair"),
+    "image": ("image",),
+    "audio": ("audio", "rate"),
+    "series": ("series",),
+    "tabular": ("row",),
+}
+"""Modality of a model -> the inputs of an instance."""
+OPTIONS = ("methods", "target", "units", "budget_ms")
+EXPLANATION = "explanation"
+LONGEST_BUDGET = 600_000
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainOptions:
+    """Options of an explanation. units: "unit" as the model reads them, or "word". budget_ms: None for no budget."""
+
+    methods: tuple[str, ...]
+    target: int | str | None = None
+    units: Literal["unit", "word"] = "unit"
+    budget_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InferRequest:
+    """Inputs of one request. options: None for predictions alone. outputs: of v2, empty for all."""
+
+    examples: tuple[Example, ...]
+    options: ExplainOptions | None
+    id: str = ""
+    outputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceForm:
+    """Facts that decide how a body is read: modality and classes of the model, default methods, limits."""
+
+    modality: str
+    labels: tuple[str, ...]
+    methods: tuple[str, ...]
+    limits: ServiceLimits
+
+
+def parse_body(body: bytes) -> dict[str, Any]:
+    """The JSON object of a body."""
+    try:
+        value = parse_json(body)
+    except (ValueError, RecursionError):
+        raise InputError("body", expected="JSON", got="something else") from None
+    return _object(value, "body")
+
+
+def read_v1(body: Mapping[str, Any], form: ServiceForm, *, explain: bool) -> InferRequest:
+    """{"instances": [...], "parameters": {...}}; the options may also stand beside `instances`."""
+    _known("body", body, ("instances", "parameters", "id", *OPTIONS))
+    instances = _list(body.get("instances"), "instances", form.limits.instances)
+    examples = tuple(_example(value, form, f"instances[{i}]") for i, value in enumerate(instances))
+    parameters = _object(body.get("parameters") or {}, "parameters")
+    options = {**parameters, **{name: body[name] for name in OPTIONS if name in body}}
+    return InferRequest(examples, _options(options, form) if explain else None, _id(body))
+
+
+def read_v2(body: Mapping[str, Any], form: ServiceForm) -> InferRequest:
+    """{"id", "inputs": [{"name", "shape", "datatype", "data"}], "parameters", "outputs": [{"name"}]}."""
+    _known("body", body, ("id", "inputs", "parameters", "outputs"))
+    tensors = [_object(value, "inputs") for value in _list(body.get("inputs"), "inputs", len(ENTRIES["text"]))]
+    columns = dict(_tensor(tensor, form) for tensor in tensors)
+    counts = {len(rows) for rows in columns.values()}
+    if len(counts) != 1 or len(columns) != len(tensors):
+        raise InputError("inputs", expected="tensors of different names and equal first size", got=str(sorted(counts)))
+    rows = [{name: rows[i] for name, rows in columns.items()} for i in range(counts.pop())]
+    requested = body.get("outputs")
+    outputs = [_object(value, "outputs") for value in _list(requested, "outputs", 16)] if requested else []
+    names = tuple(_text(output.get("name"), "outputs[].name", 64) for output in outputs)
+    parameters = dict(_object(body.get("parameters") or {}, "parameters"))
+    wants = bool(parameters.pop("explain", False)) or EXPLANATION in names
+    parameters = {k: v for k, v in parameters.items() if k != "binary_data_output"}
+    examples = tuple(_example(row, form, f"inputs, row {i}") for i, row in enumerate(rows))
+    return InferRequest(examples, _options(_unpacked(parameters), form) if wants else None, _id(body), names)
+
+
+def read_cite(body: Mapping[str, Any], limits: ServiceLimits) -> dict[str, Any]:
+    """The arguments of `surveys.cite.cite`."""
+    texts = ("answer", "separator", "prefix", "units", "contrast")
+    _known("body", body, ("messages", "prompt", "sources", "documents", "span", "check", "new_tokens", *texts))
+    if ("messages" in body) == ("prompt" in body):
+        raise InputError("body", expected="messages or prompt", got="both" if "prompt" in body else "neither")
+    size = len(json.dumps(body))
+    if size > limits.characters:
+        raise InputError("body", expected=f"at most {limits.characters} characters", got=str(size))
+    fields: dict[str, Any] = {
+        name: _text(body[name], name, limits.characters) for name in texts if body.get(name) is not None
+    }
+    if "prompt" in body:
+        fields["messages"] = _text(body["prompt"], "prompt", limits.characters)
+    else:
+        fields["messages"] = [_message(m) for m in _list(body["messages"], "messages", limits.instances)]
+    if body.get("documents"):
+        fields["documents"] = [_message(d) for d in _list(body["documents"], "documents", limits.instances)]
+    for name, largest in (("check", 8), ("new_tokens", 512)):
+        if body.get(name) is not None:
+            fields[name] = _whole(body[name], name, 1, largest)
+    sources, span = body.get("sources"), body.get("span")
+    if sources is not None and not isinstance(sources, str):
+        fields["sources"] = [_text(s, "sources", limits.characters) for s in _list(sources, "sources", 256)]
+    elif sources is not None:
+        fields["sources"] = sources
+    if isinstance(span, list):
+        fields["span"] = tuple(_whole(end, "span", 0, limits.characters) for end in span)
+    elif span is not None:
+        fields["span"] = _text(span, "span", limits.characters)
+    return fields
+
+
+def content_id(inputs: Mapping[str, Any]) -> str:
+    """A name that equal inputs share, so that random choices about them are equal, too."""
+    digest = hashlib.sha256()
+    for name, value in sorted(inputs.items()):
+        digest.update(name.encode())
+        array = value if isinstance(value, np.ndarray) else None
+        digest.update(canonical(value).encode() if array is None else repr(array.shape).encode() + array.tobytes())
+    return digest.hexdigest()[:24]
+
+
+# ---------------------------------------------------------------------- parts
+
+
+def _example(value: Any, form: ServiceForm, subject: str) -> Example:
+    names = ENTRIES.get(form.modality, ("text",))
+    if isinstance(value, str) or not isinstance(value, Mapping):
+        value = {names[0]: value}
+    _known(subject, value, names)
+    if names[0] not in value:
+        raise InputError(subject, expected=f"a field {names[0]!r}", got=", ".join(map(str, value)) or "none")
+    if form.modality == "text":
+        inputs: dict[str, Any] = {
+            name: _text(value[name], f"{subject}.{name}", form.limits.characters)
+            for name in names
+            if value.get(name) is not None
+        }
+        if not inputs.get("text", "").strip():
+            raise InputError(f"{subject}.text", expected="a text", got="an empty one")
+    else:
+        inputs = {name: _array(value[name], f"{subject}.{name}", form.limits) for name in names if name in value}
+        if "rate" in inputs:
+            inputs["rate"] = int(inputs["rate"].reshape(-1)[0])
+    return Example(content_id(inputs), inputs)
+
+
+def _array(value: Any, subject: str, limits: ServiceLimits) -> Any:
+    try:
+        array = np.asarray(value, np.float64)
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(subject, expected="numbers", got=_kind(value)) from None
+    if array.size > limits.numbers or not array.size or array.ndim > 4 or not np.isfinite(array).all():
+        raise InputError(subject, expected=f"1 to {limits.numbers} finite numbers", got=f"shape {array.shape}")
+    return array
+
+
+def _options(options: Mapping[str, Any], form: ServiceForm) -> ExplainOptions:
+    _known("parameters", options, OPTIONS)
+    methods = options.get("methods") or list(form.methods)
+    if isinstance(methods, str):
+        methods = [methods]
+    names = tuple(_method(name) for name in _list(methods, "methods", form.limits.methods))
+    units = options.get("units", "unit")
+    if units not in ("unit", "word"):
+        raise InputError("units", expected="unit or word", got=str(units)[:40])
+    budget = options.get("budget_ms")
+    return ExplainOptions(
+        methods=tuple(dict.fromkeys(names)),
+        target=_target(options.get("target"), form.labels),
+        units=units,
+        budget_ms=None if budget is None else _whole(budget, "budget_ms", 1, LONGEST_BUDGET),
+    )
+
+
+def _method(name: Any) -> str:
+    """A method by its name; one that reads files or runs code of the user is no method of a service."""
+    spec = Spec.parse("explainer", _text(name, "methods", 200))
+    arguments(spec)
+    if entry("explainer", spec.name).facts.get("adapter"):
+        raise InputError(f"method {spec.name}", expected="a method of regard", got="an adapter for other code")
+    return str(spec)
+
+
+def _target(value: Any, labels: Sequence[str]) -> int | None:
+    """The number of a class by its name or number."""
+    if value is None:
+        return None
+    if isinstance(value, str) and value in labels:
+        return list(labels).index(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(labels):
+        return value
+    raise InputError("target", expected=f"a class ({', '.join(labels) or 'this model has none'})", got=repr(value)[:40])
+
+
+def _tensor(tensor: Mapping[str, Any], form: ServiceForm) -> tuple[str, list[Any]]:
+    """(name, one value per row) of a v2 tensor; data may be nested or flat."""
+    _known("inputs[]", tensor, ("name", "shape", "datatype", "data", "parameters"))
+    name = _text(tensor.get("name"), "inputs[].name", 64)
+    if "data" not in tensor:
+        raise InputError(f"input {name}", expected="data as JSON", got="none", remedy="binary_data=False in the client")
+    shape = [_whole(n, f"shape of {name}", 0, form.limits.numbers) for n in _list(tensor.get("shape"), "shape", 5)]
+    datatype, data = tensor.get("datatype"), tensor["data"]
+    if (datatype == "BYTES") != (form.modality == "text"):
+        expected = "BYTES" if form.modality == "text" else "a number type"
+        raise InputError(f"datatype of {name}", expected=expected, got=str(datatype)[:20])
+    if form.modality == "text":
+        rows = _flat_texts(data, name, form.limits)
+        if len(rows) != shape[0] or math.prod(shape) != shape[0]:
+            raise InputError(f"shape of {name}", expected=f"[{len(rows)}] as its data", got=str(shape))
+        return name, rows
+    array = _array(data, f"input {name}", form.limits)
+    if array.size != math.prod(shape) or not 0 < shape[0] <= form.limits.instances:
+        raise InputError(f"shape of {name}", expected=f"{array.size} values as its data", got=str(shape))
+    return name, list(array.reshape(shape))
+
+
+def _flat_texts(data: Any, name: str, limits: ServiceLimits) -> list[str]:
+    rows = []
+    for value in _list(data, f"data of {name}", limits.instances):
+        while isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        rows.append(_text(value, f"data of {name}", limits.characters))
+    return rows
+
+
+def _unpacked(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """v2 parameters are texts, numbers or booleans: a list of methods comes as text with commas."""
+    methods = parameters.get("methods")
+    split = {"methods": [m for m in methods.split(";") if m.strip()]} if isinstance(methods, str) else {}
+    return {**parameters, **split}
+
+
+def _message(value: Any) -> dict[str, str]:
+    fields = _object(value, "messages[]")
+    return {str(name): _text(text, f"messages[].{name}"[:60], 1 << 20) for name, text in fields.items()}
+
+
+def _known(subject: str, value: Mapping[str, Any], names: Sequence[str]) -> None:
+    if others := [name for name in value if name not in names]:
+        raise InputError(subject, expected=f"the fields {', '.join(names)}", got=repr(str(others[0])[:40]))
+
+
+def _object(value: Any, subject: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(subject, expected="a JSON object", got=_kind(value))
+    return value
+
+
+def _list(value: Any, subject: str, longest: int) -> list[Any]:
+    if not isinstance(value, list) or not 0 < len(value) <= longest:
+        got = f"{len(value)} items" if isinstance(value, list) else _kind(value)
+        raise InputError(subject, expected=f"a list of 1 to {longest} items", got=got)
+    return value
+
+
+def _text(value: Any, subject: str, longest: int) -> str:
+    if not isinstance(value, str) or len(value) > longest:
+        got = f"{len(value)} characters" if isinstance(value, str) else _kind(value)
+        raise InputError(subject, expected=f"a text of at most {longest} characters", got=got)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InputError(subject, expected="Unicode text", got="a lone surrogate") from None
+    return value
+
+
+def _whole(value: Any, subject: str, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InputError(subject, expected=f"a whole number from {least} to {most}", got=repr(value)[:40])
+    return value
+
+
+def _id(body: Mapping[str, Any]) -> str:
+    return "" if body.get("id") is None else _text(body["id"], "id", 128)
+
+
+def _kind(value: Json | Any) -> str:
+    return {type(None): "null", dict: "an object", list: "a list", str: "a text", bool: "a boolean"}.get(
+        type(value), "a number"
+    )
