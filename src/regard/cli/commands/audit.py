@@ -78,7 +78,7 @@ def command(
     if options.task in ("series", "tabular"):
         _file_audit(options.task, model or model_option, data, out, options, as_json=as_json)
         return
-    _audited(source, data, out, options, as_json=as_json)
+    _audited(source, data, out, options, as_json=as_json, plan=plan)
 
 
 def _file_audit(
@@ -100,7 +100,16 @@ def _file_audit(
     _audited(source, test, folder / "run", plain, as_json=as_json)
 
 
-def _audited(source: str, data: Any, out: Path | None, options: AuditOptions, *, as_json: bool) -> None:
+def _audited(
+    source: str,
+    data: Any,
+    out: Path | None,
+    options: AuditOptions,
+    *,
+    as_json: bool,
+    plan: dict[str, Any] | None = None,
+) -> None:
+    """Audit, judge and show; `plan`: the one that this audit follows."""
     from regard.audits.audit import audit
     from regard.audits.plan import check
 

@@ -59,11 +59,11 @@ def _metrics(material: Material) -> list[dict[str, Json]]:
     judgements = material.manifest.get("judgements") or ()
     graded = (judgements[0].get("graded") if judgements else None) or {}
     if graded.get("share") is not None:
-        rows.append(_metric("attention_share_of_best", say("card.share"), graded["share"]))
+        rows.append(_metric("attention_share_of_best", say("model_card.share"), graded["share"]))
     for d in material.conclusions.differences:
         operator = str(dict(d.setting).get("operator", ""))
         if d.metric == "comprehensiveness" and math.isfinite(d.estimate):
-            name = say("card.metric", method=d.method, operator=operator, n=d.n)
+            name = say("model_card.metric", method=d.method, operator=operator, n=d.n)
             rows.append(_metric(f"comprehensiveness_{d.method}_{operator}", name, d.estimate))
     return rows
 
@@ -75,13 +75,13 @@ def _metric(kind: str, name: str, value: float) -> dict[str, Json]:
 def _section(material: Material) -> str:
     m = material.manifest
     judgements = m.get("judgements") or ()
-    lines = [f"## {say('card.title')}"]
+    lines = [f"## {say('model_card.title')}"]
     if material.broken:
         lines.append(f"**{plain_markdown(render(material.broken))}**")
     if judgements:
         lines.append(f"**{plain_markdown(headline(judgements[0]))}**")
         lines += [plain_markdown(line) for line in graded_lines(judgements[0])]
-        table = [f"| {say('card.question')} | {say('card.answer')} |", "|---|---|"]
+        table = [f"| {say('model_card.question')} | {say('model_card.answer')} |", "|---|---|"]
         for verdict in judgements[0]["verdicts"]:
             table.append(f"| {plain_markdown(question(verdict))} | {plain_markdown(answer(verdict))} |")
         lines.append("\n".join(table))
@@ -92,7 +92,7 @@ def _section(material: Material) -> str:
         "version": (m.get("versions") or {}).get("regard"),
         "fingerprint": m["model"]["fingerprint"],
     }
-    lines.append(plain_markdown(say("card.facts", **facts)))
+    lines.append(plain_markdown(say("model_card.facts", **facts)))
     lines.append("\n".join(f"- {plain_markdown(say(f'limits.{name}'))}" for name in ALWAYS))
     lines.append(plain_markdown(say("caveat")))
     return "\n\n".join(lines) + "\n"
