@@ -70,6 +70,16 @@ def test_documents_are_fields_and_vanish_when_deleted() -> None:
     assert shorter.render(shorter.fields).startswith("(b: Two.)[system]")
 
 
+def test_an_emptied_message_vanishes_where_the_template_allows_it() -> None:
+    turns = [{"role": r, "content": c} for r, c in (("user", "2 + 2?"), ("assistant", "4"), ("user", "3 + 4?"))]
+    prompt = conversation_with(LOOP, turns)
+    shorter = prompt.without([(0, 0, 6), (1, 0, 1)])
+    assert shorter.render(shorter.fields) == "[user]3 + 4?\n"
+    strict = LOOP.replace("{% for", "{% if messages[0]['role'] != 'user' %}{{ raise_exception('no') }}{% endif %}{% for")
+    shorter = conversation_with(strict, turns).without([(0, 0, 6)])
+    assert shorter.render(shorter.fields).startswith("[user]\n[assistant]4")  # the template wants it
+
+
 def test_deleting_a_listed_line_deletes_the_line() -> None:
     prompt = plain_text("Notes:\n- one\n- two\n\nWhich?")
     assert prompt.without([(0, 9, 12)]).fields == ("Notes:\n- two\n\nWhich?",)

@@ -64,6 +64,16 @@ def test_documents_come_first_and_the_models_own_turns_never() -> None:
     assert texts(prompt, "sentences") == ["One.", "Two."]
 
 
+def test_few_shot_examples_are_turns_or_blocks() -> None:
+    roles = ("system", "user", "assistant", "user", "assistant", "user")
+    prompt = chat("Be brief.", "2 + 2?", "4", "3 + 4?", "7", "5 + 1?", roles=roles)
+    shots, _ = find_sources(prompt, "examples")
+    assert [source.text for source in shots] == ["2 + 2?\n4", "3 + 4?\n7"]
+    assert [source.spans for source in shots] == [((1, 0, 6), (2, 0, 1)), ((3, 0, 6), (4, 0, 1))]
+    plain = plain_text("Q: 2 + 2?\nA: 4\n\nQ: 3 + 4?\nA: 7\n\nQ: 5 + 1?\nA:")
+    assert texts(plain, "examples") == ["Q: 2 + 2?\nA: 4", "Q: 3 + 4?\nA: 7"]
+
+
 def test_separators_cut_the_messages_that_hold_them() -> None:
     prompt = chat("No cut here.", "One\n###\nTwo\n###\nThree")
     assert texts(prompt, separator="###") == ["One", "Two", "Three"]
