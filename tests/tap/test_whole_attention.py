@@ -112,3 +112,24 @@ def test_all_rows_of_a_model_equal_the_captured_rows(name: str) -> None:
         expected = site.rows(0, range(30))
         np.testing.assert_allclose(one.rows(list(range(30))), expected, atol=1e-6)
         np.testing.assert_allclose(one.blocks(8).sums.sum((1, 2)), expected.sum((1, 2)), rtol=1e-4)
+
+
+def test_the_maximum_shows_a_needle_at_the_coarsest_level_and_the_sum_does_not() -> None:
+    """One row of 1,024 looks at one distant column with a weight above .9; every other weight there is small."""
+    n, row, column = 1024, 900, 300
+    stream = torch.Generator().manual_seed(3)
+    query, key = (torch.randn(1, n, 8, generator=stream) * 0.3 for _ in range(2))
+    cells = {}
+    for planted in (False, True):
+        if planted:
+            key[0, column] = 0
+            key[0, column, 0] = 6
+            query[0, :, 0] = 0
+            query[0, row, 0] = 6
+        blocks = WholeAttention(Site("a", 0, "causal", 0, 1), query, key, scale=0.5).blocks(64)
+        sums, maxima = blocks.sums, blocks.maxima
+        while sums.shape[-1] > 2:
+            sums, maxima = coarser_sums(sums), coarser_maxima(maxima)
+        cells[planted] = float(sums[0, 1, 0]) / float(sums[0, 1].sum()), float(maxima[0, 1, 0])
+    assert cells[False][1] < 0.1 < 0.9 < cells[True][1]
+    assert abs(cells[True][0] - cells[False][0]) < 0.01  # less than a hundredth of the mass
