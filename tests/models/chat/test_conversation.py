@@ -75,7 +75,8 @@ def test_an_emptied_message_vanishes_where_the_template_allows_it() -> None:
     prompt = conversation_with(LOOP, turns)
     shorter = prompt.without([(0, 0, 6), (1, 0, 1)])
     assert shorter.render(shorter.fields) == "[user]3 + 4?\n"
-    strict = LOOP.replace("{% for", "{% if messages[0]['role'] != 'user' %}{{ raise_exception('no') }}{% endif %}{% for")
+    refusal = "{% if messages[0]['role'] != 'user' %}{{ raise_exception('no') }}{% endif %}"
+    strict = refusal + LOOP
     shorter = conversation_with(strict, turns).without([(0, 0, 6)])
     assert shorter.render(shorter.fields).startswith("[user]\n[assistant]4")  # the template wants it
 
