@@ -206,6 +206,10 @@ class CommonKeywords(TypedDict, total=False):
     resume: bool
     device: str
     overflow: Literal["windows", "cut", "error"]
+    window: int | None
+    horizon: int
+    processor: str | None
+    rebuild: bool
     download: bool
     allow_code: bool
     batch: int
