@@ -27,7 +27,7 @@ SCRIPT = """
   const show = () => {
     const words = box.value.toLowerCase().split(/[\\s_-]+/).filter(Boolean);
     const found = words.length ? PAGES.map((page) => [score(page, words), page]).filter((hit) => hit[0]) : [];
-    found.sort((a, b) => b[0] - a[0]);
+    found.sort((a, b) => b[0] - a[0] || a[1].t.length - b[1].t.length);
     list.replaceChildren(...found.slice(0, 12).map(([, page]) => {
       const link = document.createElement("a");
       link.href = page.u;

@@ -126,3 +126,16 @@ def test_every_verdict_has_its_paragraph() -> None:
         if key.startswith("judge.") and key.endswith(".question"):
             words = question.lower().rstrip("?").removeprefix("the overall ")
             assert words in text, f"docs/verdicts.md says nothing about: {question}"
+
+
+def test_the_decision_tree_names_real_commands_and_options() -> None:
+    """Every command that it prints exists, with every option that it shows."""
+    from importlib import import_module
+
+    text = (ROOT / "docs" / "which-command.md").read_text("utf-8")
+    lines = re.findall(r"`regard (\w+)([^`]*)`", text)
+    assert len(lines) > 20
+    for name, rest in lines:
+        command = import_module(f"regard.cli.commands.{name}").command
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert set(re.findall(r"(?<=\s)--[\w-]+", rest)) <= options, f"regard {name}{rest}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from regard.records import Json, Text
+from regard.records import Json
 from regard.registry import upstairs
 
 
@@ -17,7 +18,7 @@ class Card:
 
     kind: str
     title: str = ""
-    facts: Mapping[str, Json | Text] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
     rows: Sequence[Mapping[str, Json]] = ()
     total: int = 0
 

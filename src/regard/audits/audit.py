@@ -19,7 +19,7 @@ from regard.audits.conclude import store_conclusions
 from regard.audits.engines.processes import kept_workers
 from regard.audits.estimate import CaptureCheck, Estimate, check_capture
 from regard.audits.generator_data import kept_data
-from regard.audits.options import AuditKeywords, AuditOptions
+from regard.audits.options import AuditKeywords, AuditOptions, CommonKeywords
 from regard.audits.plan import Plan, make_plan
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import RepeatCheck, worse
@@ -62,7 +62,7 @@ class _Session:
 
 
 @overload
-def audit(
+def audit(  # type: ignore[overload-overlap]  # a task of the model is any other word
     model: str | Model,
     data: str | Path | Sequence[Any],
     *,
@@ -72,7 +72,7 @@ def audit(
     progress: Progress | None = None,
     announce: Callable[[str], None] | None = None,
     command_line: Sequence[str] | None = None,
-    **changes: Unpack[AuditKeywords],
+    **changes: Unpack[CommonKeywords],
 ) -> AnswerAudit: ...
 
 
@@ -101,7 +101,7 @@ def audit(
     announce: Callable[[str], None] | None = None,
     resolved: Callable[[Subject, Subject | None], None] | None = None,
     command_line: Sequence[str] | None = None,
-    **changes: Unpack[AuditKeywords],
+    **changes: Any,
 ) -> Run | AnswerAudit:
     """Judge how far the attention of a model explains its predictions.
 

@@ -173,8 +173,8 @@ class AuditOptions:
         return AuditOptions().changed({name: _from_json(part) for name, part in value.items()})
 
 
-class AuditKeywords(TypedDict, total=False):
-    """The fields of `AuditOptions` as keywords of `regard.audit`, for editors and type checkers."""
+class CommonKeywords(TypedDict, total=False):
+    """The fields of `AuditOptions` but the task, as keywords of `regard.audit` for editors and type checkers."""
 
     profile: str | None
     budget: str | None
@@ -205,11 +205,20 @@ class AuditKeywords(TypedDict, total=False):
     text: bool
     resume: bool
     device: str
-    task: str | None
     overflow: Literal["windows", "cut", "error"]
+    window: int | None
+    horizon: int
+    processor: str | None
+    rebuild: bool
     download: bool
     allow_code: bool
     batch: int
+
+
+class AuditKeywords(CommonKeywords, total=False):
+    """All of them."""
+
+    task: str | None
 
 
 def _from_json(value: Any) -> Any:

@@ -103,7 +103,8 @@ def explained_text(explained: Explained) -> str:
 def judgements_text(judgements: Sequence[Judgement]) -> str:
     """The overall reading of each attention, and every question with its answer."""
     lines = []
-    for judgement in map(judgement_to_json, judgements):
+    stored: list[Mapping[str, Any]] = [judgement_to_json(judgement) for judgement in judgements]
+    for judgement in stored:
         lines += [f"{say('reading.verdict')}: {headline(judgement)}", f"  {render(judgement['sentence'])}"]
         lines += [f"  {answer(verdict)}: {question(verdict)}" for verdict in judgement["verdicts"]]
     return "\n".join(lines) or say("card.no_verdict")

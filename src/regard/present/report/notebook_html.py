@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from regard.cards import Card
 from regard.present.card_text import card_name, card_value, hidden_rows, shown_facts
@@ -83,7 +83,8 @@ def _link(report: Path) -> Html:
 def judgements_html(judgements: Sequence[Judgement]) -> str:
     """The overall reading of each attention, and every question with its answer."""
     parts: list[Html] = []
-    for judgement in map(judgement_to_json, judgements):
+    stored: list[Mapping[str, Any]] = [judgement_to_json(judgement) for judgement in judgements]
+    for judgement in stored:
         rows = [
             tag("li", None, tag("b", None, f"{SIGNS[tone(verdict)]} {answer(verdict)}"), f" {question(verdict)}")
             for verdict in judgement["verdicts"]
