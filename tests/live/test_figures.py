@@ -239,11 +239,3 @@ def test_our_own_captures_need_no_tokens(model: Model) -> None:
 def test_a_wrong_call_is_answered_in_words(given: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         head_view(**given)
-
-
-@pytest.mark.parametrize("empty", [(), (None, None)])
-def test_bertviz_names_refuse_attention_without_weights_and_name_the_fix(empty: tuple[None, ...]) -> None:
-    with pytest.raises(InputError, match=r"attention: expected one array .*attn_implementation='eager'"):
-        head_view(empty, ["a", "film"], html_action="return")
-    with pytest.raises(InputError, match=r"cross_attention: .*regard\.capture\(model, text\)"):
-        model_view(cross_attention=empty, encoder_tokens=["a"], decoder_tokens=["b"], html_action="return")
