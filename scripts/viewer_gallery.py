@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, FloatRect, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "viewer"))
@@ -126,11 +126,83 @@ def shoot_docs(browser: Browser, name: str, url: str, out: Path, views: tuple[st
             drawn(page, view)
             played.get(view, lambda page: None)(page)
             page.locator(".stage").evaluate("e => e.blur()")
-            picture = page.locator("[role=tabpanel]").screenshot()
-            # a palette keeps the repository small; the octree keeps rare colours, which carry the meaning
-            small = Image.open(io.BytesIO(picture)).convert("RGB").quantize(256, method=Image.Quantize.FASTOCTREE)
-            small.save(out / f"{view}.png", optimize=True)
+            small(page.locator("[role=tabpanel]").screenshot(), out / f"{view}.png")
     page.close()
+
+
+LONG = (
+    "The film opens slowly , with a long shot of an empty street , and for the first half hour almost nothing happens ."
+    " Yet the camera keeps its patience , and little by little the people who live behind those windows become"
+    " familiar . When the old teacher finally speaks about her brother , the whole theatre was silent . The acting is"
+    " superb , the music is used sparingly , and the script never begs for tears . There are weak moments : the subplot"
+    " with the insurance agent is dull , two of the jokes fall flat , and the last scene explains what we had already"
+    " understood . Still , this is a moving story , told with care and without vanity , and I left the cinema happier"
+    " than I came in , which is more than I can say of most films this year ."
+)
+MINILM = "minilm:epochs=1,layers=1,n=1200"
+
+
+def typed(page: Page) -> None:
+    """Another text in the box, not yet looked at."""
+    page.get_by_role("textbox").first.fill("a dull , endless film that begs for tears")
+
+
+def pointed(page: Page) -> None:
+    box = page.locator(".stage canvas").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.55, box["y"] + 260)
+
+
+SCENES: dict[str, tuple[str, str, int, str, int, Callable[[Page], None]]] = {
+    "first_screen": ("bilstm", TEXT, 0, "head_view", 1100, lambda page: None),
+    "new_text": ("bilstm", TEXT, 0, "token_text", 1100, typed),
+    "long_heads": (MINILM, LONG, 0, "head_view", 1100, lambda page: None),
+    "long_map": (MINILM, LONG, 0, "heat_map", 1100, pointed),
+    "long_flow": (MINILM, LONG, 0, "flow", 1100, lambda page: None),
+    "generation": ("smollm2", "The capital of France is", 8, "written", 1100, lambda page: None),
+    "phone": ("bilstm", TEXT, 0, "head_view", 390, lambda page: None),
+}
+"""name -> model, text, tokens to write, view, width, what a user does: the app before and after a change of it."""
+
+
+def shoot_app(browser: Browser, out: Path, prefix: str) -> None:
+    """Take the scenes of the app; a view that this version lacks is replaced by the one it opens with."""
+    sessions: dict[tuple[str, str], Session] = {}
+    for name, (model, text, tokens, view, width, act) in SCENES.items():
+        if (model, text) not in sessions:
+            session = sessions[model, text] = Session(regard.load(model), methods=("attention",))
+            if tokens:
+                session.show_generation(text, tokens)
+            else:
+                session.show(regard.Example("text", {"text": text}))
+        server = serve(sessions[model, text])
+        page = browser.new_page(viewport={"width": width, "height": 760}, color_scheme="light")
+        page.goto(server.url)
+        page.locator("canvas[data-drawn]").wait_for()
+        if page.locator(f"#tab-{view}").count():
+            page.locator(f"#tab-{view}").click()
+            page.wait_for_timeout(500)
+        if view == "heat_map":
+            page.locator(".stage").scroll_into_view_if_needed()
+        act(page)
+        page.wait_for_timeout(500)
+        page.locator("[data-regard-app]").scroll_into_view_if_needed()
+        small(page.screenshot(full_page=True, clip=shown_part(page, width)), out / f"{prefix}_{name}.png")
+        server.close()
+        page.close()
+        print(f"gallery: {prefix} {name}", flush=True)
+
+
+def shown_part(page: Page, width: int) -> FloatRect:
+    """The app down to its end, at most 900 pixels."""
+    tall = page.evaluate("document.querySelector('[data-regard-app]').getBoundingClientRect().bottom + scrollY")
+    return {"x": 0, "y": 0, "width": width, "height": min(900, tall + 8)}
+
+
+def small(picture: bytes, path: Path, colours: int = 256) -> None:
+    """Write a picture with a palette: the repository stays small, and the octree keeps rare colours."""
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    image.quantize(colours, method=Image.Quantize.FASTOCTREE).save(path, optimize=True)
 
 
 @contextmanager
@@ -160,7 +232,9 @@ def main() -> int:
     asked.add_argument("--out", type=Path, default=ROOT / "site" / "gallery")
     asked.add_argument("--only", default="")
     asked.add_argument("--docs", action="store_true")
+    asked.add_argument("--scenes", metavar="PREFIX", help="only the scenes of the app, as docs/pictures/PREFIX_*.png")
     given = asked.parse_args()
+    given.docs = given.docs or bool(given.scenes)
     out: Path = ROOT / "docs" / "pictures" if given.docs else given.out
     out.mkdir(parents=True, exist_ok=True)
     chromium = os.environ.get("REGARD_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -171,6 +245,9 @@ def main() -> int:
     only = [name for name in given.only.split(",") if name]
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play, pages(Path(folder), only) as found:
         browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
+        if given.scenes:
+            shoot_app(browser, out, given.scenes)
+            return 0
         for name, url, views in found:
             if given.docs:
                 shoot_docs(browser, name, url, out, views)

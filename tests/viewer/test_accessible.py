@@ -58,6 +58,17 @@ def test_the_views_of_the_app(chromium: Any, tmp_path: Path) -> None:
         page = context.new_page()
         page.set_default_timeout(240_000)  # a safety net for busy machines
         page.goto(server.url)
+        page.get_by_role("button", name="Help").click()
+        assert not serious(page), "help"
+        page.keyboard.press("Escape")
+        box = page.get_by_role("textbox", name="Text for bilstm")
+        box.fill("another text")
+        page.locator(".old").wait_for()
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            page.wait_for_timeout(200)
+            assert not serious(page), ("dimmed", scheme)
+        box.fill("a quiet , moving film")
         for view in LIVE:
             page.locator(f"#tab-{view}").click()
             page.locator(f"[data-view={view}] canvas[data-drawn]").wait_for()

@@ -27,8 +27,8 @@ from regard.records import Attention, Json, Units
 
 Action = Literal["view", "return"]
 NO_WEIGHTS = (
-    "load the model with attn_implementation='eager' and call it with output_attentions=True (the faster kernels "
-    "return no weights), or pass regard.capture(model, text)"
+    "pass regard.capture(model, text), or load the model with attn_implementation='eager' and call it with "
+    "output_attentions=True (the faster kernels return no weights)"
 )
 MARKS = ("\u0120", "\u2581", "</w>", "\u010a")
 """What tokenizers write for a space, a line end or the end of a word."""

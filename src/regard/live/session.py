@@ -334,9 +334,8 @@ class Session:
             )
         first = self._answered(example, methods, job)
         edits = spec.params.get("edits")
-        listed = edits if isinstance(edits, list) else []
-        after = self._edited(self._packs.get(str(first["pack"])), 0, listed, job)
-        return {**first, "edited": after, "edits": listed}
+        edits = edits if isinstance(edits, list) else []
+        return {**first, "edited": self._edited(self._packs.get(str(first["pack"])), 0, edits, job), "edits": edits}
 
     def _job(self, body: Body) -> dict[str, Json]:
         after = body.get("after")

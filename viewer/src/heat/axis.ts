@@ -78,7 +78,7 @@ export function named(a: Axis, hot: number, room: number): { places: number[]; e
   const used: number[] = [];
   const places = [...new Set(order)].filter((place) => {
     const middle = at(a, place) + width(a, place) / 2;
-    if (!inside(place) || used.some((u) => Math.abs(u - middle) < Math.min(room, READABLE))) return false;
+    if (!inside(place) || used.some((u) => Math.abs(u - middle) < room - 1)) return false;
     used.push(middle);
     return true;
   });
