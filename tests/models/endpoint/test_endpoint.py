@@ -19,8 +19,9 @@ from regard.models.endpoint.endpoint_model import EndpointModel, open_endpoint
 from regard.models.open.load import load
 from regard.present.report.as_markdown import run_markdown
 from regard.present.report.report import report
-from regard.records import Example
+from regard.records import Example, Spec
 from regard.surveys.cite import cite
+from regard.surveys.noise_table import noise_table
 from regard.testing.completions_stub import CompletionsStub, served_completions
 from regard.testing.copier import copier
 
@@ -71,6 +72,26 @@ def test_perturbation_explainers_equal_those_in_process(model: EndpointModel, me
     own, sent = (explain(m, [Example("one", {"text": text})], [method]) for m in (native(), model))
     np.testing.assert_allclose(sent.relevance[method][0], own.relevance[method][0], atol=1e-4)
     assert np.abs(sent.relevance[method][0]).max() > 0.1
+
+
+def test_labels_make_a_classifier_whose_noise_can_be_measured(address: str, tmp_path: Path) -> None:
+    """Its distribution is that of the label tokens in this process; perturbations are then measured as usual."""
+    model = open_endpoint(f"{address};labels=Rome,Oslo;after=%20lives%20in", tmp_path)
+    here, text = native(), "Anna lives in Rome . Bert"
+    module, tokenizer = here.module, here.traits.tokenizer
+    ids = tokenizer(text + " lives in", return_tensors="pt")["input_ids"]
+    logits = module(ids).logits[0, -1].detach().double()
+    pair = logits[[tokenizer.get_vocab()[name] for name in ("Rome", "Oslo")]].softmax(0).numpy()
+    answers, targets = model.predict([model.encode(Example("one", {"text": text}))])
+    assert targets == [0]
+    np.testing.assert_allclose(answers.distribution, pair[None], atol=1e-6)
+    assert answers.value[0] == pytest.approx(np.log(pair[0] / pair[1]), abs=1e-5)
+    explained = explain(model, text, ["leave_one_out:operator=delete"])
+    assert explained.marks  # classes have trust marks
+    rows = [Example(str(i), {"text": FACTS[i] + " Anna"}, label=CITIES[i]) for i in range(2)]
+    clean, noisy = noise_table(model, rows, [Spec("perturbation", "drop_words")], (5,))
+    assert (clean.n, noisy.n) == (2, 2)
+    assert clean.accuracy == 1.0
 
 
 def test_attention_and_gradients_are_refused(model: EndpointModel) -> None:

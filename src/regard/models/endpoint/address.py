@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from regard.errors import InputError, UnknownName
 
@@ -15,7 +16,8 @@ class EndpointAddress:
     """url: up to and with /v1. rate: requests per second, 0 for no limit. price: of a million prompt tokens.
 
     parallel: requests at the same time. retries: after a refusal or a failure. seconds: of one request. cache: whether
-    answers stay on disk (numbers and the first written token; prompts as hashes).
+    answers stay on disk (numbers and the first written token; prompts as hashes). labels: answers to choose among; the
+    model is then a classifier. after: text that follows the input before the answer, percent-encoded in the address.
     """
 
     url: str
@@ -26,6 +28,8 @@ class EndpointAddress:
     seconds: float = 60.0
     price: float = 0.0
     cache: bool = True
+    labels: tuple[str, ...] = ()
+    after: str = ""
 
     @property
     def local(self) -> bool:
@@ -45,19 +49,24 @@ def parse_address(text: str) -> EndpointAddress:
             f"model {text[:80]}",
             expected="openai:http://HOST:PORT/v1#MODEL",
             got="another address",
-            remedy="regard list",
         )
     kinds = {item.name: type(item.default) for item in fields(EndpointAddress) if item.name not in ("url", "model")}
-    values: dict[str, float | int | bool] = {}
+    values: dict[str, Any] = {}
     for setting in settings:
         name, _, value = setting.partition("=")
         if name not in kinds:
             raise UnknownName("setting of an endpoint", name, kinds)
         values[name] = _value(name, kinds[name], value)
-    return EndpointAddress(url.rstrip("/"), model, **values)  # type: ignore[arg-type]
+    if len(values.get("labels", ("", ""))) < 2:
+        raise InputError("labels of an endpoint", expected="at least two", got=str(values["labels"]))
+    return EndpointAddress(url.rstrip("/"), model, **values)
 
 
-def _value(name: str, kind: type, text: str) -> float | int | bool:
+def _value(name: str, kind: type, text: str) -> Any:
+    if kind is str:
+        return unquote(text)
+    if kind is tuple:
+        return tuple(dict.fromkeys(unquote(part) for part in text.split(",") if part.strip()))
     if kind is bool:
         if text not in ("yes", "no"):
             raise InputError(f"{name} of an endpoint", expected="yes or no", got=text)

@@ -48,7 +48,6 @@ class EndpointClient:
     def __init__(self, address: EndpointAddress, folder: Path | None) -> None:
         self.address = address
         self.requests, self.tokens, self.cached = 0, 0, 0
-        self.system_fingerprint = ""
         self._lock, self._next = threading.Lock(), 0.0
         self._cache = _Cache(folder / "answers.sqlite") if folder is not None and address.cache else None
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({})) if address.local else None
@@ -84,7 +83,6 @@ class EndpointClient:
         with self._lock:
             self.requests += 1
             self.tokens += int((answer.get("usage") or {}).get("prompt_tokens") or 0)
-            self.system_fingerprint = str(answer.get("system_fingerprint") or self.system_fingerprint)
         if self._cache is not None:
             self._cache.put(key, row)
         return row

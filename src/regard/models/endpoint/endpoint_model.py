@@ -1,6 +1,8 @@
-"""A language model behind an API as a `protocols.Model`: words are units, the next token is the objective.
+"""A language model behind an API as a `protocols.Model`: words are units, the next token or a label is the objective.
 
-value = log p / (1 - p) of the token that the model writes first after the whole text, as for a model in this process.
+next_token: value = log p / (1 - p) of the token that the model writes first after the whole text, as for a model in
+this process. classification (`labels=` in the address): p_k is proportional to the probability of " LABEL" after text
+and `after`, and value = log p_k / (1 - p_k).
 A removed word is deleted from the text, or replaced by "..."; a text without any word becomes "...". There is no
 attention and no gradient.
 """
@@ -21,7 +23,7 @@ from regard.models.endpoint.address import EndpointAddress, parse_address
 from regard.models.endpoint.client import EndpointClient
 from regard.models.read.words import word_spans
 from regard.protocols import Capture, Encoded, Target
-from regard.records import Answers, Bools, Check, Edits, Example, Message, Mode, Spec, Units
+from regard.records import Answers, Bools, Check, Edits, Example, Floats, Message, Mode, Spec, Units
 from regard.registry import upstairs
 
 OPERATORS = ("delete", "dots")
@@ -43,12 +45,12 @@ class WordItem:
 class EndpointModel:
     """Implements `protocols.Model` without attention or gradients."""
 
-    task, modality = "next_token", "text"
-    labels: tuple[str, ...] = ()
+    modality = "text"
     operators, baselines = OPERATORS, ("none",)
 
     def __init__(self, address: EndpointAddress, source: str, folder: Path | None) -> None:
-        self.address, self.name = address, address.model
+        self.address, self.name, self.labels = address, address.model, address.labels
+        self.task = "classification" if address.labels else "next_token"
         self.client = EndpointClient(address, folder)
         self.spec: Spec | None = Spec("model", source, {})
         self._characters: list[int] = []
@@ -56,7 +58,7 @@ class EndpointModel:
     @property
     def fingerprint(self) -> str:
         """Hash of the address: the weights behind it are unknown, and may change unseen."""
-        facts = f"{self.address.url} {self.address.model} {self.client.system_fingerprint}"
+        facts = f"{self.address.url} {self.address.model} {self.labels} {self.address.after}"
         return hashlib.sha256(facts.encode()).hexdigest()
 
     @property
@@ -93,14 +95,28 @@ class EndpointModel:
         return _item(without_words(item.text, item.units, np.asarray(drop, bool), operator))
 
     def predict(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
+        if self.labels:
+            table = self._distribution(batch)
+            classes = [int(k) for k in table.argmax(1)]
+            return _class_answers(table, classes), [*classes]
         rows = self.client.continuations([_own(encoded).text for encoded in batch])
         return _answers([row.log_probability for row in rows]), [row.first for row in rows]
 
     def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Edits = ()) -> Answers:
         if edits:
             raise self._without("edited attention")
+        if self.labels:
+            return _class_answers(self._distribution(batch), [int(str(target)) for target in targets])
         prompts = [_own(encoded).text for encoded in batch]
         return _answers(self.log_probabilities(prompts, [str(target) for target in targets]))
+
+    def _distribution(self, batch: Sequence[Encoded]) -> Floats:
+        """(examples, labels) probabilities, of the labels alone."""
+        prompts = [_own(encoded).text + self.address.after for encoded in batch for _ in self.labels]
+        texts = [f" {label}" for _ in batch for label in self.labels]
+        log_p = np.array(self.log_probabilities(prompts, texts)).reshape(len(batch), len(self.labels))
+        weights = np.exp(log_p - log_p.max(1, keepdims=True))
+        return np.asarray(weights / weights.sum(1, keepdims=True))
 
     def log_probabilities(self, prompts: Sequence[str], targets: Sequence[str]) -> list[float]:
         """Log-probability of each text after its prompt, summed over its tokens."""
@@ -170,6 +186,13 @@ def _own(encoded: Any) -> WordItem:
     if not isinstance(encoded, WordItem):
         raise InputError("encoded example", expected="an example encoded by this model", got=type(encoded).__name__)
     return encoded
+
+
+def _class_answers(table: Floats, classes: Sequence[int]) -> Answers:
+    rows = np.arange(len(classes))
+    own = table[rows, list(classes)]
+    others = np.maximum(np.where(np.arange(table.shape[1]) == np.array(classes)[:, None], 0.0, table).sum(1), 1e-300)
+    return Answers(np.arange(len(classes) + 1), np.log(np.maximum(own, 1e-300)) - np.log(others), own, table)
 
 
 def _answers(log_probabilities: Sequence[float]) -> Answers:
