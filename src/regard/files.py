@@ -272,6 +272,13 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
+def cache_directory() -> Path:
+    """$REGARD_CACHE, else `regard` in $XDG_CACHE_HOME, else ~/.cache/regard."""
+    if setting := os.environ.get("REGARD_CACHE"):
+        return Path(setting).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regard"
+
+
 def slug(source: str) -> str:
     """Shorten a path or name to one for a directory.
 

@@ -14,11 +14,11 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from regard.audits.decisions import decision
 from regard.audits.preregistration import deviations, plan_digest, read_plan
 from regard.cli.root import root
 from regard.errors import InputError
 from regard.present.evidence import evidence_files
-from regard.present.evidence.decision import decision
 from regard.present.mlflow_export import run_metrics
 from regard.present.report.as_card import run_card
 from regard.present.report.report import report

@@ -5,9 +5,17 @@ from __future__ import annotations
 from regard.present.messages.messages import say
 from regard.present.run_reader import Material
 
+ENDPOINT = "openai:"
+
 
 def model_warning(material: Material) -> str:
-    """The sentence for the first screen; "" where the model works or nobody knows."""
+    """The sentences for the first screen; "" where the model works or nobody knows, and runs in this process."""
+    source = str(material.manifest["model"].get("source") or "")
+    sentences = [say("endpoint.page")] if source.startswith(ENDPOINT) else []
+    return " ".join([*sentences, *filter(None, [_accuracy_warning(material)])])
+
+
+def _accuracy_warning(material: Material) -> str:
     facts = material.conclusions.model_works
     if facts is None or facts.works not in ("no", "unclear"):
         return ""

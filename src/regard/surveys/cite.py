@@ -18,11 +18,13 @@ from regard.models.chat.answer_objective import AnswerObjective
 from regard.models.chat.conversation import conversation, plain_text
 from regard.models.chat.prompt_reader import PromptReader, split_answer
 from regard.models.chat.sources import find_sources
+from regard.models.endpoint.endpoint_model import EndpointModel
 from regard.models.open.load import load
 from regard.protocols import Model
 from regard.surveys.answer_evidence import Evidence
 from regard.surveys.citation_reliability import MEASURED
 from regard.surveys.citation_rule import DELTA, GAIN, SUFFICIENT
+from regard.surveys.cite_endpoint import cite_endpoint
 from regard.surveys.cited_answer import CitedAnswer, CitedSource, Thresholds
 
 
@@ -61,8 +63,25 @@ def cite(
     if check < 1 or not delta > 0 or new_tokens < 1:
         got = f"check={check}, delta={delta}, new_tokens={new_tokens}"
         raise InputError("cite", expected="check, delta and new_tokens above 0", got=got)
-    chat = chat_model(load(model, processor=tokenizer, device=device))
+    opened = load(model, processor=tokenizer, device=device)
     turns, given_answer = split_answer(messages, answer)
+    if isinstance(opened, EndpointModel):
+        if contrast is not None or documents or not (given_answer is None or isinstance(given_answer, str)):
+            raise InputError("cite", expected="an answer as text, no contrast and no documents", got="others")
+        return cite_endpoint(
+            opened,
+            turns,
+            given_answer,
+            sources=sources,
+            separator=separator,
+            prefix=prefix,
+            units=units,
+            span=span,
+            check=check,
+            delta=delta,
+            new_tokens=new_tokens,
+        )
+    chat = chat_model(opened)
     prompt = (
         plain_text(turns) if isinstance(turns, str) else conversation(chat.tokenizer, turns, documents, name=chat.name)
     )

@@ -16,18 +16,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from regard.errors import EnvironmentProblem, InputError
+from regard.files import cache_directory
 from regard.records import Json
 from regard.store.blobs import room_on_disk
 
 Build = Callable[[Path, Path], Mapping[str, Json]]
 """build(out, state) fills the directory `out` and gives facts; `state` survives a kill, for a build that can resume."""
-
-
-def cache_directory() -> Path:
-    """$REGARD_CACHE, else `regard` in $XDG_CACHE_HOME, else ~/.cache/regard."""
-    if setting := os.environ.get("REGARD_CACHE"):
-        return Path(setting).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regard"
 
 
 def built_once(name: str, recipe: Mapping[str, Json], packages: Sequence[str], build: Build) -> Path:

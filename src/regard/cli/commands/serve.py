@@ -31,7 +31,7 @@ KEY = "REGARD_API_KEY"
     "regard serve bilstm --run regard-runs/bilstm-reviews-quick-seed0",
     "regard serve ./model --run RUN --port 8080 --method attention     one forward pass per explanation",
     "regard serve ./model --method one_pass,leave_one_out --deadline 10 --queue 128",
-    "REGARD_API_KEY=... regard serve ./model --run RUN --host 0.0.0.0  for other machines; a key is then required",
+    "regard serve ./model --run RUN --host 0.0.0.0 --api-key-file keys.txt    for other machines; a key is required",
     "regard serve bilstm --check                       print the milliseconds per request, and stop",
 )
 @click.argument("model")

@@ -14,9 +14,11 @@ import torch
 from torch import nn
 
 from regard.errors import InputError, UnknownName, Unsupported
-from regard.files import exists
+from regard.files import cache_directory, exists
 from regard.foreign_code import contained
 from regard.models.adapter import TorchModel, pick_device, pick_dtype
+from regard.models.endpoint.address import PREFIX as ENDPOINT
+from regard.models.endpoint.endpoint_model import open_endpoint
 from regard.models.open.checkpoints import open_peft, open_pretrained
 from regard.models.open.config_limits import check_adapter, check_model, opening
 from regard.models.open.gguf_file import gguf_in, open_gguf
@@ -51,6 +53,7 @@ def load(
     """Load a model from a name, a directory, a file, or a live object.
 
     source: a name from `regard list source` (or `planted:NAME` from `regard list planted`);
+    `openai:http://HOST:PORT/v1#MODEL` (an endpoint with log-probabilities, without attention or gradients);
     a directory (Hugging Face, PEFT adapter, regard network, ONNX, GGUF); a Hugging Face id in the local
     cache (download=True fetches it); `model.onnx` (with processor=DIR of its tokenizer, default its own
     directory; rebuild=True puts its weights into its Hugging Face class, for gradients); `file.py:factory`;
@@ -68,6 +71,8 @@ def load(
     if not isinstance(source, (str, Path)):
         return _live(source, processor, options)
     text = str(source)
+    if text.startswith(ENDPOINT):
+        return open_endpoint(text, cache_directory() / "endpoint")
     params: dict[str, Json] = {
         "task": task,
         "device": device,

@@ -8,6 +8,7 @@ from regard.audits.conclusions.run_facts import RunReader
 from regard.present.evidence.change_report import change_rows
 from regard.present.evidence.decision import decision_page
 from regard.present.messages.messages import say
+from regard.present.model_warning import model_warning
 from regard.present.objective_scale import about_task
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.report.report import Paper, page_policy, page_style
@@ -56,6 +57,7 @@ def _page(material: Material, options: DossierOptions, old: Material | None, pap
         None,
         tag("h1", None, title),
         fact_line(material),
+        tag("p", {"class": "warn"}, warning) if (warning := model_warning(material)) else None,
         tag("h2", None, say("evidence.use")),
         tag("p", None, _intended_use(material, options)),
         tag("h2", None, say("evidence.verdict")),

@@ -8,6 +8,7 @@ from typing import Any
 
 from regard.audits.conclusions.run_facts import RunReader
 from regard.present.messages.messages import render, say
+from regard.present.model_warning import model_warning
 from regard.present.objective_scale import about_task
 from regard.present.report.as_markdown import plain_markdown
 from regard.present.report.sections.limits import ALWAYS
@@ -43,8 +44,12 @@ def run_card(run: RunReader) -> str:
 
 def _metadata(material: Material) -> dict[str, Json]:
     m = material.manifest
-    task = {"type": TASKS.get(material.task, "other")}
-    dataset = {"type": str(m["data"]["name"]), "name": str(m["data"]["name"]), "revision": m["data"]["fingerprint"]}
+    task: dict[str, Json] = {"type": TASKS.get(material.task, "other")}
+    dataset: dict[str, Json] = {
+        "type": str(m["data"]["name"]),
+        "name": str(m["data"]["name"]),
+        "revision": m["data"]["fingerprint"],
+    }
     result: dict[str, Json] = {"task": task, "dataset": dataset, "metrics": list(_metrics(material))}
     entry: dict[str, Json] = {"name": str(m["model"]["name"]), "results": [result]}
     return {"model-index": [entry], "tags": ["regard-audit"]}
@@ -78,6 +83,8 @@ def _section(material: Material) -> str:
     lines = [f"## {say('model_card.title')}"]
     if material.broken:
         lines.append(f"**{plain_markdown(render(material.broken))}**")
+    if warning := model_warning(material):
+        lines.append(f"**{plain_markdown(warning)}**")
     if judgements:
         lines.append(f"**{plain_markdown(headline(judgements[0]))}**")
         lines += [plain_markdown(line) for line in graded_lines(judgements[0])]

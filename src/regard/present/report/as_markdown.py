@@ -9,6 +9,7 @@ from regard.audits.conclusions.run_facts import RunReader
 from regard.present import counts
 from regard.present.judge_error_rate import in_a_sentence, track_record
 from regard.present.messages.messages import render, say
+from regard.present.model_warning import model_warning
 from regard.present.objective_scale import about_task
 from regard.present.report.exhibits.instead import instead
 from regard.present.report.exhibits.mixture import mixture
@@ -47,6 +48,7 @@ def _document(material: Material) -> str:
     parts = [
         f"# {plain_markdown(say('page.title', model=m['model']['name'], data=m['data']['name']))}",
         plain_markdown(_facts(material)),
+        *([f"**{plain_markdown(warning)}**"] if (warning := model_warning(material)) else []),
         *_broken(material),
         *_reading(material),
         *_exhibits(material),

@@ -1,0 +1,201 @@
+"""A language model behind an API as a `protocols.Model`: words are units, the next token or a label is the objective.
+
+next_token: value = log p / (1 - p) of the token that the model writes first after the whole text, as for a model in
+this process. classification (`labels=` in the address): p_k is proportional to the probability of " LABEL" after text
+and `after`, and value = log p_k / (1 - p_k).
+A removed word is deleted from the text, or replaced by "..."; a text without any word becomes "...". There is no
+attention and no gradient.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import InputError, UnknownName, Unsupported
+from regard.models.endpoint.address import EndpointAddress, parse_address
+from regard.models.endpoint.client import EndpointClient
+from regard.models.read.words import word_spans
+from regard.protocols import Capture, Encoded, Target
+from regard.records import Answers, Bools, Check, Edits, Example, Floats, Message, Mode, Spec, Units
+from regard.registry import upstairs
+
+OPERATORS = ("delete", "dots")
+DOTS = "..."
+
+
+@dataclass(frozen=True, slots=True)
+class WordItem:
+    """A text as the endpoint reads it, and its words."""
+
+    units: Units
+    text: str
+
+    @property
+    def length(self) -> int:
+        return max(1, len(self.units))
+
+
+class EndpointModel:
+    """Implements `protocols.Model` without attention or gradients."""
+
+    modality = "text"
+    operators, baselines = OPERATORS, ("none",)
+
+    def __init__(self, address: EndpointAddress, source: str, folder: Path | None) -> None:
+        self.address, self.name, self.labels = address, address.model, address.labels
+        self.task = "classification" if address.labels else "next_token"
+        self.client = EndpointClient(address, folder)
+        self.spec: Spec | None = Spec("model", source, {})
+        self._characters: list[int] = []
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the address: the weights behind it are unknown, and may change unseen."""
+        facts = f"{self.address.url} {self.address.model} {self.labels} {self.address.after}"
+        return hashlib.sha256(facts.encode()).hexdigest()
+
+    @property
+    def notes(self) -> list[str]:
+        render = upstairs("render")
+        notes = [render(Message.of("endpoint.note", model=self.name, url=self.address.url))]
+        if self._characters:
+            notes.append(render(self._cost()))
+        return notes
+
+    def _cost(self) -> Message:
+        """Tokens, and their price, of a thousand requests: by the tokens counted so far, else by 4 characters each."""
+        mean = float(np.mean(self._characters))
+        counted = self.client.tokens / self.client.requests if self.client.requests and self.client.tokens else mean / 4
+        thousand = round(1000 * max(1.0, counted))
+        if not self.address.price:
+            return Message.of("endpoint.cost", tokens=thousand)
+        return Message.of("endpoint.price", tokens=thousand, price=f"{thousand * self.address.price / 1e6:.4g}")
+
+    def encode(self, example: Example) -> WordItem:
+        text = example.inputs.get("text")
+        if not isinstance(text, str) or "text_pair" in example.inputs or not text.strip():
+            raise InputError(f"example {example.id!r}", expected="one text", got="another input")
+        self._characters.append(len(text))
+        return _item(text)
+
+    def windows(self, example: Example) -> list[Example]:
+        return [example]
+
+    def remove(self, encoded: Encoded, drop: Bools, operator: str, rng: np.random.Generator) -> WordItem:
+        item = _own(encoded)
+        if operator not in OPERATORS:
+            raise UnknownName("operator", operator, OPERATORS)
+        return _item(without_words(item.text, item.units, np.asarray(drop, bool), operator))
+
+    def predict(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
+        if self.labels:
+            table = self._distribution(batch)
+            classes = [int(k) for k in table.argmax(1)]
+            return _class_answers(table, classes), [*classes]
+        rows = self.client.continuations([_own(encoded).text for encoded in batch])
+        return _answers([row.log_probability for row in rows]), [row.first for row in rows]
+
+    def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Edits = ()) -> Answers:
+        if edits:
+            raise self._without("edited attention")
+        if self.labels:
+            return _class_answers(self._distribution(batch), [int(str(target)) for target in targets])
+        prompts = [_own(encoded).text for encoded in batch]
+        return _answers(self.log_probabilities(prompts, [str(target) for target in targets]))
+
+    def _distribution(self, batch: Sequence[Encoded]) -> Floats:
+        """(examples, labels) probabilities, of the labels alone."""
+        prompts = [_own(encoded).text + self.address.after for encoded in batch for _ in self.labels]
+        texts = [f" {label}" for _ in batch for label in self.labels]
+        log_p = np.array(self.log_probabilities(prompts, texts)).reshape(len(batch), len(self.labels))
+        weights = np.exp(log_p - log_p.max(1, keepdims=True))
+        return np.asarray(weights / weights.sum(1, keepdims=True))
+
+    def log_probabilities(self, prompts: Sequence[str], targets: Sequence[str]) -> list[float]:
+        """Log-probability of each text after its prompt, summed over its tokens."""
+        joint = [prompt + target for prompt, target in zip(prompts, targets, strict=True)]
+        sums = []
+        for prompt, target, row in zip(prompts, targets, self.client.scores(joint), strict=True):
+            inside = [p for at, p in zip(row.offsets, row.log_probabilities, strict=True) if at >= len(prompt)]
+            if not inside or not all(map(math.isfinite, inside)):
+                raise Unsupported(
+                    f"endpoint model {self.name}",
+                    expected="tokens that begin where the prompt ends",
+                    got=f"other tokens at the border before {target[:20]!r}",
+                )
+            sums.append(sum(inside))
+        return sums
+
+    def capture(
+        self, batch: Sequence[Encoded], targets: Sequence[Target], *, mode: Mode = "qk", check: Check = "first"
+    ) -> Capture:
+        raise self._without("attention")
+
+    def _without(self, what: str) -> Unsupported:
+        return Unsupported(f"{what} of {self.name}", expected="a model in this process", got="one behind an API")
+
+
+def open_endpoint(source: str, folder: Path | None) -> EndpointModel:
+    """folder: of the cache of answers; None for none."""
+    return EndpointModel(parse_address(source), source, folder)
+
+
+def without_words(text: str, units: Units, drop: Bools, operator: str) -> str:
+    """A text without some words, each with the white space before it; or with dots in their place.
+
+    >>> text = "Anna lives in Rome."
+    >>> without_words(text, _item(text).units, np.array([False, True, False, True, False]), "delete")
+    'Anna in.'
+    """
+    parts, end = [], 0
+    for i in np.flatnonzero(drop):
+        start, stop = (int(edge) for edge in units.places[i])
+        kept = text[end:start]
+        parts.append(kept.rstrip() if operator == "delete" else kept + DOTS)
+        end = stop
+    shorter = "".join([*parts, text[end:]])
+    shorter = shorter.lstrip() if operator == "delete" else shorter
+    return shorter if shorter.strip() else DOTS  # a model cannot read nothing
+
+
+def _item(text: str) -> WordItem:
+    spans = word_spans(text)
+    n = len(spans)
+    units = Units(
+        names=tuple(text[a:b] for a, b in spans),
+        kind="word",
+        place_kind="span",
+        places=np.array(spans, np.float64).reshape(n, 2),
+        special=np.zeros(n, np.bool_),
+        groups=np.arange(n),
+        part=np.zeros(n, np.int64),
+        keys=np.full(n, -1),
+        shape=(n,),
+    )
+    return WordItem(units, text)
+
+
+def _own(encoded: Any) -> WordItem:
+    if not isinstance(encoded, WordItem):
+        raise InputError("encoded example", expected="an example encoded by this model", got=type(encoded).__name__)
+    return encoded
+
+
+def _class_answers(table: Floats, classes: Sequence[int]) -> Answers:
+    rows = np.arange(len(classes))
+    own = table[rows, list(classes)]
+    others = np.maximum(np.where(np.arange(table.shape[1]) == np.array(classes)[:, None], 0.0, table).sum(1), 1e-300)
+    return Answers(np.arange(len(classes) + 1), np.log(np.maximum(own, 1e-300)) - np.log(others), own, table)
+
+
+def _answers(log_probabilities: Sequence[float]) -> Answers:
+    log_p = np.minimum(np.array(log_probabilities, np.float64), -1e-12)  # rounding may give a probability of 1
+    value = log_p - np.log(-np.expm1(log_p))
+    return Answers(np.arange(len(log_p) + 1), value, np.exp(log_p), None)
