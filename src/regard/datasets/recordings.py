@@ -23,7 +23,7 @@ from regard.datasets.table import Table
 from regard.errors import InputError
 from regard.records import Example, Floats, Json, frozen
 
-TIMES: Final = ("time", "timestamp", "date", "datetime", "t", "seconds")
+TIMES: Final = ("time", "timestamp", "date", "datetime", "t", "seconds", "year")
 MARKS: Final = ("anomaly", "is_anomaly", "event", *LABELS)
 EVEN: Final = 0.01
 """Largest relative deviation of a step from the median step."""
