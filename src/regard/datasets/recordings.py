@@ -33,15 +33,18 @@ CALENDAR: Final = ((28 * 86400.0, 31 * 86400.0), (365 * 86400.0, 366 * 86400.0))
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """How a recording is cut: steps of a window, steps between two (0: half a window), values to forecast."""
+    """How a recording is cut: steps of a window, steps between two, values to forecast.
+
+    stride 0: half a window where steps are marked, one step where values are to be forecast.
+    """
 
     window: int
     stride: int = 0
     horizon: int = 1
 
-    @property
-    def step(self) -> int:
-        return self.stride or max(1, self.window // 2)
+    def step(self, *, marked: bool) -> int:
+        """Steps between the beginnings of two windows."""
+        return self.stride or (max(1, self.window // 2) if marked else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +71,10 @@ def windows_of(table: Table, cut: Windows, *, label: str | None = None, split: s
             remedy="--window N",
         )
     low, high = _part(split or "all", total)
+    step = cut.step(marked=recording.marks is not None)
     items = [
         _window(recording, start, cut, ahead)
-        for start in range(0, total - cut.window - ahead + 1, cut.step)
+        for start in range(0, total - cut.window - ahead + 1, step)
         if low <= start and start + cut.window + ahead <= high
     ]
     if not items:
@@ -84,7 +88,7 @@ def windows_of(table: Table, cut: Windows, *, label: str | None = None, split: s
         )
     note = (
         f"{table.name}: {total} regular steps of {len(recording.channels)} channels, cut into windows of {cut.window} "
-        f"every {cut.step} steps; split {split or 'all'!r}: {len(items)}, by time"
+        f"every {step} steps; split {split or 'all'!r}: {len(items)}, by time"
     )
     return Examples(
         table.name, tuple(items), labels, (*table.notes, note), columns=recording.channels, modality="series"
