@@ -46,6 +46,12 @@ def test_without_marks_the_next_values_are_to_be_forecast(tmp_path: Path) -> Non
     first = data[0]
     assert first.label == [-8.0, -9.0, -10.0]
     assert np.asarray(first.inputs["series"])[-1].tolist() == [7.0, -7.0]
+    targets = {}
+    for split in ("train", "dev", "test"):
+        part = read(tmp_path / "r.csv", window=30, label_column="pulse", split=split)
+        targets[split] = [example.label for example in part]
+    assert [len(labels) for labels in targets.values()] == [130, 20, 20]
+    assert not [label for label in targets["test"] if label in targets["train"] + targets["dev"]]
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,10 @@ class Recording:
 
 
 def windows_of(table: Table, cut: Windows, *, label: str | None = None, split: str | None = None) -> Examples:
-    """Cut the recording of a table into windows; splits are consecutive in time (80/10/10)."""
+    """Cut the recording of a table into windows; splits are consecutive in time (80/10/10).
+
+    Windows with marks lie inside their split; of a forecast only the target must, and the window reaches back.
+    """
     recording = read_recording(table, label)
     total = len(recording.values)
     ahead = 0 if recording.marks is not None else cut.horizon
@@ -75,7 +78,7 @@ def windows_of(table: Table, cut: Windows, *, label: str | None = None, split: s
     items = [
         _window(recording, start, cut, ahead)
         for start in range(0, total - cut.window - ahead + 1, step)
-        if low <= start and start + cut.window + ahead <= high
+        if low <= (start + cut.window if ahead else start) and start + cut.window + ahead <= high
     ]
     if not items:
         raise InputError(f"split {split!r}", expected="at least one window", got="none", remedy="a smaller --window")

@@ -35,6 +35,8 @@ ROW_SUM = 1e-4
 class OnnxModel:
     """Implements `protocols.Model` by a torch model whose module runs the graph."""
 
+    without_capability = "--rebuild (rebuild=True), which puts the weights into their Hugging Face class"
+
     def __init__(self, inner: TorchModel, notes: Iterable[str] = ()) -> None:
         assert isinstance(inner.module, OnnxModule)
         self.inner, self.module = inner, inner.module
