@@ -60,7 +60,8 @@ def test_one_logit_stands_for_two_classes() -> None:
     assert said.probability.tolist() == pytest.approx([1 / (1 + np.exp(-0.7)), 1 / (1 + np.exp(0.7))])
     assert said.distribution is not None
     assert said.distribution.sum(-1).tolist() == pytest.approx([1, 1])
-    binary = wrap(torch.nn.Sequential(torch.nn.Linear(2, 1)), modality="tabular", columns=["a", "b"], class_tokens=-1)
+    module = torch.nn.Sequential(torch.nn.Linear(2, 1))
+    binary = wrap(module, modality="tabular", columns=["a", "b"], class_tokens=-1, labels=["no", "yes"])
     answers, (target,) = binary.predict([binary.encode(Example("r", {"row": [3.0, -1.0]}))])
     assert answers.value[0] >= 0, "the predicted class has positive log-odds, whichever it is"
     assert target in (0, 1)

@@ -274,7 +274,9 @@ OUTPUTS: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "mapping": (lambda z: {"attention": [z], "logits": z}, ""),
     "tuple": (lambda z: (z, [z]), ""),
     "probabilities": (lambda z: z.softmax(-1), ""),
-    "another name": (lambda z: {"prediction": z}, "named 'logits'"),
+    "another name": (lambda z: {"prediction": z}, ""),
+    "a loss first": (lambda z: (z.sum(), z), ""),
+    "two outputs": (lambda z: {"prediction": z, "other": 2 * z}, "output='prediction'"),
     "weights first": (lambda z: (z[:, None], z), "classes"),
     "text": (lambda z: "positive", "got str"),
 }

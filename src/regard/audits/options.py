@@ -115,6 +115,9 @@ class AuditOptions:
         "windows", "How to read a text that is longer than the model's limit.", choices=("windows", "cut", "error")
     )
     download: bool = _flag(False, "Fetch a Hugging Face model that is not in the local cache.", form="switch")
+    words: Literal["characters", "jieba"] = _flag(
+        "characters", "How Chinese characters are gathered to words.", choices=("characters", "jieba")
+    )
     processor: str | None = _flag(None, "Directory of the tokenizer of an ONNX graph (default: beside the graph).")
     rebuild: bool = _flag(False, "Rebuild an ONNX graph in its Hugging Face class, for gradients.", form="switch")
     allow_code: bool = _flag(

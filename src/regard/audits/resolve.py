@@ -162,6 +162,7 @@ def _opened(model: str | Model, options: AuditOptions) -> Model:
         download=options.download,
         processor=options.processor,
         rebuild=options.rebuild,
+        words=options.words,
     )
 
 

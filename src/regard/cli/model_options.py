@@ -71,13 +71,14 @@ class ModelChoice:
             trust_remote_code=permitted("allow_code"),
             download=permitted("download"),
             rebuild=permitted("rebuild"),
-            processor=_processor(),
+            processor=_remembered("processor"),
+            words=_remembered("words") or "characters",
         )
 
 
-def _processor() -> str | None:
+def _remembered(name: str) -> Any:
     context = click.get_current_context(silent=True)
-    return None if context is None else context.meta.get("regard.processor")
+    return None if context is None else context.meta.get(f"regard.{name}")
 
 
 def permitted(what: Literal["allow_code", "download", "rebuild"]) -> bool:
@@ -113,7 +114,7 @@ def permission_options(function: F) -> F:
 
 
 def model_options(function: F) -> F:
-    """Add `--device`, `--task`, `--overflow`, `--processor`, `--rebuild`, `--download` and `--allow-code`."""
+    """Add the options of opening a model: `--device`, `--task`, `--overflow`, `--processor`, `--words`, ..."""
     function = permission_options(function)
     for option in (
         click.option(
@@ -122,6 +123,15 @@ def model_options(function: F) -> F:
             expose_value=False,
             callback=_permit,
             help="Rebuild an ONNX graph in its Hugging Face class, for gradients.",
+        ),
+        click.option(
+            "--words",
+            type=click.Choice(["characters", "jieba"]),
+            default="characters",
+            show_default=True,
+            expose_value=False,
+            callback=_remember,
+            help="How Chinese characters are gathered to words.",
         ),
         click.option(
             "--processor",

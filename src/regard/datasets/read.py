@@ -58,8 +58,9 @@ def read(
     A column that is not named is guessed, and `notes` says so; "" means none. A bigger source is sampled: stratified by
     label, or whole groups; seeded; the same whatever the order of the rows. labels: names of the codes 0, 1, ...
     max_bytes: largest file that is read (2 GB); a .gz may not unpack to more. Pipes and devices are refused.
-    window: the rows are the steps of one recording, cut into windows of so many steps, `stride` steps apart (default:
-    half a window); a mark per step makes a window anomalous, else the next `horizon` values are to be forecast.
+    window: the rows are the steps of one recording, cut into windows of so many steps, `stride` steps apart
+    (default: half a window); a mark per step makes a window anomalous, else the next `horizon` values are to be
+    forecast (default stride: 1).
 
     >>> sample = read("planted:n=300", limit=20)
     >>> len(sample), sample.labels, sample.notes[-1].key

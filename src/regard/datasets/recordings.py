@@ -23,7 +23,7 @@ from regard.datasets.table import Table
 from regard.errors import InputError
 from regard.records import Example, Floats, Json, frozen
 
-TIMES: Final = ("time", "timestamp", "date", "datetime", "t", "seconds")
+TIMES: Final = ("time", "timestamp", "date", "datetime", "t", "seconds", "year")
 MARKS: Final = ("anomaly", "is_anomaly", "event", *LABELS)
 EVEN: Final = 0.01
 """Largest relative deviation of a step from the median step."""
@@ -33,15 +33,18 @@ CALENDAR: Final = ((28 * 86400.0, 31 * 86400.0), (365 * 86400.0, 366 * 86400.0))
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """How a recording is cut: steps of a window, steps between two (0: half a window), values to forecast."""
+    """How a recording is cut: steps of a window, steps between two, values to forecast.
+
+    stride 0: half a window where steps are marked, one step where values are to be forecast.
+    """
 
     window: int
     stride: int = 0
     horizon: int = 1
 
-    @property
-    def step(self) -> int:
-        return self.stride or max(1, self.window // 2)
+    def step(self, *, marked: bool) -> int:
+        """Steps between the beginnings of two windows."""
+        return self.stride or (max(1, self.window // 2) if marked else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,10 @@ class Recording:
 
 
 def windows_of(table: Table, cut: Windows, *, label: str | None = None, split: str | None = None) -> Examples:
-    """Cut the recording of a table into windows; splits are consecutive in time (80/10/10)."""
+    """Cut the recording of a table into windows; splits are consecutive in time (80/10/10).
+
+    Windows with marks lie inside their split; of a forecast only the target must, and the window reaches back.
+    """
     recording = read_recording(table, label)
     total = len(recording.values)
     ahead = 0 if recording.marks is not None else cut.horizon
@@ -68,10 +74,11 @@ def windows_of(table: Table, cut: Windows, *, label: str | None = None, split: s
             remedy="--window N",
         )
     low, high = _part(split or "all", total)
+    step = cut.step(marked=recording.marks is not None)
     items = [
         _window(recording, start, cut, ahead)
-        for start in range(0, total - cut.window - ahead + 1, cut.step)
-        if low <= start and start + cut.window + ahead <= high
+        for start in range(0, total - cut.window - ahead + 1, step)
+        if low <= (start + cut.window if ahead else start) and start + cut.window + ahead <= high
     ]
     if not items:
         raise InputError(f"split {split!r}", expected="at least one window", got="none", remedy="a smaller --window")
@@ -84,7 +91,7 @@ def windows_of(table: Table, cut: Windows, *, label: str | None = None, split: s
         )
     note = (
         f"{table.name}: {total} regular steps of {len(recording.channels)} channels, cut into windows of {cut.window} "
-        f"every {cut.step} steps; split {split or 'all'!r}: {len(items)}, by time"
+        f"every {step} steps; split {split or 'all'!r}: {len(items)}, by time"
     )
     return Examples(
         table.name, tuple(items), labels, (*table.notes, note), columns=recording.channels, modality="series"

@@ -352,3 +352,14 @@ def test_a_missing_start_token_is_reported(saved: Path, tmp_path: Path) -> None:
     assert not any("start token" in note for note in load(model, processor=tokenizer).notes)
     tokenizer.init_kwargs["add_bos_token"] = True
     assert any("no start token [MASK]" in note for note in load(model, processor=tokenizer).notes)
+
+
+def test_chinese_characters_are_gathered_to_words_if_asked() -> None:
+    tokenizer = zoo.bert_tokenizer()
+    text = "很好看的电影"
+    for words, groups in (("characters", 6), ("jieba", 4)):
+        model = load(zoo.bert("ForSequenceClassification", num_labels=3), processor=tokenizer, words=words)  # type: ignore[arg-type]
+        units = model.encode(Example("e", {"text": text})).units
+        assert len(set(units.groups[units.free])) == groups
+    with pytest.raises(UnknownName, match="words"):
+        load(str(tokenizer), words="ltp")  # type: ignore[arg-type]

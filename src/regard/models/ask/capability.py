@@ -47,6 +47,7 @@ class Capability(Generic[P, R]):
             f"{self.name} of {model.name}",
             expected=f"a model that provides it (needs {self.needs})",
             got=type(model).__name__,
+            remedy=str(getattr(model, "without_capability", "")),
         )
 
 

@@ -22,7 +22,7 @@ from regard.models.objective import TensorAnswers
 from regard.models.passes import key_padding, refuse_several_lengths
 from regard.models.read.encoded import Item
 from regard.protocols import Encoded, SiteAttention, Target
-from regard.records import Answers, Bools, Check, Edit, Edits, Example, Mode, Site, SiteKind, Spec
+from regard.records import Answers, Bools, Check, Edit, Edits, Example, Mode, Site, SiteKind, Spec, Text
 from regard.tap.editing import EditRewriting, per_row
 from regard.tap.site_attention import DenseAttention, Real
 from regard.tap.site_kind import kind_of, pattern_of_weights, shape_of_pattern
@@ -34,6 +34,8 @@ ROW_SUM = 1e-4
 
 class OnnxModel:
     """Implements `protocols.Model` by a torch model whose module runs the graph."""
+
+    without_capability = "--rebuild (rebuild=True), which puts the weights into their Hugging Face class"
 
     def __init__(self, inner: TorchModel, notes: Iterable[str] = ()) -> None:
         assert isinstance(inner.module, OnnxModule)
@@ -76,7 +78,7 @@ class OnnxModel:
         return self.inner.spec
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Text]:
         return [*self._notes, *self.inner.notes]
 
     # ------------------------------------------------------------------ inputs and answers

@@ -19,6 +19,7 @@ from regard.foreign_code import contained
 from regard.models.adapter import TorchModel, pick_device, pick_dtype
 from regard.models.endpoint.address import PREFIX as ENDPOINT
 from regard.models.endpoint.endpoint_model import open_endpoint
+from regard.models.exported.onnx_model import OnnxModel
 from regard.models.open.checkpoints import open_peft, open_pretrained
 from regard.models.open.config_limits import check_adapter, check_model, opening
 from regard.models.open.gguf_file import gguf_in, open_gguf
@@ -28,7 +29,8 @@ from regard.models.open.onnx_file import onnx_in, open_onnx
 from regard.models.open.regard_networks import open_network
 from regard.models.open.stored_model import code_file
 from regard.models.open.wrap import wrap
-from regard.models.read.text import Overflow
+from regard.models.read.chinese_words import Words, checked_words, chinese_word_spans
+from regard.models.read.text import Overflow, TextReader
 from regard.networks.family import Family, is_family, read_family
 from regard.protocols import Model
 from regard.records import Json, Spec
@@ -48,6 +50,7 @@ def load(
     trust_remote_code: bool = False,
     download: bool = False,
     rebuild: bool = False,
+    words: Words = "characters",
     name: str | None = None,
 ) -> Model:
     """Load a model from a name, a directory, a file, or a live object.
@@ -60,7 +63,53 @@ def load(
     a live transformers model (with processor=tokenizer) or `transformers.pipeline`; anything that already is a model.
     task: overrides what the architecture says. labels: "neg=0,pos=1", or all names in order.
     overflow: "windows", "cut" or "error" for texts longer than the model; max_length makes that shorter.
+    words: how Chinese characters are gathered to words: each alone, or by "jieba" (pip install 'regard[chinese]').
     """
+    checked_words(words)
+    model = _load(
+        source,
+        processor=processor,
+        task=task,
+        device=device,
+        dtype=dtype,
+        labels=labels,
+        overflow=overflow,
+        max_length=max_length,
+        trust_remote_code=trust_remote_code,
+        download=download,
+        rebuild=rebuild,
+        name=name,
+    )
+    return model if words == "characters" else _with_words(model, words)
+
+
+def _with_words(model: Model, words: Words) -> Model:
+    """Gather the characters of a text model to Chinese words."""
+    inner = model.inner if isinstance(model, OnnxModel) else model
+    if not isinstance(inner, TorchModel) or not isinstance(inner.reader, TextReader):
+        raise Unsupported(f"words of {model.name}", expected="a text model", got=model.modality)
+    chinese_word_spans("")  # a missing package is reported here
+    inner.reader.segment = chinese_word_spans
+    if inner.spec is not None:
+        inner.spec = Spec(inner.spec.kind, inner.spec.name, {**inner.spec.params, "words": words})
+    return model
+
+
+def _load(
+    source: Any,
+    *,
+    processor: Any,
+    task: str | None,
+    device: str,
+    dtype: str | torch.dtype | None,
+    labels: str | Sequence[str] | Mapping[str, int] | None,
+    overflow: Overflow,
+    max_length: int | None,
+    trust_remote_code: bool,
+    download: bool,
+    rebuild: bool,
+    name: str | None,
+) -> Model:
     if overflow not in ("windows", "cut", "error"):
         raise UnknownName("overflow", str(overflow), ("windows", "cut", "error"))
     if task is not None:

@@ -27,6 +27,7 @@ _PARAMETERS = (
     "rebuild",
     "task",
     "trust_remote_code",
+    "words",
 )
 _FILES = (
     "*.safetensors",

@@ -47,6 +47,7 @@ def wrap(
     mask_id: int | None = None,
     special_ids: Sequence[int] = (),
     patch: int = 1,
+    unit: Literal["step", "channel"] = "step",
     columns: Sequence[str] = (),
     background: Array | None = None,
     channels: int = 1,
@@ -67,9 +68,9 @@ def wrap(
     output: the name or number of the output to read (default: `logits`, or the only one that fits; a loss is skipped).
     mask, padding: the name of the module's argument that is True on real (`mask`) or on padded (`padding`)
     positions; without either, only texts of one length share a batch. fixed_length: the module takes no shorter text,
-    so units are replaced, never deleted. embedding: the path of the input-embedding module (default: the first
-    nn.Embedding). class_tokens: vectors that the module puts before patches, steps or columns (-1: its attention is not
-    over these units).
+    so units are replaced, never deleted. unit: a series is explained by its steps or by its channels.
+    embedding: the path of the input-embedding module (default: the first nn.Embedding). class_tokens: vectors that the
+    module puts before patches, steps or columns (-1: its attention is not over these units).
 
     >>> module = nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(12, 2))
     >>> model = wrap(module, lambda text: [len(w) for w in text.split()], labels=["no", "yes"])
@@ -113,6 +114,7 @@ def wrap(
             background=background,
             channels=channels,
             class_tokens=class_tokens,
+            unit=unit,
         )
     traits = Traits(pads=mask is not None or padding is not None, pooling=pooling, mask_id=mask_id, pad_id=pad_id)
 
@@ -290,6 +292,7 @@ def _arrays(
     background: Array | None,
     channels: int,
     class_tokens: int,
+    unit: str,
 ) -> Reader:
     def encoded(given: Any) -> Any:
         return given if encode is None else encode(given)
@@ -312,7 +315,8 @@ def _arrays(
         reader.extras = extras
         return reader
     if modality == "series":
-        reader = series_reader("series", None, patch=patch, lead=class_tokens)
+        names = columns if unit == "channel" else None
+        reader = series_reader("series", None, patch=patch, lead=class_tokens, channel_units=names)
     else:
         width = len(columns) or (0 if background is None else background.shape[1])
         if not width:

@@ -114,8 +114,9 @@ def stacked(arrays: Sequence[Array], device: torch.device, dtype: torch.dtype) -
     """One tensor of arrays, filled up with zeros to a common shape; numbers in `dtype`, counts as int64."""
     shape = tuple(max(sizes) for sizes in zip(*(a.shape for a in arrays), strict=True))
     table = np.zeros((len(arrays), *shape), arrays[0].dtype)
-    for row, array in zip(table, arrays, strict=True):
-        row[tuple(slice(n) for n in array.shape)] = array
+    for number, array in enumerate(arrays):
+        places: tuple[Any, ...] = (number, *(slice(n) for n in array.shape))
+        table[places] = array
     tensor = torch.from_numpy(table)
     if tensor.dtype == torch.bool:
         return tensor.to(device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -59,10 +60,28 @@ def steps(array: Array, patch: int, lead: int, first: int = 0) -> tuple[Units, I
     return units, np.broadcast_to(owner[:, None], array.shape).astype(np.int64)
 
 
+def by_channel(array: Array, names: Sequence[str]) -> tuple[Units, Ints]:
+    """Units and owners of a series (steps, channels) whose units are its channels, which attention is not over."""
+    count = array.shape[1]
+    titles = names if len(names) == count else [f"channel {c}" for c in range(count)]
+    places = np.arange(count, dtype=np.float64)[:, None]
+    units = with_class_tokens(titles, places, "channel", place_kind="column", shape=(count,), lead=-1)
+    return units, np.broadcast_to(np.arange(count), array.shape).astype(np.int64)
+
+
 def series_reader(
-    main: str, channels: int | None, *, patch: int = 1, lead: int = 1, length: int | None = None
+    main: str,
+    channels: int | None,
+    *,
+    patch: int = 1,
+    lead: int = 1,
+    length: int | None = None,
+    channel_units: Sequence[str] | None = None,
 ) -> ArrayReader:
-    """A reader of series; `length` is the only number of steps the model takes (None: any)."""
+    """A reader of series; `length` is the only number of steps the model takes (None: any).
+
+    channel_units: names of the channels where these are the units, not the steps; () names them by number.
+    """
 
     def prepare(given: Any, subject: str) -> Array:
         array = as_steps(given, channels, subject)
@@ -76,6 +95,8 @@ def series_reader(
         return array
 
     def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
+        if channel_units is not None:
+            return by_channel(array, channel_units)
         return steps(array, patch, lead, len(array) % patch)
 
     return ArrayReader(modality="series", main=main, entry="series", prepare=prepare, lay_out=lay_out, fills=FILLS)

@@ -14,7 +14,7 @@ from regard.errors import InputError, UnknownName
 from regard.models.read.encoded import Item
 from regard.models.read.long_text import cut, text_windows
 from regard.models.read.regions import stacked
-from regard.models.read.words import Span, group_spans
+from regard.models.read.words import Span, group_spans, word_spans
 from regard.records import Bools, Example, Ints, Text, Units
 
 Overflow = Literal["windows", "cut", "error"]
@@ -62,6 +62,7 @@ class TextReader:
     imposed: the attention weights of an example (id, positions), for a model that must be given them.
     pieces: ids -> how each is written, and whether it stands at the beginning of a word.
     extras: (text, second text) -> further inputs of the module by name, which belong to no unit.
+    segment: text -> spans of the words that tokens are gathered to.
     """
 
     tokenize: Tokenize
@@ -80,6 +81,7 @@ class TextReader:
     imposed: Callable[[str, int], NDArray[np.float32]] | None = None
     pieces: Callable[[list[int]], tuple[list[str], list[bool]]] | None = None
     extras: Callable[[str, str | None], Mapping[str, NDArray[Any]]] | None = None
+    segment: Callable[[str], list[Span]] = word_spans
 
     @property
     def modality(self) -> str:
@@ -127,7 +129,7 @@ class TextReader:
         aside: dict[str, NDArray[Any]] = {}
         if side is not None:
             aside = text_arrays(self._fitted(example.id, self.tokenize(side, None)))
-        units = token_units(tokens, (text, pair or ""), self.kind)
+        units = token_units(tokens, (text, pair or ""), self.kind, self.segment)
         arrays = text_arrays(tokens)
         if self.imposed is not None:
             arrays["imposed"] = self.imposed(example.id, len(tokens.ids))
@@ -268,12 +270,14 @@ def text_arrays(tokens: Tokens) -> dict[str, NDArray[Any]]:
     return arrays if tokens.types is None else {**arrays, "token_type_ids": tokens.types}
 
 
-def token_units(tokens: Tokens, texts: tuple[str, str], kind: str) -> Units:
+def token_units(
+    tokens: Tokens, texts: tuple[str, str], kind: str, segment: Callable[[str], list[Span]] = word_spans
+) -> Units:
     groups = np.full(len(tokens.ids), -1, dtype=np.int64)
     for side in (0, 1):
         positions = np.flatnonzero((tokens.part == side) & ~tokens.special)
         if len(positions):
-            word_indices, _ = group_spans([tokens.spans[i] for i in positions], texts[side])
+            word_indices, _ = group_spans([tokens.spans[i] for i in positions], texts[side], segment)
             first = int(groups.max()) + 1
             groups[positions] = np.where(word_indices >= 0, word_indices + first, -1)
     n = len(tokens.ids)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Literal, get_args
 
@@ -117,12 +117,16 @@ def _spans(text: str) -> list[Span]:
     return spans
 
 
-def group_spans(spans: Sequence[Span], text: str) -> tuple[Ints, list[Span]]:
+def group_spans(
+    spans: Sequence[Span], text: str, segment: Callable[[str], list[Span]] = word_spans
+) -> tuple[Ints, list[Span]]:
     """(word index of each span, spans of the words); a span over several words makes them one word.
+
+    segment: text -> spans of its words.
 
     Empty spans (special tokens) get -1. Every other span gets a word, even where no letter was found.
     """
-    words = word_spans(text)
+    words = segment(text)
     first, last = np.full(len(spans), -1), np.full(len(spans), -1)
     starts = np.array([a for a, _ in words], dtype=np.int64)
     stops = np.array([b for _, b in words], dtype=np.int64)
