@@ -102,7 +102,7 @@ def test_jpeg_grey_palette_transparent_and_sixteen_bits(tmp_path: Path) -> None:
     assert np.abs(jpeg.astype(int) - colour).max() <= 2
     see_through = np.dstack([colour, np.full((16, 16), 128, np.uint8)])
     assert np.array_equal(decoded(_bytes(see_through), "x")[0], colour)
-    deep = decoded(_bytes((grey.astype(np.uint16) * 257)), "x")[0]
+    deep = decoded(_bytes(grey.astype(np.uint16) * 257), "x")[0]
     assert np.allclose(deep * 255, grey)
 
 
