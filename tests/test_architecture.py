@@ -96,8 +96,14 @@ def test_rooms_without_eager_effects() -> None:
             assert top in allowed or top in sys.stdlib_module_names, f"{name} imports {module}"
 
 
-DRAWABLE = {"intervals.Interval", "plausibility.inside", "walkthrough.Walkthrough", "walkthrough.AGREES"}
-"""What a report may use of `measures`: records to draw, and where a mark lies. Nothing that resamples or tests."""
+DRAWABLE = {
+    "intervals.Interval",
+    "pixel_range.full_brightness",
+    "plausibility.inside",
+    "walkthrough.Walkthrough",
+    "walkthrough.AGREES",
+}
+"""What a report may use of `measures`: records to draw, the scale of pixels, and where a mark lies. Nothing that resamples or tests."""
 SELECTING = {"setting", "of_a_part", "other_method", "picked", "different", "shown_summaries", "typical_example"}
 """Functions of `audits.conclusions` that select findings and compute no statistics."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from regard.audits.explain_answers import AnswerCases, answer_cases, is_answer_record
 from regard.audits.removal_mark import RemovalMark, removal_marks
-from regard.audits.resolve import open_model
+from regard.audits.resolve import open_model, with_numbers
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.errors import InputError, RegardError, Unsupported
@@ -202,8 +203,9 @@ def _examples(model: Model, inputs: Any) -> list[Example]:
         inputs = list(inputs)
     many = inputs if isinstance(inputs, list) else [inputs]
     if model.modality != "text":
-        if all(isinstance(given, Example) or _is_array(given) for given in many):
-            return as_examples(model, inputs)
+        files = (str, Path) if model.modality == "image" else ()
+        if all(isinstance(given, (Example, *files)) or _is_array(given) for given in many):
+            return [with_numbers(example) for example in as_examples(model, inputs)]
     elif all(isinstance(given, str | Example) or _is_pair(given, model.labels) for given in many):
         return [replace(e, id=f"input-{i}") if e.id == str(i) else e for i, e in enumerate(as_examples(model, inputs))]
     from regard.datasets.read import read
@@ -212,7 +214,9 @@ def _examples(model: Model, inputs: Any) -> list[Example]:
 
 
 def _is_array(given: Any) -> bool:
-    return hasattr(given, "__array__") or isinstance(given, int | float | list | tuple)
+    """Whether it is an array, a PIL image, or numbers of one."""
+    arrays = hasattr(given, "__array__") or hasattr(given, "__array_interface__")
+    return arrays or isinstance(given, int | float | list | tuple)
 
 
 def _is_pair(given: Any, labels: Sequence[str]) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from regard.datasets.picture_decoder import decoded, pil_pixels
 from regard.errors import InputError, UnknownName
 from regard.models.adapter import TorchModel, own
 from regard.models.dense_limit import refuse_dense
@@ -24,7 +26,8 @@ def capture(
 ) -> Capture:
     """Capture every attention of `model` on `inputs`, named by module path and call, with units and answers.
 
-    inputs: a text, a pair of texts (tuple), an array, an `Example`, or a list of these (one batch). A text longer
+    inputs: a text, a pair of texts (tuple), an array, an `Example`, or a list of these (one batch); for models that
+    read pictures also PIL images and paths of files. A text longer
     than the model becomes its windows, one row each. mode "qk" keeps queries and keys, "weights" the matrices.
     check: "first" proves the capture once per model and shape, "always" every time, "never" not at all.
     rows: keep only these rows of every attention (a slice, positions, or "last"): memory no longer grows with the
@@ -70,6 +73,11 @@ def _is_numbers(inputs: Sequence[Any], modality: str) -> bool:
 def _example(given: Any, number: int, modality: str) -> Example:
     if isinstance(given, Example):
         return given
+    if modality == "image" and isinstance(given, str | Path):
+        path = Path(given)
+        return Example(path.name, {"image": decoded(path, f"picture {path}")[0]})
+    if modality == "image" and hasattr(given, "convert"):
+        return Example(str(number), {"image": pil_pixels(given, f"input {number}")})
     if modality != "text":
         return Example(str(number), {_ENTRIES[modality]: np.asarray(given)})
     if isinstance(given, str):

@@ -92,17 +92,20 @@ def _model() -> Any:
 
 def _processor() -> Any:
     """Words split at spaces, pictures of 0..255 to -1..1."""
+    import transformers
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import WhitespaceSplit
     from tokenizers.processors import TemplateProcessing
-    from transformers import LlavaProcessor, PreTrainedTokenizerFast
+
+    tokenizer_kind: Any = transformers.PreTrainedTokenizerFast
+    processor_kind: Any = transformers.LlavaProcessor
 
     words = Tokenizer(WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
     words.pre_tokenizer = WhitespaceSplit()
     start = WORDS.index("<s>")
     words.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", start)])
-    tokenizer = PreTrainedTokenizerFast(
+    tokenizer = tokenizer_kind(
         tokenizer_object=words, bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
     )
     tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
@@ -115,7 +118,7 @@ def _processor() -> Any:
             image_mean=[0.5] * 3,
             image_std=[0.5] * 3,
         )
-        return LlavaProcessor(
+        return processor_kind(
             image_processor=images,
             tokenizer=tokenizer,
             patch_size=PATCH,

@@ -54,7 +54,7 @@ def logistic_regression(features: Tensor, labels: Tensor, *, classes: int) -> nn
         value.backward()  # type: ignore[no-untyped-call]
         return value
 
-    solver.step(loss)  # type: ignore[arg-type]
+    solver.step(loss)  # type: ignore[no-untyped-call]
     return head.eval()
 
 

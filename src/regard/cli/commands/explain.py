@@ -285,6 +285,7 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
     from regard.present.messages.messages import render, say
     from regard.present.number_units import objective, scale
     from regard.present.terminal.comparison import agreement_table, comparison
+    from regard.present.terminal.picture_overlay import picture_overlay
     from regard.present.terminal.terminal import drawing, key, strongest
     from regard.present.trust_words import mark_line
     from regard.records import Spec
@@ -299,6 +300,8 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
         facts_of_answer = {"p": f"{probability:.3f}", "value": f"{float(found.answers.value[i]):+.2f}"}
         facts_of_answer = {"p": facts_of_answer["p"]} if kind == "says" else facts_of_answer
         says = say(f"term.explain.{kind}", model=model, said=shown_answer(answer, task), **facts_of_answer)
+        if example["units"]["place_kind"] == "box":
+            says = say("term.explain.picture", name=example["id"], says=says)
         out.print(says, markup=False, style="bold")
         if compare:
             whole = {
@@ -318,7 +321,10 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
             out.print()
             out.print(method, markup=False, style="dim", end="  ")
             out.print(key(signed=relevance.signed))
-            out.print(drawing(display, values, signed=relevance.signed))
+            overlay = None
+            if example["units"]["place_kind"] == "box" and out.color_system in ("truecolor", "256"):
+                overlay = picture_overlay(display, values, signed=relevance.signed)
+            out.print(drawing(display, values, signed=relevance.signed) if overlay is None else overlay)
             out.print(strongest(display, values, signed=relevance.signed))
             if method in found.marks:
                 out.print(mark_line(found.marks[method][i], example["units"]), markup=False)

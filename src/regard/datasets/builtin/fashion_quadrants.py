@@ -17,7 +17,7 @@ def fashion_quadrants(*, split: str = "test", n: int = 200, seed: int = 0) -> Ex
     """Pictures of 56 x 56 made of four from Fashion-MNIST of four classes; label = one of them, rationale = its box.
 
     For a model that was trained on single pictures: where it predicts the label, the map of that class belongs into
-    the quadrant. Reference: Boehle et al. 2021 (grid pointing game).
+    the quadrant. The slice `classes` lists all four in reading order. Reference: Boehle et al. 2021 (grid pointing).
     """
     if n < 1:
         raise InputError("fashion_quadrants", expected="n of at least 1", got=f"n={n}")
@@ -37,6 +37,14 @@ def fashion_quadrants(*, split: str = "test", n: int = 200, seed: int = 0) -> Ex
             image[top : top + SIDE, left : left + SIDE] = np.asarray(pixels)
         top, left = SIDE * (chosen // 2), SIDE * (chosen % 2)
         box = (float(top), float(left), float(top + SIDE), float(left + SIDE))
-        items.append(Example(f"{split}-{i:05d}", {"image": frozen(image, np.uint8)}, int(classes[chosen]), (box,)))
+        items.append(
+            Example(
+                f"{split}-{i:05d}",
+                {"image": frozen(image, np.uint8)},
+                int(classes[chosen]),
+                (box,),
+                slices={"classes": ", ".join(NAMES[int(code)] for code in classes)},
+            )
+        )
     note = Message.of("data.fashion_quadrants", n=n, split=split, seed=seed)
     return Examples("fashion_quadrants", tuple(items), NAMES, (note,), modality="image")

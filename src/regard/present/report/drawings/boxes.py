@@ -67,6 +67,6 @@ def _bitmap(example: Mapping[str, Any], size: tuple[float, float], *, grey: bool
     pixels = shown_pixels(_stored(example), MOST_PIXELS, grey=grey)
     if pixels is None:
         return None
-    sharp = {"image-rendering": "pixelated"} if max(size) <= PIXELATED else {}
-    place = {"width": size[1], "height": size[0], "preserveAspectRatio": "none"}
+    sharp: Attributes = {"image-rendering": "pixelated"} if max(size) <= PIXELATED else {}
+    place: Attributes = {"width": size[1], "height": size[0], "preserveAspectRatio": "none"}
     return tag("image", {"href": png_address(pixels), **place, **sharp})
