@@ -61,6 +61,7 @@ def verdicts(run: Run | str | Path, *, keep: bool = False) -> Judgements:
         own=own,
         plain=plain,
         schedule=manifest.get("schedule") or {},
+        steps=manifest["model"].get("task") == "written_token",
     )
     judgements = [judge(evidence) for evidence in evidences]
     if not judgements and _nothing(tested):

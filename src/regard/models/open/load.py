@@ -27,6 +27,7 @@ from regard.models.open.regard_networks import open_network
 from regard.models.open.stored_model import code_file
 from regard.models.open.wrap import wrap
 from regard.models.read.text import Overflow
+from regard.models.writing_steps import steps_of
 from regard.networks.family import Family, is_family, read_family
 from regard.protocols import Model
 from regard.records import Json, Spec
@@ -62,6 +63,20 @@ def load(
         raise UnknownName("overflow", str(overflow), ("windows", "cut", "error"))
     if task is not None:
         task_row(task)
+    if task == "written_token":
+        return steps_of(
+            load(
+                source,
+                processor=processor,
+                device=device,
+                dtype=dtype,
+                overflow=overflow,
+                max_length=max_length,
+                trust_remote_code=trust_remote_code,
+                download=download,
+                name=name,
+            )
+        )
     options = Options(
         task=task, device=device, dtype=dtype, labels=labels, overflow=overflow, max_length=max_length, name=name
     )
