@@ -72,7 +72,7 @@ def whisper(folder: Path) -> str:
     facts["_from_model_config"] = False  # else transformers forgets what is not in the model config
     for name, value in {**facts, "suppress_tokens": [end + 1], "max_length": 24}.items():
         setattr(model.generation_config, name, value)
-    tokenizer = transformers.WhisperTokenizerFast(vocab=vocabulary, merges=[])
+    tokenizer = transformers.WhisperTokenizer(vocab=vocabulary, merges=[])
     tokenizer.add_special_tokens({"additional_special_tokens": special[:3]})
     tokenizer.add_tokens(special[3:])
     extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=1)

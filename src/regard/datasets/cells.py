@@ -228,7 +228,7 @@ def _array(row: Row, columns: Columns) -> Any:
 def alignment_of(row: Row, columns: Columns, inputs: dict[str, Any], label: Json) -> Alignment | None:
     """Links between the words of the text and of the label; None without the column, or where the cell is empty."""
     value = row.values.get(columns.alignment) if columns.alignment else None
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         return None
     if not isinstance(value, str) or not isinstance(label, str):
         raise RowError("links of words such as 0-0 1-2, and a label that is a text", shown(value))

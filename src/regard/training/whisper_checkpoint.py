@@ -112,7 +112,7 @@ def unpack_whisper(weights: Path, ranks: Path, out: Path, *, seconds: int) -> No
         for name, value in facts.items():
             setattr(model.generation_config, name, value)
         model.save_pretrained(out)
-        tokenizer_kind: Any = transformers.WhisperTokenizerFast
+        tokenizer_kind: Any = transformers.WhisperTokenizer
         tokenizer = tokenizer_kind(vocab=vocabulary, merges=merges)
         tokenizer.add_special_tokens({"additional_special_tokens": special[: special.index("<|notimestamps|>") + 1]})
         tokenizer.add_tokens(special[special.index("<|notimestamps|>") + 1 :])

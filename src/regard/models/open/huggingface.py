@@ -17,7 +17,7 @@ from regard.models.exported.onnx_module import OnnxModule, accepted_names
 from regard.models.open.labels import parse_labels
 from regard.models.open.sound_models import hears, open_sound, sound_front
 from regard.models.read.encoded import Reader
-from regard.models.read.hf_tokens import alphabet_of, pieces_of, tokenize_with
+from regard.models.read.hf_tokens import alphabet_of, expected_tokens, pieces_of, tokenize_with
 from regard.models.read.images import as_channels_first, image_reader
 from regard.models.read.picture_geometry import geometry_of
 from regard.models.read.pixels import on_255, processed, rescale_note
@@ -214,6 +214,7 @@ def _text(
         spell=lambda ids: [_spelt(tokenizer, i) for i in ids],
         join=lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),
         pieces=lambda ids: pieces_of(tokenizer, ids),
+        expected=(lambda text: expected_tokens(tokenizer, text)) if encoder_decoder else None,
     )
     pooling: Pooling = "class" if row.name == "similarity" and _class_pooled(options.folder) else "auto"
     if getattr(config, "classifier_pooling", "cls") == "mean" and row.name in ("classification", "multi_label"):

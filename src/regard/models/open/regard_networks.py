@@ -186,6 +186,7 @@ def translation_reader(network: Translator, about: Mapping[str, Any], options: O
         kind="character" if source.cut == "character" else "word",
         spell=lambda ids: [target.words[i] for i in ids],
         join=target.join,
+        expected=lambda text: (target.sentence(text), [*target.encode(text)[1], (0, 0)]),
     )
 
 

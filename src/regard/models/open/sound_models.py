@@ -116,6 +116,14 @@ def _whisper(module: nn.Module, processor: Any, name: str, config: Mapping[str, 
     reader.join = lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
     front = _whisper_front(extractor)
     forced = decoder_prompt(module)
+    end = int(native.eos_token_id)
+
+    def expected(text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        found = tokenizer(f" {text}", add_special_tokens=False, return_offsets_mapping=True)
+        places = [(max(0, a - 1), b - 1) for a, b in found["offset_mapping"]]
+        return [*forced, *found["input_ids"], end], [*((0, 0) for _ in forced), *places, (0, 0)]
+
+    reader.expected = expected
 
     def write(inner: nn.Module, tensors: Mapping[str, Tensor], most_tokens: int) -> list[list[int]]:
         return _transcribed(inner, front(tensors), forced, most_tokens)

@@ -15,6 +15,8 @@ from regard.models.read.encoded import Item
 from regard.models.read.regions import Array, ArrayReader, with_class_tokens
 from regard.records import Bools, Example, Ints, Units
 
+QUIET = 1e-4
+"""A sound whose samples are all smaller is silent: less than 4 steps of 16 bits."""
 SEGMENT = 0.1
 """Seconds of the larger unit that a frame belongs to (`Units.groups`)."""
 
@@ -39,12 +41,15 @@ class SoundReader(ArrayReader):
     """A reader of sounds that changes another sampling rate to its own and notes it.
 
     rate: samples per second, 0 where unknown. spell, join: ids -> names of tokens, and their text, of a model that
-    writes.
+    writes; expected: a text that it should write -> its ids, and the characters of each.
+    most: samples that the model reads at once, 0 for any number; a longer sound is read in pieces.
     """
 
     rate: int = 0
     spell: Callable[[Sequence[int]], list[str]] | None = None
     join: Callable[[Sequence[int]], str] = str
+    expected: Callable[[str], tuple[list[int], list[tuple[int, int]]]] | None = None
+    most: int = 0
     changed: dict[int, int] = field(default_factory=dict)
 
     def encode(self, example: Example) -> Item:
@@ -59,11 +64,40 @@ class SoundReader(ArrayReader):
             self.changed[int(rate)] = self.changed.get(int(rate), 0) + 1
             inputs = {**example.inputs, self.entry: resampled(sound, int(rate), self.rate), "rate": self.rate}
             example = replace(example, inputs=inputs)
-        return ArrayReader.encode(self, example)
+        item = ArrayReader.encode(self, example)
+        note = f"{example.id}: a silent sound; what is written or decided about it was not heard"
+        if self.modality == "audio" and value is not None and _is_silent(value) and note not in self.observations:
+            self.observations.append(note)
+        return item
+
+    def windows(self, example: Example) -> list[Example]:
+        """The sound in pieces that the model reads at once; they belong to one recording, `parent`."""
+        value, rate = example.inputs.get(self.entry), int(example.inputs.get("rate") or self.rate)
+        longest = self.most * rate // self.rate if self.most and self.rate and value is not None else 0
+        if not longest or len(np.shape(value)) != 1 or len(np.asarray(value)) <= longest:
+            return [example]
+        sound = np.asarray(value)
+        pieces = [sound[start : start + longest] for start in range(0, len(sound), longest)]
+        return [
+            replace(
+                example,
+                id=f"{example.id}@{i * longest / rate:g}s",
+                inputs={**example.inputs, self.entry: piece},
+                label=None,
+                alignment=None,
+                parent=example.parent or example.id,
+            )
+            for i, piece in enumerate(pieces)
+        ]
 
     def notes(self) -> list[str]:
         changes = [f"sounds of {rate} Hz are resampled to {self.rate} Hz ({METHOD})" for rate in sorted(self.changed)]
         return [*self.observations, *changes]
+
+
+def _is_silent(sound: Any) -> bool:
+    values = np.asarray(sound)
+    return values.dtype.kind == "f" and not np.abs(values).max(initial=0.0) > QUIET
 
 
 def one_channel(given: Any, subject: str) -> Array:
@@ -132,7 +166,9 @@ def bounded_reader(main: str, hop: int, most: int, rate: int) -> SoundReader:
     def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
         return frames(len(array), max(1, len(array) // hop), hop, rate)
 
-    return _reader(main, prepare, lay_out, rate)
+    reader = _reader(main, prepare, lay_out, rate)
+    reader.most = most
+    return reader
 
 
 def frames(samples: int, count: int, hop: int, rate: int) -> tuple[Units, Ints]:
