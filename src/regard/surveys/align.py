@@ -97,7 +97,8 @@ class Alignments:
 
     def to_json(self) -> dict[str, Any]:
         """The whole result; an undefined number is null."""
-        return _finite({**asdict(self), "used": [head.name for head in self.used]})
+        facts: dict[str, Any] = _finite({**asdict(self), "used": [head.name for head in self.used]})
+        return facts
 
     def save(self, path: Any, data: Sequence[Example]) -> None:
         """Write the page of `regard align --html`. data: the examples that were aligned, for their waveforms."""

@@ -92,7 +92,8 @@ def _whisper_front(extractor: Any) -> Front:
 def _whisper(module: nn.Module, processor: Any, name: str, config: Mapping[str, Json]) -> tuple[SoundReader, Traits]:
     native: Any = module.config
     extractor = _extractor(processor, name)
-    writes, tokenizer = native_writes(module), getattr(processor, "tokenizer", None)
+    tokenizer: Any = getattr(processor, "tokenizer", None)
+    writes = native_writes(module)
     if writes and tokenizer is None:
         raise InputError(
             f"model {name}",

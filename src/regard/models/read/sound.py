@@ -72,7 +72,8 @@ class SoundReader(ArrayReader):
 
     def windows(self, example: Example) -> list[Example]:
         """The sound in pieces that the model reads at once; they belong to one recording, `parent`."""
-        value, rate = example.inputs.get(self.entry), int(example.inputs.get("rate") or self.rate)
+        value: Any = example.inputs.get(self.entry)
+        rate = int(example.inputs.get("rate") or self.rate)
         longest = self.most * rate // self.rate if self.most and self.rate and value is not None else 0
         if not longest or len(np.shape(value)) != 1 or len(np.asarray(value)) <= longest:
             return [example]
