@@ -162,7 +162,9 @@ def command(
         if spec is not None:
             session.show_spec(_shared(spec))
         elif asks:
-            session.show(one_example(text, pair, data, row, image=image, audio=audio), methods, changed=_version(changed))
+            session.show(
+                one_example(text, pair, data, row, image=image, audio=audio), methods, changed=_version(changed)
+            )
     else:
         if example is not None:
             raise InputError("--example", expected="a run", got=f"the model {target}", remedy="--data NAME --row N")
