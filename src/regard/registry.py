@@ -62,6 +62,7 @@ UPSTAIRS: Mapping[str, str] = {
     "render": "regard.present.messages.messages",
     "citations_page": "regard.present.report.citations_page",
     "atlas_page": "regard.present.report.atlas_page",
+    "write_alignment_page": "regard.present.report.alignment_page",
     "answer_audit_page": "regard.present.report.answer_audit_page",
     "explained_html": "regard.present.report.notebook_html",
     "run_html": "regard.present.report.notebook_html",

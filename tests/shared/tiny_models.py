@@ -53,3 +53,29 @@ def bart(folder: Path) -> str:
         bos_token_id=1, eos_token_id=2, decoder_start_token_id=1, forced_eos_token_id=None,
     )  # fmt: skip
     return saved(folder, built("BartForConditionalGeneration", config))
+
+
+def whisper(folder: Path) -> str:
+    """Hears one second at a time; its alphabet is single bytes, `<|notimestamps|>` is given to the writer."""
+    letters = [chr(33 + i) for i in range(60)]
+    vocabulary = {letter: i for i, letter in enumerate(["Ġ", *letters])}
+    special = ["<|endoftext|>", "<|startoftranscript|>", "<|notimestamps|>", "<|0.00|>"]
+    end = len(vocabulary)
+    config = transformers.WhisperConfig(
+        vocab_size=end + len(special), num_mel_bins=16, d_model=32, encoder_layers=1, decoder_layers=2,
+        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=40, decoder_ffn_dim=40,
+        max_source_positions=50, max_target_positions=24, decoder_start_token_id=end + 1, bos_token_id=end,
+        eos_token_id=end, pad_token_id=end, begin_suppress_tokens=[0, end], suppress_tokens=None,
+    )  # fmt: skip
+    model = built("WhisperForConditionalGeneration", config)
+    facts = {"no_timestamps_token_id": end + 2, "is_multilingual": False, "begin_suppress_tokens": [0, end]}
+    facts["_from_model_config"] = False  # else transformers forgets what is not in the model config
+    for name, value in {**facts, "suppress_tokens": [end + 1], "max_length": 24}.items():
+        setattr(model.generation_config, name, value)
+    tokenizer = transformers.WhisperTokenizer(vocab=vocabulary, merges=[])
+    tokenizer.add_special_tokens({"additional_special_tokens": special[:3]})
+    tokenizer.add_tokens(special[3:])
+    extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=1)
+    model.save_pretrained(folder)
+    transformers.WhisperProcessor(extractor, tokenizer).save_pretrained(folder)
+    return str(folder)

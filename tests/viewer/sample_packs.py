@@ -271,6 +271,24 @@ def spectrogram() -> Pack:
     )
 
 
+def sound() -> Pack:
+    """Two seconds at 8 kHz: a tone that glides upwards, read as frames of a model at another rate."""
+    rate, n = 8000, 20
+    time = np.arange(2 * rate) / rate
+    wave = np.sin(2 * np.pi * (200 + 400 * time) * time) * np.hanning(len(time))
+    begin = np.linspace(0, 32000, n + 1)
+    places = np.stack([begin[:-1], begin[1:]], axis=1)
+    units = Units(tuple(f"{a / 16000:.2f}s" for a in begin[:-1]), "frame", "range", places, np.zeros(n, bool),
+                  np.arange(n), np.zeros(n), np.arange(n), (n,))  # fmt: skip
+    rng = np.random.default_rng(2)
+    weights = rng.gamma(0.4, size=(1, 2, n, n)).astype(np.float32)
+    weights /= weights.sum(-1, keepdims=True)
+    found = {"leave_one_out": (True, rng.normal(size=n)), "attention": (False, rng.gamma(0.5, size=n))}
+    attention = Attention(Site("encoder.0", 0, "self", 0, 2), weights)
+    inputs = {"audio": wave, "rate": rate}
+    return pack([Shown("glide", units, [attention], "given", inputs, relevances=found)], model="given arrays")
+
+
 SAMPLES: dict[str, tuple[Callable[[], Pack], tuple[str, ...]]] = {
     "bert": (
         bert,
@@ -289,5 +307,6 @@ SAMPLES: dict[str, tuple[Callable[[], Pack], tuple[str, ...]]] = {
     "chinese": (chinese, ("head_view", "flow")),
     "pair": (pair_of_texts, ("head_view",)),
     "spectrogram": (spectrogram, ("series_overlay",)),
+    "sound": (sound, ("sound_overlay",)),
 }
 """name -> its pack, and the views that are looked at with it."""

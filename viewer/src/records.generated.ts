@@ -59,12 +59,13 @@ export interface Picture {
   scale: number;
 }
 
-/** `e/series`: (steps, channels) float32. as_spectrogram: many channels, drawn as a map instead of lines. */
+/** `e/series`: (steps, channels) float32. as_spectrogram: many channels, drawn as a map instead of lines. rate: samples per second of a sound, which can be played; 0 for a series. */
 export interface Series {
   steps: number;
   channels: number;
   as_spectrogram: boolean;
   names: string[];
+  rate: number;
 }
 
 /** Another attention that gives (nearly) the same answer, found by a search: chunk `name`, (heads, rows, columns). tops as in `SiteEntry`; change: how far the answer moved (total variation); divergence: Jensen-Shannon, in nats. */

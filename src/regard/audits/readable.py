@@ -43,7 +43,8 @@ def _check_shapes(model: Model, data: Dataset, examples: Sequence[Example]) -> N
     problems: list[InputError] = []
     for example in examples:
         try:
-            encoded_once(model, example)
+            for window in model.windows(example)[:1]:
+                encoded_once(model, window)
         except InputError as error:
             problems.append(error)
             continue

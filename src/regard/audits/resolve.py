@@ -153,7 +153,8 @@ def open_model(model: str | Model, device: str, **options: Any) -> Model:
 
 
 def _opened(model: str | Model, options: AuditOptions) -> Model:
-    return open_model(
+    """Open the model; one that writes is asked step by step unless `task` names the whole sequence."""
+    live = open_model(
         model,
         options.device,
         task=options.task,
@@ -164,6 +165,12 @@ def _opened(model: str | Model, options: AuditOptions) -> Model:
         rebuild=options.rebuild,
         words=options.words,
     )
+    if options.task is None and live.task == "sequence_to_sequence":
+        from regard.models.adapter import TorchModel
+        from regard.models.writing_steps import steps_of
+
+        return steps_of(live) if isinstance(live, TorchModel) else live
+    return live
 
 
 def default_data(model: str | Model) -> str:

@@ -334,6 +334,13 @@ def picture_example(file: Path) -> Example:
     return Example(file.name, {"image": decoded(file, f"picture {file}")[0]})
 
 
+def sound_option(function: F) -> F:
+    """Add `--audio`, a .wav file."""
+    return click.option(
+        "--audio", type=click.Path(path_type=Path, dir_okay=False), help="Sound file (.wav) instead of a text."
+    )(function)
+
+
 def one_example(
     text: str | None,
     pair: str | None,
@@ -342,15 +349,23 @@ def one_example(
     columns: Columns = Columns(),  # noqa: B008 - frozen
     *,
     image: Path | None = None,
+    audio: Path | None = None,
 ) -> Example:
-    """Return the input of a command: a text, a picture file, or a row of a dataset."""
+    """Return the input of a command: a text, a picture file, a sound file, or a row of a dataset."""
     from regard.records import Example
 
     columns = columns.completed()
     if image is not None:
-        if text is not None or data is not None:
-            raise InputError("--image", expected="no --text and no --data beside it", got="both")
+        if text is not None or data is not None or audio is not None:
+            raise InputError("--image", expected="no --text, --audio or --data beside it", got="both")
         return picture_example(image)
+    if audio is not None:
+        if text is not None or data is not None:
+            raise InputError("--audio", expected="no --text and no --data beside it", got="both")
+        from regard.datasets.formats.sounds import read_wav
+
+        sound, rate = read_wav(audio)
+        return Example(audio.name, {"audio": sound, "rate": rate})
     if data is not None:
         if text is not None:
             raise InputError("--text and --data", expected="one of them", got="both")
@@ -371,7 +386,8 @@ def one_example(
     if columns != Columns():
         raise InputError("--text-column, --pair-column, --label-column, --split", expected="--data FILE", got="no data")
     if text is None:
-        raise InputError("input", expected="--text TEXT, --image FILE, or --data NAME and --row N", got="none of them")
+        expected = "--text TEXT, --image FILE, --audio FILE, or --data NAME and --row N"
+        raise InputError("input", expected=expected, got="none of them")
     if not text.strip():
         from regard.present.messages.messages import say
 

@@ -32,6 +32,7 @@ COMMANDS = (
     "explain",
     "cite",
     "atlas",
+    "align",
     "capture",
     "view",
     "serve",

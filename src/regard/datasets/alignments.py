@@ -1,7 +1,8 @@
-"""Aligned text pairs, built from linked pieces."""
+"""Aligned text pairs, built from linked pieces or read from links of words."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -30,6 +31,28 @@ def aligned(source: Sequence[Piece], target: Sequence[Piece]) -> tuple[str, str,
         spans = {span for name in piece.stands_for for span in origins.get(name, ())}
         links.update(dict.fromkeys((*span, start, end) for span in sorted(spans)))
     return "".join(p.text for p in source), "".join(p.text for p in target), tuple(links)
+
+
+def word_links(links: str, source: str, target: str) -> Alignment:
+    """Read links of words in Pharaoh format ("0-0 1-2": source word - target word, counted from 0) as characters.
+
+    Words are what stands between spaces. A ValueError explains the mistake.
+
+    >>> word_links("0-1 1-0", "good film", "film bon")
+    ((0, 4, 5, 8), (5, 9, 0, 4))
+    """
+    spans = [[match.span() for match in re.finditer(r"\S+", text)] for text in (source, target)]
+    alignment = []
+    for link in links.split():
+        parts = re.fullmatch(r"(\d+)[-–p?](\d+)", link)
+        if parts is None:
+            raise ValueError(f"{link!r} is no link such as 1-2")
+        places = [int(part) for part in parts.groups()]
+        for place, words, side in zip(places, spans, ("source", "target"), strict=True):
+            if place >= len(words):
+                raise ValueError(f"{link!r} names word {place} of a {side} with words 0 to {len(words) - 1}")
+        alignment.append((*spans[0][places[0]], *spans[1][places[1]]))
+    return tuple(alignment)
 
 
 def _spans(pieces: Sequence[Piece]) -> list[tuple[int, int]]:

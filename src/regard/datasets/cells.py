@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from regard.datasets.alignments import Alignment, word_links
 from regard.datasets.columns import Columns
+from regard.datasets.formats.sounds import sound_of
 from regard.datasets.picture_decoder import PictureDecoder, is_encoded, picture_bytes, picture_name, pil_pixels
 from regard.datasets.rationales import Places, places_elsewhere, places_in_text
 from regard.datasets.table import Row, RowError
@@ -35,6 +37,9 @@ def inputs_of(row: Row, columns: Columns, decoder: PictureDecoder | None = None)
         if columns.pair:
             inputs["text_pair"] = _text(row, columns.pair)
         return inputs
+    if columns.modality == "audio":
+        rate = None if columns.rate is None else _number(row, columns.rate)
+        return sound_of(row.values.get(columns.main[0]), columns.folder, rate)
     if columns.modality == "tabular":
         return {"row": frozen([_number(row, column) for column in columns.main])}
     if columns.modality == "image":
@@ -50,7 +55,9 @@ def content_of(inputs: dict[str, Any]) -> str:
 def _key(value: Any) -> str:
     if isinstance(value, str):
         return value
-    return value.hex() if isinstance(value, bytes) else f"{value.shape}{value.tobytes().hex()}"
+    if isinstance(value, bytes):
+        return value.hex()
+    return f"{value.shape}{value.tobytes().hex()}" if hasattr(value, "tobytes") else str(value)
 
 
 def file_name(row: Row, columns: Columns) -> str:
@@ -216,6 +223,19 @@ def _array(row: Row, columns: Columns) -> Any:
             raise RowError("pixels of 0..1 or 0..255", f"{array.min():g} to {array.max():g} in column {column!r}")
         array = array / top
     return frozen(array)
+
+
+def alignment_of(row: Row, columns: Columns, inputs: dict[str, Any], label: Json) -> Alignment | None:
+    """Links between the words of the text and of the label; None without the column, or where the cell is empty."""
+    value = row.values.get(columns.alignment) if columns.alignment else None
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if not isinstance(value, str) or not isinstance(label, str):
+        raise RowError("links of words such as 0-0 1-2, and a label that is a text", shown(value))
+    try:
+        return word_links(value, str(inputs["text"]), label)
+    except ValueError as error:
+        raise RowError("links of words such as 0-0 1-2, counted from 0", str(error)) from None
 
 
 def named_labels(labels: Any) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from regard.datasets.examples import Modality
@@ -45,6 +46,8 @@ TEXTS = (
     "words",
     "note",
     "input",
+    "source",
+    "src",
 )
 WEAK = ("title", "tokens", "words", "note", "input")
 """Names of TEXTS that often stand beside the text that is meant."""
@@ -66,6 +69,10 @@ LABELS = (
     "ner_tags",
     "tags",
     "answers",
+    "transcript",
+    "transcription",
+    "translation",
+    "summary",
 )
 PICTURES = ("image", "img", "picture", "photo")
 PICTURE_FILES = (
@@ -82,6 +89,9 @@ PICTURE_FILES = (
 """Names of columns of paths: one of them is the picture where its cells are picture files."""
 RATIONALES = ("rationale", "rationales", "spans", "token_spans", "evidences")
 GROUPS = ("group", "group_id", "patient", "patient_id", "author", "author_id")
+ALIGNMENTS = ("alignment", "alignments", "word_alignment", "links")
+SOUNDS = ("audio", "sound", "wav", "file_name", "path", "file")
+"""Names of columns of sounds; all but the first must hold names of .wav files."""
 IDS = ("id", "uid", "example_id", "guid", "idx")
 PEEKED = 50
 
@@ -97,6 +107,7 @@ class ColumnChoice:
     group: str | None = None
     id: str | None = None
     slices: tuple[str, ...] = ()
+    alignment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +123,14 @@ class Columns:
     id: str | None
     slices: tuple[str, ...]
     notes: tuple[Text, ...]
+    alignment: str | None = None
+    rate: str | None = None
+    folder: Path | None = None
 
     @property
     def all(self) -> tuple[str, ...]:
         """All columns in use."""
-        single = (self.pair, self.label, self.rationale, self.group, self.id)
+        single = (self.pair, self.label, self.rationale, self.group, self.id, self.alignment, self.rate)
         return tuple(dict.fromkeys((*self.main, *(c for c in single if c), *self.slices)))
 
 
@@ -129,6 +143,7 @@ def choose(table: Table, choice: ColumnChoice) -> Columns:
         ("rationale", choice.rationale),
         ("group", choice.group),
         ("id", choice.id),
+        ("alignment", choice.alignment),
         *(("slice", name) for name in choice.slices),
     ):
         if name and name not in table.columns:
@@ -153,11 +168,22 @@ def choose(table: Table, choice: ColumnChoice) -> Columns:
     ident = find("id", choice.id, IDS)
     group = find("group", choice.group, GROUPS)
     rationale = find("rationale", choice.rationale, RATIONALES)
+    alignment = find("alignment", choice.alignment, ALIGNMENTS) if label is not None else None
     modality, main, pair = _inputs(table, choice, by_name, taken_columns, notes)
     if label is None:
         notes.append(Message("data.no_labels"))
     roles = {"pair": pair, "label": label, "rationale": rationale, "group": group, "id": ident}
-    return Columns(modality, main, **roles, slices=choice.slices, notes=tuple(notes))
+    rates = (by_name[name] for name in ("rate", "sampling_rate", "sample_rate") if name in by_name)
+    return Columns(
+        modality,
+        main,
+        **roles,
+        slices=choice.slices,
+        notes=tuple(notes),
+        alignment=alignment if modality == "text" else None,
+        rate=next(rates, None) if modality == "audio" else None,
+        folder=table.folder,
+    )
 
 
 def _inputs(
@@ -178,6 +204,10 @@ def _inputs(
                 text, pair = by_name[first], by_name[second]
                 notes.append(Message.of("data.guessed_pair", text=text, pair=pair))
                 return "text", (text,), pair
+    sounds = _sounds(table, by_name, taken_columns)
+    if sounds is not None:
+        notes.append(Message.of("data.guessed_array", modality="audio", column=sounds))
+        return "audio", (sounds,), None
     if "series" in by_name and by_name["series"] not in taken_columns:
         notes.append(Message.of("data.guessed_array", modality="series", column=by_name["series"]))
         return "series", (by_name["series"],), None
@@ -210,6 +240,19 @@ def _holds_pictures(table: Table, column: str) -> bool:
     cells = [row.values.get(column) for row in islice(table.walk((column,)), PEEKED) if not row.problem]
     present = [cell for cell in cells if cell is not None]
     return bool(present) and all(is_encoded(cell) or hasattr(cell, "convert") for cell in present)
+
+
+def _sounds(table: Table, by_name: Mapping[str, str], taken_columns: set[str]) -> str | None:
+    """The column of sounds: one called audio, or one of names of .wav files."""
+    for name in SOUNDS:
+        column = by_name.get(name)
+        if column is None or column in taken_columns:
+            continue
+        values = [row.values.get(column) for row in islice(table.walk((column,)), PEEKED) if not row.problem]
+        files = [isinstance(value, str) and value.lower().endswith(".wav") for value in values]
+        if values and (all(files) or name == "audio"):
+            return column
+    return None
 
 
 def _lengths(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[str, float]:

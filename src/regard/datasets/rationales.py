@@ -15,7 +15,7 @@ from regard.datasets.examples import Modality
 from regard.files import parse_json
 
 Places = tuple[tuple[float, ...], ...]
-WIDTHS = {"image": 4, "series": 2, "tabular": 1}
+WIDTHS = {"image": 4, "audio": 2, "series": 2, "tabular": 1}
 
 
 def places_in_text(value: Any, text: str, *, words: bool = False) -> Places | None:

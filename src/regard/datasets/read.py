@@ -14,7 +14,7 @@ from regard.datasets.columns import ColumnChoice, choose
 from regard.datasets.examples import Examples
 from regard.datasets.formats.in_memory import memory_table
 from regard.datasets.formats.picture_folder import is_pictures, open_pictures, picture_list
-from regard.datasets.formats.sounds import is_sounds, read_sounds
+from regard.datasets.formats.sounds import is_sounds, metadata_of, read_sounds
 from regard.datasets.recordings import Windows, windows_of
 from regard.datasets.rows import Selection, examples_of
 from regard.datasets.table import Table
@@ -36,6 +36,7 @@ def read(
     rationale_column: str | None = None,
     group_column: str | None = None,
     id_column: str | None = None,
+    alignment_column: str | None = None,
     slice_columns: Sequence[str] = (),
     split: str | None = None,
     limit: int | None = None,
@@ -53,8 +54,10 @@ def read(
     source: a pandas or Polars DataFrame, a `datasets.Dataset`, a list or generator of texts, dicts, (text, label) pairs
     or Examples; a name such as `reviews`, `planted:negation=0.3`, ... (`regard list dataset`); a .csv, .tsv, .jsonl,
     .json or .parquet file (.gz too for the text formats); a directory saved by Hugging Face `datasets`; a .wav file or
-    a directory of them, one sub-directory for each label; a picture (PNG, JPEG, ...) or a directory of pictures in the
-    same way. A column `image` holds paths, bytes, arrays or what the Image feature of `datasets` stores.
+    a directory of them, one sub-directory for each label, or with a metadata.csv (file_name, transcription); a picture
+    (PNG, JPEG, ...) or a directory of pictures in the same way. A column `image` holds paths, bytes, arrays or what the
+    Image feature of `datasets` stores, a column `audio` the same of sounds, and a column `alignment` links of words
+    (`0-0 1-2`).
     A column that is not named is guessed, and `notes` says so; "" means none. A bigger source is sampled: stratified by
     label, or whole groups; seeded; the same whatever the order of the rows. labels: names of the codes 0, 1, ...
     max_bytes: largest file that is read (2 GB); a .gz may not unpack to more. Pipes and devices are refused.
@@ -75,6 +78,7 @@ def read(
         rationale=rationale_column,
         group=group_column,
         id=id_column,
+        alignment=alignment_column,
         slices=tuple(slice_columns),
     )
     selection = Selection(split, limit, seed, whole_groups, skip_bad)
@@ -113,7 +117,7 @@ def _from_disk(source: str | Path, choice: ColumnChoice, selection: Selection, n
     if is_sounds(path):
         if selection.split is not None or choice != ColumnChoice():
             raise InputError(f"sounds {path}", expected="no split and no columns", got=selection.split or str(choice))
-        return _limited(read_sounds(path), selection, names)
+        return _limited(read_sounds(path, skip_bad=selection.skip_bad), selection, names)
     if is_pictures(path):
         if choice != ColumnChoice():
             raise InputError(f"pictures {path}", expected="no columns: the folders are the labels", got=str(choice))
@@ -121,7 +125,7 @@ def _from_disk(source: str | Path, choice: ColumnChoice, selection: Selection, n
         if table.split is not None:
             selection = dataclasses.replace(selection, split=None)
         return examples_of(table, columns, selection, names)
-    path = picture_list(path) or path
+    path = picture_list(path) or metadata_of(path) or path
     table = open_table(path, split=selection.split)
     table = dataclasses.replace(table, folder=path if path.is_dir() else path.parent)
     if table.split is not None:
@@ -132,6 +136,9 @@ def _from_disk(source: str | Path, choice: ColumnChoice, selection: Selection, n
 def open_table(path: Path, *, split: str | None = None) -> Table:
     """Open a file or directory as a table by its suffix, importing only the reader of that format."""
     kind_on_disk = kind_of(path)
+    if kind_on_disk == "directory" and not any(path.iterdir()):
+        expected = "sounds (.wav), or a data set saved by Hugging Face datasets"
+        raise InputError(f"directory {path}", expected=expected, got="an empty folder")
     if kind_on_disk == "directory":
         from regard.datasets.formats.hugging_face import open_hugging_face
 

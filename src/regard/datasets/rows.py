@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.datasets import sampling
-from regard.datasets.cells import content_of, file_name, inputs_of, label_of, number_kind, rationale_of, word
+from regard.datasets.cells import (
+    alignment_of,
+    content_of,
+    file_name,
+    inputs_of,
+    label_of,
+    number_kind,
+    rationale_of,
+    word,
+)
 from regard.datasets.columns import Columns
 from regard.datasets.examples import Examples
 from regard.datasets.picture_decoder import MOST_PIXELS, PictureDecoder
@@ -180,7 +189,8 @@ class _Stream:
             label = int(label) if self.kind == 2 else float(label)
         slices = {column: word(row.values.get(column)) for column in self.columns.slices}
         rationale = rationale_of(row, self.columns, inputs)
-        return Example(ident, inputs, label, rationale, group or None, slices=slices)
+        links = alignment_of(row, self.columns, inputs, label)
+        return Example(ident, inputs, label, rationale, group or None, slices=slices, alignment=links)
 
     def label_names(self) -> tuple[str, ...]:
         """Labels that are words are their own names."""

@@ -147,11 +147,13 @@ def evidence_of(
     own: Mapping[str, str] = MappingProxyType({}),
     plain: Iterable[str] = (),
     schedule: Mapping[str, Any] = MappingProxyType({}),
+    steps: bool = False,
 ) -> list[Evidence]:
     """The evidence about every attention that experiments were made on, in the order in which it was found.
 
     examples: id, predicted, target, probability, distribution, cluster of each (see `Run.examples`). scores: the
     metrics of every explainer; own: explainer -> the operator it is made with; plain: explainers that see no model.
+    steps: the predictions are tokens that a model wrote, one kind of answer whatever the token.
     schedule: of the run; `looks`, the planned cumulative numbers of examples, and `available`, those that there are.
     """
     decided = [e for e in examples if _decided(e)]
@@ -182,6 +184,8 @@ def evidence_of(
         other = [s for s in (*scores_of_map, *whole) if s.metric not in (*single_quantities(), "pointing")]
         beside = beside_of(other, metrics, [*clusters], clusters, own=own, plain=plain)
         evidence = _evidence(decided, scores_of_map, defects, labels)
+        if steps:
+            evidence = replace(evidence, classes=("token",) * len(evidence))
         evidences.append(replace(evidence, beside=beside, looks=looks, available=available))
     return evidences
 

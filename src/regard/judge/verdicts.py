@@ -61,6 +61,7 @@ def verdicts(run: Run | str | Path, *, keep: bool = False) -> Judgements:
         own=own,
         plain=plain,
         schedule=manifest.get("schedule") or {},
+        steps=manifest["model"].get("task") == "written_token",
     )
     judgements = [judge(evidence) for evidence in evidences]
     if not judgements and _nothing(tested):
@@ -70,7 +71,8 @@ def verdicts(run: Run | str | Path, *, keep: bool = False) -> Judgements:
         judgements = [refused(judgement, broken) for judgement in judgements]
     units = next((row["units"] for row in examples if row["units"] is not None), None)
     if units is not None and units["place_kind"] in INPUTS:
-        nouns = {"unit": str(units["kind"]), "input": INPUTS[units["place_kind"]]}
+        heard = units["kind"] == "frame"
+        nouns = {"unit": str(units["kind"]), "input": "sound" if heard else INPUTS[units["place_kind"]]}
         judgements = [_about(judgement, nouns) for judgement in judgements]
     if keep:
         keep_judgements(stored_run.path, judgements)

@@ -139,15 +139,15 @@ class Session:
         captured = capture(self.model, example, rows=rows)
         return self._keep(lambda: pack_of_capture(captured, model=self.model.name, examples=[example]))
 
-    def show_generation(self, text: str, tokens: int, *, rows: Literal["new"] | None = None) -> str:
-        """Let the model continue a text and make the attention of the generation the first pack.
+    def show_generation(self, text: str | Example, tokens: int, *, rows: Literal["new"] | None = None) -> str:
+        """Let the model continue a text, or write what it hears; the attention of this becomes the first pack.
 
         rows="new": only of the rows that predict new tokens.
         """
         from regard.models.capture_generation import capture_generation
 
         generation = capture_generation(self.model, text, new_tokens=tokens, rows=rows)
-        example = Example("text", {"text": text})
+        example = text if isinstance(text, Example) else Example("text", {"text": text})
         return self._keep(
             lambda: pack_of_capture(generation, model=self.model.name, examples=[example], made=generation.made)
         )

@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from regard.measures.intervals import Interval
+from regard.measures.keyed_random import keyed_rng
 from regard.measures.ranking import TIE, order
+from regard.records import Floats
 
 Link: TypeAlias = tuple[int, ...]
 Span: TypeAlias = Sequence[int]
@@ -46,6 +50,43 @@ def alignment_error_rate(
     may = must | set(possible or ())
     size = len(links) + len(must)
     return 1 - (len(links & must) + len(links & may)) / size if size else float("nan")
+
+
+class LinkCounts(NamedTuple):
+    """Of one sentence: predicted links that are sure, that are possible, all predicted, all sure ones."""
+
+    sure_hits: int
+    hits: int
+    predicted: int
+    sure: int
+
+    @classmethod
+    def of(cls, predicted: Collection[Link], truth: Links) -> LinkCounts:
+        links = set(predicted)
+        return cls(len(links & truth.sure), len(links & truth.possible), len(links), len(truth.sure))
+
+
+def error_rate_interval(counts: Sequence[LinkCounts], *, seed: int = 0, draws: int = 2000) -> Interval:
+    """The alignment error rate of many sentences as one set, with whole sentences drawn with replacement.
+
+    >>> error_rate_interval([LinkCounts(1, 1, 1, 1), LinkCounts(0, 0, 1, 1)], draws=200).estimate
+    0.5
+    """
+    table = np.array(counts, np.float64).reshape(-1, 4)
+
+    def rate(sums: Floats) -> Floats:
+        size = sums[..., 2] + sums[..., 3]
+        hits = (sums[..., 0] + sums[..., 1]) / np.where(size > 0, size, np.nan)
+        return np.asarray(1 - hits)
+
+    whole = float(rate(table.sum(0)))
+    if len(table) < 2:
+        return Interval(whole, float("nan"), float("nan"), 0.95)
+    rng = keyed_rng(seed, "alignment error rate", len(table))
+    samples = rng.integers(len(table), size=(draws, len(table)))
+    rates = rate(table[samples].sum(1))
+    low, high = np.nanquantile(rates, (0.025, 0.975)) if np.isfinite(rates).any() else (np.nan, np.nan)
+    return Interval(whole, float(low), float(high), 0.95)
 
 
 def strongest(weights: ArrayLike, targets: Collection[int] | None = None, *, tolerance: float = TIE) -> frozenset[Link]:

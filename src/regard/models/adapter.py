@@ -74,6 +74,8 @@ class Traits:
     `logits_to_keep`. shares: its keys and values can be shared between variants with a common prefix.
     write: (module, tensors, most tokens) -> the greedy continuations; None: as transformers models do it.
     tokenizer: the Hugging Face tokenizer of a text model, for its chat template and its character offsets.
+    forced: tokens that a writer gets and does not choose (language, task); the objective does not count them.
+    ends: tokens that end what it writes, where no generation config names them.
     """
 
     pads: bool = True
@@ -89,6 +91,8 @@ class Traits:
     new_tokens: int = 32
     write: Write | None = None
     tokenizer: Any = field(default=None, compare=False)
+    forced: frozenset[int] = frozenset()
+    ends: frozenset[int] = frozenset()
 
 
 class TorchModel(HasCard):
@@ -188,7 +192,7 @@ class TorchModel(HasCard):
             )
         elif self.row is ANSWER and self.traits.kept_logits:
             columns = tuple(sorted({first_row(item) + row for item in items for row in scored_rows(item)}))
-        return tensors, Request(items, tensors, columns)
+        return tensors, Request(items, tensors, columns, self.traits.forced)
 
     # ------------------------------------------------------------------ running
 

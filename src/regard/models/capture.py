@@ -18,7 +18,7 @@ from regard.protocols import Capture, Model
 from regard.records import Check, Example, Mode
 from regard.tap.row_capture import Rows
 
-_ENTRIES = {"image": "image", "series": "series", "tabular": "row"}
+_ENTRIES = {"image": "image", "audio": "audio", "series": "series", "tabular": "row"}
 
 
 def capture(

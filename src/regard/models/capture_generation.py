@@ -1,4 +1,4 @@
-"""Attention while a model writes: a text in, the continuation and every attention of all its steps out."""
+"""Attention while a model writes: a text or a sound in, the new tokens and every attention of all their steps out."""
 
 from __future__ import annotations
 
@@ -51,9 +51,12 @@ class Generated(HasCard):
 
 
 def capture_generation(
-    model: str | Model, text: str, *, new_tokens: int = 20, rows: Literal["new"] | None = None
+    model: str | Model, text: Any, *, new_tokens: int = 20, rows: Literal["new"] | None = None
 ) -> Generated:
     """Every attention of the greedy continuation of `text` by at most `new_tokens` tokens, stitched site by site.
+
+    text: a text, an Example, or an array of samples for a model that writes what it hears (at its own rate; an Example
+    may name another, "rate").
 
     rows="new": only the rows that predict new tokens, for long prompts; `positions` of a site lists them. Without it,
     weights of more than 4 GiB are refused.
@@ -64,8 +67,9 @@ def capture_generation(
         raise InputError("new_tokens", expected="at least 1", got=str(new_tokens))
     live = load(model)
     module: Any = getattr(live, "module", None)
-    if not isinstance(live, TorchModel) or not isinstance(live.reader, TextReader) or live.reader.spell is None:
-        raise Unsupported(f"model {live.name}", expected="a text model that writes", got=type(live).__name__)
+    if not isinstance(live, TorchModel) or getattr(live.reader, "spell", None) is None:
+        got = f"one for {live.task}" if isinstance(live, TorchModel) else type(live).__name__
+        raise Unsupported(f"model {live.name}", expected="a model that writes", got=got)
     if live.traits.write is not None:
         if rows is not None:
             raise Unsupported(
@@ -91,6 +95,8 @@ def capture_generation(
             row, taps = stitched_call(module, write)
     two_parts = bool(module.config.is_encoder_decoder)
     ids = row[0, 1 if two_parts else item.length :].tolist()
+    assert isinstance(live.reader, TextReader)
+    assert live.reader.spell is not None
     names = tuple(live.reader.spell(ids))
     units = item.units if two_parts else _longer(item.units, names[:-1])
     nothing = Answers(np.array([0, 0]), np.zeros(0), np.zeros(0))
@@ -105,19 +111,18 @@ def capture_generation(
     )
 
 
-def _written(live: TorchModel, text: str, new_tokens: int) -> Generated:
+def _written(live: TorchModel, text: Any, new_tokens: int) -> Generated:
     """Of a model with its own way to write: it reads what it wrote, all steps at once, which gives the same."""
-    assert isinstance(live.reader, TextReader)
-    assert live.reader.spell is not None
+    reader: Any = live.reader
     assert live.traits.write is not None
     (example,) = as_examples(live, text)
     item = own(live.encode(live.windows(example)[0]))
     with torch.inference_mode():
         (ids,) = live.traits.write(live.module, live.tensors([item], None)[0], new_tokens)
     capture = live.capture([item], [list(ids)], mode="weights")
-    names = tuple(live.reader.spell(ids))
+    names = tuple(reader.spell(ids))
     return Generated(
-        text=live.reader.join(ids),
+        text=reader.join(ids),
         made=names,
         sites=capture.sites,
         rejected=capture.rejected,

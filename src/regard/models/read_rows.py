@@ -7,7 +7,7 @@ import numpy as np
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
 from regard.models.read.encoded import Item
-from regard.models.tasks import first_row, scored_rows
+from regard.models.tasks import WRITTEN, first_row, scored_rows
 from regard.protocols import Encoded, Target
 from regard.records import Site
 
@@ -27,7 +27,9 @@ def read_rows(model: TorchModel, encoded: Encoded, target: Target, site: Site) -
         if site.kind == "self":
             return every
         if isinstance(target, list) and task == "sequence_to_sequence":
-            return tuple(range(len(target)))
+            return tuple(i for i, token in enumerate(target) if token not in model.traits.forced)
+        if task == "written_token":
+            return (len(item.aside[WRITTEN]) - 1,)
         if task == "answer":
             return tuple(scored_rows(item))
         return (item.length - 1,)

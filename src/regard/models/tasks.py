@@ -9,6 +9,7 @@ next_token            target: token id                value: log-odds of the tok
 masked_token          target: [position, token id]    value: log-odds of the token at the mask
 sequence_to_sequence  target: list of token ids       value: teacher-forced log-probability
 answer                target: list of token ids       value: log-odds of these tokens of a given answer (`ANSWER`)
+written_token         target: token id                value: log-odds of the token behind those written before
 similarity            target: list of numbers         value: cosine with that embedding (of the second text)
 forecasting           target: step of the forecast    value: the forecast of that step
 """
@@ -31,15 +32,21 @@ from regard.models.read.encoded import Item
 from regard.protocols import Target
 
 Outputs = Mapping[str, Tensor]
+WRITTEN = "written"
+"""In the inputs of a step and beside its arrays: the tokens written before it, and its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The request of a forward pass: its items, its tensors, and the positions that have logits (None: all)."""
+    """The request of a forward pass: its items, its tensors, and the positions that have logits (None: all).
+
+    forced: tokens of a target that the model did not choose.
+    """
 
     items: Sequence[Item]
     tensors: Mapping[str, Tensor]
     positions: tuple[int, ...] | None = None
+    forced: frozenset[int] = frozenset()
 
     def last(self, device: torch.device) -> Tensor:
         """(batch,) where the last position of each item stands in the logits."""
@@ -263,7 +270,23 @@ def padded(targets: Sequence[Target], fill: int) -> np.ndarray[Any, np.dtype[np.
 def _read_sequence(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
     logits = outputs["logits"]
     tokens = torch.from_numpy(padded(targets, -1)).to(logits.device)
-    return objective.sequence(logits[:, : tokens.shape[1]], tokens.clamp(min=0), tokens >= 0)
+    real = tokens >= 0
+    for token in request.forced:
+        real &= tokens != token
+    return objective.sequence(logits[:, : tokens.shape[1]], tokens.clamp(min=0), real)
+
+
+def _decide_written(run: Runner, items: Sequence[Item]) -> list[Target]:
+    return [int(item.aside[WRITTEN][-1]) for item in items]
+
+
+def _read_written(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
+    """Two classes: another token, and this one."""
+    logits = outputs["logits"]
+    row = torch.arange(len(request.items), device=logits.device)
+    last = _ints([len(item.aside[WRITTEN]) - 1 for item in request.items], logits)
+    answers = objective.one_of_many(logits[row, last], _ints(targets, logits), classes=False)
+    return answers._replace(distribution=torch.stack([1 - answers.probability, answers.probability], -1))
 
 
 def scored_rows(item: Item) -> list[int]:
@@ -342,6 +365,7 @@ TASKS: Mapping[str, TaskRow] = {
         TaskRow(
             "sequence_to_sequence", "text", _decide_sequence, _read_sequence, _WRITING, loader=_SEQ2SEQ, labelled=False
         ),
+        TaskRow("written_token", "text", _decide_written, _read_written, labelled=False),
         TaskRow("similarity", "text", _decide_likeness, _read_likeness, ("Model",), loader="AutoModel", labelled=False),
         TaskRow("image_classification", "image", _decide_class, _read_class, _IMAGE),
         TaskRow("audio_classification", "audio", _decide_class, _read_class, ("ForAudioClassification",)),

@@ -6,7 +6,7 @@ import json
 
 from regard.records import Json
 
-TEXTS = ("next_token", "masked_token", "sequence_to_sequence", "question_answering", "answer")
+TEXTS = ("next_token", "masked_token", "sequence_to_sequence", "written_token", "question_answering", "answer")
 """Tasks whose answer is a text: its spaces count."""
 
 

@@ -14,8 +14,9 @@ from regard.datasets.read import read
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.desk.questions import attacked
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError
 from regard.experiments.certified import certified
+from regard.measures.resampling import resampled
 from regard.models.open.load import load
 from regard.records import Example, Threat
 from regard.surveys.noise_table import noise_table, specs_of
@@ -93,8 +94,8 @@ def test_a_classifier_of_sounds_says_what_transformers_says(sounds: Path, folder
     for method in ("attention", "input_x_gradient", "leave_one_out"):
         assert np.abs(case.relevance(method)[0]).sum() > 0
     other = Example("fast", {**examples[0].inputs, "rate": 16000})
-    with pytest.raises(InputError, match="8000 samples per second"):
-        model.encode(other)
+    assert model.encode(other).arrays["input_values"].shape == (len(examples[0].inputs["audio"]) // 2,)
+    assert any("16000 Hz are resampled to 8000 Hz (windowed sinc" in note for note in model.notes)
 
 
 def test_noise_attacks_and_certificates_of_sounds(sounds: Path, folder: Path) -> None:
@@ -112,9 +113,56 @@ def test_noise_attacks_and_certificates_of_sounds(sounds: Path, folder: Path) ->
     assert {s.metric for s in certified(case, samples=10, share=1.0)} >= {"abstained", "certified_radius"}
 
 
-def test_models_of_spectrograms_are_refused_with_the_reason() -> None:
+def test_patches_of_a_spectrogram_are_units(sounds: Path, tmp_path: Path) -> None:
+    """AST: the prediction is that of transformers, and every patch owns the entries that begin with it."""
+    torch.manual_seed(0)
     config = transformers.ASTConfig(
-        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24, max_length=32, num_mel_bins=16
-    )
-    with pytest.raises(Unsupported, match="raw samples"):
-        load(transformers.ASTForAudioClassification(config))
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, max_length=32,
+        num_mel_bins=24, patch_size=8, frequency_stride=8, time_stride=6, id2label={0: "high", 1: "low"},
+    )  # fmt: skip
+    module = transformers.ASTForAudioClassification(config).eval()
+    extract = transformers.ASTFeatureExtractor(sampling_rate=RATE, max_length=32, num_mel_bins=24)
+    module.save_pretrained(tmp_path)
+    extract.save_pretrained(tmp_path)
+    model, examples = load(tmp_path, device="cpu"), list(read(str(sounds)))[:2]
+    case = DeskCase(Desk(model), examples, companions=examples)
+    for i, example in enumerate(examples):
+        values = extract(example.inputs["audio"], sampling_rate=RATE, return_tensors="pt").input_values
+        with torch.no_grad():
+            theirs = torch.softmax(module(values.float()).logits, -1)[0].numpy()
+        assert np.allclose(case.base().distribution[i], theirs, atol=1e-5)
+    units = case.units[0]
+    assert units.shape == (3, 5)
+    assert units.names[2] == "0.00s b0"
+    assert case.attention(0)[0].shape[3] == len(units), "a key for every patch and both class tokens"
+    item = model.encode(examples[0])
+    gone = np.arange(len(units)) == 2 + 5 + 1  # second row of bands, second step of time
+    changed = model.remove(item, gone, "quiet", np.random.default_rng(0)).arrays["input_values"]
+    rows, columns = np.nonzero(changed != item.arrays["input_values"])
+    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (6, 11, 8, 15)
+    for method in ("attention", "input_x_gradient", "leave_one_out"):
+        assert np.abs(case.relevance(method)[0]).sum() > 0
+
+
+def test_a_tone_keeps_its_pitch_and_aliases_are_gone() -> None:
+    time = np.arange(22050) / 22050
+    low, high = np.sin(2 * np.pi * 1000 * time), np.sin(2 * np.pi * 9000 * time)
+    kept, gone = resampled(low, 22050, 16000), resampled(high, 22050, 16000)
+    assert len(kept) == 16000
+    assert np.abs(kept - np.sin(2 * np.pi * 1000 * np.arange(16000) / 16000))[200:-200].max() < 1e-4
+    assert np.abs(gone[200:-200]).max() < 1e-3, "9 kHz would fold to 7 kHz"
+
+
+@pytest.mark.parametrize(
+    ("sound", "problem"),
+    [(np.zeros((2, 400)), "one channel"), (np.zeros(400, np.int16), "whole numbers"), (np.zeros(3), "one frame")],
+)
+def test_unreadable_sounds_are_refused_in_one_line(sound: np.ndarray, problem: str, folder: Path) -> None:
+    with pytest.raises(InputError, match=problem):
+        load(folder, device="cpu").encode(Example("x", {"audio": sound, "rate": RATE}))
+
+
+def test_silence_has_an_answer(folder: Path) -> None:
+    model = load(folder, device="cpu")
+    answers, _ = model.predict([model.encode(Example("quiet", {"audio": np.zeros(SAMPLES), "rate": RATE}))])
+    assert np.isfinite(answers.value).all()

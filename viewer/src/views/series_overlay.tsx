@@ -15,7 +15,7 @@ const view: View = {
   order: 5,
   attention: () => true,
   needs(_, example) {
-    if (!example.series) return "no_series";
+    if (!example.series || example.series.rate) return "no_series";
     return example.units.place_kind === "range" ? null : "no_stretches";
   },
   height: (s) => 30 + PLOT + (STRIP + 6) * strips(s).length + LEGEND + 18,
@@ -133,14 +133,14 @@ const view: View = {
 };
 export default view;
 
-interface Strip {
+export interface Strip {
   name: string;
   signed: boolean;
   values: () => Float32Array | null;
 }
 
 /** One row per method, and one for what the answer reads at the last site. */
-function strips(s: Scene): Strip[] {
+export function strips(s: Scene): Strip[] {
   const out: Strip[] = s.values.methods
     .filter((i) => s.example.methods[i])
     .map((i) => ({

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import ModelChoice, image_option, model_options, one_example, row_options
+from regard.cli.model_options import ModelChoice, image_option, model_options, one_example, row_options, sound_option
 from regard.cli.progress import bar
 from regard.cli.row_option import new_rows, typed_rows
 from regard.cli.verb import verb
@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     "regard capture minilm --text 'a quiet, moving film' --site encoder.layer.5.attention.self --head 3",
     "regard capture ./model --text 'two words' --mode weights --check always --json",
     "regard capture smollm2 --text 'The capital of France is' --generate 5",
+    "regard capture whisper --audio speech.wav --generate 30",
     "regard capture smollm2 --text 'a long prompt ...' --rows last     memory that grows with the rows only",
 )
 @click.argument("model")
 @click.option("--text", help="Input text.")
 @image_option
+@sound_option
 @click.option("--pair", help="Second text, for models that take a pair.")
 @click.option("--data", help="Read the input from this dataset instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
@@ -55,6 +57,7 @@ def command(
     model: str,
     text: str | None,
     image: Path | None,
+    audio: Path | None,
     pair: str | None,
     data: str | None,
     row: int,
@@ -69,7 +72,7 @@ def command(
     overflow: Overflow,
     as_json: bool,
 ) -> None:
-    example = one_example(text, pair, data, row, image=image)
+    example = one_example(text, pair, data, row, image=image, audio=audio)
     from regard.audits.preconditions import examine
     from regard.audits.resolve import unknown_words
     from regard.models.capture import capture
@@ -115,10 +118,7 @@ def command(
 def _written(live: Model, example: Example, tokens: int, rows: Literal["new"] | None) -> Generated:
     from regard.models.capture_generation import capture_generation
 
-    text = example.inputs.get("text")
-    if not isinstance(text, str):
-        raise InputError("--generate", expected="a text to go on with", got="an input without text")
-    return capture_generation(live, text, new_tokens=tokens, rows=rows)
+    return capture_generation(live, example, new_tokens=tokens, rows=rows)
 
 
 def _chosen(sites: Sequence[SiteAttention], name: str | None) -> SiteAttention:

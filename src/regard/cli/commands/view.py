@@ -17,6 +17,7 @@ from regard.cli.model_options import (
     one_example,
     permitted,
     row_options,
+    sound_option,
 )
 from regard.cli.progress import bar
 from regard.cli.row_option import new_rows, typed_rows
@@ -57,6 +58,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     type=click.Path(path_type=Path, dir_okay=False),
     help="Picture file, for models that read pictures; with --text, for vision-language models.",
 )
+@sound_option
 @click.option("--pair", help="Second text, for models that take a pair.")
 @click.option("--changed", metavar="TEXT", help="Changed version of the text (attacked, rewritten) to compare with.")
 @click.option("--other", metavar="MODEL", help="Second model or checkpoint to compare with on the same text.")
@@ -98,6 +100,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 def command(
     target: str,
     text: str | None,
+    audio: Path | None,
     image: Path | None,
     pair: str | None,
     changed: str | None,
@@ -133,7 +136,7 @@ def command(
         raise InputError("--rows", expected="a model and a text", got="a run" if image is None else "an image")
     checked_names("explainer", methods)
     files = [path for path in (html, svg, png, pdf) if path is not None]
-    asks = text is not None or data is not None or spec is not None or image is not None
+    asks = any(given is not None for given in (text, image, audio, data, spec))
     from regard.live.session import Session
     from regard.present.messages.messages import language
     from regard.store.run import Run
@@ -159,7 +162,9 @@ def command(
         if spec is not None:
             session.show_spec(_shared(spec))
         elif asks:
-            session.show(one_example(text, pair, data, row, image=image), methods, changed=_version(changed))
+            session.show(
+                one_example(text, pair, data, row, image=image, audio=audio), methods, changed=_version(changed)
+            )
     else:
         if example is not None:
             raise InputError("--example", expected="a run", got=f"the model {target}", remedy="--data NAME --row N")
@@ -181,13 +186,13 @@ def command(
             if spec is not None:
                 session.show_spec(_shared(spec))
             elif generate is not None:
-                session.show_generation(_text(text), generate, rows=new_rows(rows))
+                session.show_generation(_begun(text, audio), generate, rows=new_rows(rows))
             elif rows is not None:
-                session.show_rows(one_example(text, pair, data, row), typed_rows(rows))
+                session.show_rows(one_example(text, pair, data, row, audio=audio), typed_rows(rows))
             elif asks:
                 _read(
                     session,
-                    one_example(text, pair, data, row, image=image),
+                    one_example(text, pair, data, row, image=image, audio=audio),
                     methods,
                     changed,
                     wait=bool(files) or site is not None or head is not None,
@@ -235,9 +240,11 @@ def _version(text: str | None) -> Example | None:
     return None if text is None else Example("changed", {"text": text})
 
 
-def _text(text: str | None) -> str:
+def _begun(text: str | None, audio: Path | None) -> str | Example:
+    if audio is not None:
+        return one_example(text, None, None, 0, audio=audio)
     if text is None:
-        raise InputError("--generate", expected="--text TEXT to go on with", got="none")
+        raise InputError("--generate", expected="--text TEXT to go on with, or --audio FILE", got="none")
     return text
 
 

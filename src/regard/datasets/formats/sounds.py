@@ -5,62 +5,118 @@ from __future__ import annotations
 import io
 import struct
 import wave
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from regard.datasets.examples import Examples
+from regard.datasets.table import RowError
 from regard.errors import InputError
 from regard.files import check_file, kind_of, reason
-from regard.records import Example, Floats, frozen
+from regard.records import Example, Floats, Message, Text, frozen
 from regard.store.blobs import write_output
 
 WIDTHS = (1, 2, 3, 4)
 """Bytes of a sample."""
 
 
+METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+"""A table of file names and transcripts beside the sounds."""
+
+
 def is_sounds(path: Path) -> bool:
-    """Whether it is a .wav file or a directory that holds some."""
+    """Whether it is a .wav file or a directory that holds some, without a table about them."""
     kind = kind_of(path)
     if kind == "file":
         return path.suffix.lower() == ".wav"
-    return kind == "directory" and any(p.suffix.lower() == ".wav" for p in (*path.glob("*"), *path.glob("*/*")))
+    if kind != "directory" or metadata_of(path) is not None:
+        return False
+    return any(p.suffix.lower() == ".wav" for p in (*path.glob("*"), *path.glob("*/*")))
 
 
-def read_sounds(path: Path) -> Examples:
+def metadata_of(path: Path) -> Path | None:
+    """The table of a directory of sounds; None where there is none."""
+    if kind_of(path) != "directory" or not any(p.suffix.lower() == ".wav" for p in path.rglob("*")):
+        return None
+    return next((path / name for name in METADATA if (path / name).is_file()), None)
+
+
+def read_sounds(path: Path, *, skip_bad: bool = False) -> Examples:
     """Examples {"audio": (samples,) in -1..1, "rate": samples per second}; channels are averaged.
 
     Files in sub-directories are labelled by the name of theirs; files of the directory itself have no label.
+    skip_bad: leave out files that cannot be read, and note them.
     """
     files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.suffix.lower() == ".wav")
     examples = []
+    bad: list[str] = []
     for file in files:
-        sound, rate = read_wav(file)
-        label = file.parent.name if path.is_dir() and file.parent != path else None
         name = file.name if path.is_file() else file.relative_to(path).as_posix()
+        try:
+            sound, rate = read_wav(file)
+        except InputError:
+            if not skip_bad:
+                raise
+            bad.append(name)
+            continue
+        label = file.parent.name if path.is_dir() and file.parent != path else None
         examples.append(Example(name, {"audio": sound, "rate": rate}, label))
+    if not examples:
+        raise InputError(f"sounds {path}", expected="at least one readable .wav file", got=f"{len(bad)} unreadable")
     labels = tuple(sorted({str(e.label) for e in examples if e.label is not None}))
     rates = sorted({int(str(e.inputs["rate"])) for e in examples})
-    notes = (f"{', '.join(map(str, rates))} samples per second",)
-    return Examples(path.name, tuple(examples), labels, notes, modality="audio")
+    notes: list[Text] = [f"{', '.join(map(str, rates))} samples per second"]
+    if bad:
+        first = [*bad[:3], *(["..."] if len(bad) > 3 else [])]
+        notes.append(Message.of("data.bad_rows", n=len(bad), counted="file", rows=first))
+    return Examples(path.name, tuple(examples), labels, tuple(notes), modality="audio")
+
+
+def sound_of(value: Any, folder: Path | None, rate: float | None) -> dict[str, Any]:
+    """{"audio", "rate"} of a cell: the name of a .wav file, its bytes, samples, or a record of `datasets`."""
+    if isinstance(value, Mapping):
+        if value.get("array") is not None:
+            return sound_of(value["array"], folder, value.get("sampling_rate") or rate)
+        return sound_of(value.get("bytes") or value.get("path"), folder, rate)
+    try:
+        if isinstance(value, str) and value.strip():
+            sound, own = read_wav((folder or Path()) / value.strip())
+            return {"audio": sound, "rate": own}
+        if isinstance(value, bytes):
+            sound, own = _read(io.BytesIO(value), "sound in a cell")
+            return {"audio": sound, "rate": own}
+        samples = frozen(np.array(value, dtype=np.float64))
+    except InputError as error:
+        raise RowError(error.expected, f"{error.got} ({error.subject})") from None
+    except (TypeError, ValueError):
+        raise RowError("a .wav file or samples between -1 and 1", repr(value)[:60]) from None
+    if samples.ndim != 1 or not samples.size or not np.isfinite(samples).all():
+        raise RowError("samples of one channel, all of them numbers", f"shape {samples.shape}")
+    return {"audio": samples} if rate is None else {"audio": samples, "rate": int(rate)}
 
 
 def read_wav(file: Path) -> tuple[Floats, int]:
     """(samples,) in -1..1, and samples per second; 8, 16, 24 or 32 bits, channels averaged."""
     check_file(file, f"sound {file}")
+    return _read(str(file), f"sound {file}")
+
+
+def _read(content: str | io.BytesIO, subject: str) -> tuple[Floats, int]:
     try:
-        with wave.open(str(file), "rb") as sound:
+        with wave.open(content, "rb") as sound:
             channels, width, rate, count, *_ = sound.getparams()
             raw = sound.readframes(count)
     except (wave.Error, EOFError, OSError, ValueError, RuntimeError, struct.error) as error:
         problem = "a file that ends too early" if isinstance(error, EOFError) else reason(error)
-        raise InputError(f"sound {file}", expected="a .wav file of plain samples (PCM)", got=problem) from error
+        raise InputError(subject, expected="a .wav file of plain samples (PCM)", got=problem) from error
     if width not in WIDTHS or rate < 1:
         problem = f"{8 * width} bits, {rate} samples per second"
-        raise InputError(f"sound {file}", expected="8, 16, 24 or 32 bits and a rate of 1 or more", got=problem)
+        raise InputError(subject, expected="8, 16, 24 or 32 bits and a rate of 1 or more", got=problem)
     values = _decoded(raw[: len(raw) // (width * channels) * (width * channels)], width)
     if not len(values):
-        raise InputError(f"sound {file}", expected="samples", got="none")
+        raise InputError(subject, expected="samples", got="none")
     return frozen(values.reshape(-1, channels).mean(1)), int(rate)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from regard.models.open.labels import named
 from regard.models.read.encoded import Item, Reader
-from regard.models.read.text import TextReader
 from regard.protocols import Target
 from regard.records import Json
 
@@ -28,7 +27,7 @@ def written_ids(task: str, target: Target) -> list[int] | None:
     if not all(isinstance(i, int) and not isinstance(i, bool) for i in numbers):
         return None
     ids = [int(i) for i in numbers if isinstance(i, int)]
-    if task == "next_token" and len(ids) == 1:
+    if task in ("next_token", "written_token") and len(ids) == 1:
         return ids
     if task == "masked_token" and len(ids) == 2:
         return ids[1:]
@@ -38,9 +37,8 @@ def written_ids(task: str, target: Target) -> list[int] | None:
 def written_names(task: str, target: Target, reader: Reader) -> tuple[str, ...] | None:
     """Name each token that the model generated; None where it generates none or has no spelling for them."""
     ids = written_ids(task, target)
-    if ids is None or not isinstance(reader, TextReader) or reader.spell is None:
-        return None
-    return tuple(reader.spell(ids))
+    spell = getattr(reader, "spell", None)
+    return None if ids is None or spell is None else tuple(spell(ids))
 
 
 def answer_name(task: str, target: Target, labels: Sequence[str], reader: Reader, item: Item | None) -> Json:
@@ -56,10 +54,11 @@ def answer_name(task: str, target: Target, labels: Sequence[str], reader: Reader
 
 def _decoded(ids: list[int], reader: Reader, *, whole: bool) -> str | None:
     """Decode ids to text; use the token's name where a single token is no text. None without a tokenizer."""
-    if not isinstance(reader, TextReader) or reader.spell is None:
+    spell, join = (getattr(reader, name, None) for name in ("spell", "join"))
+    if spell is None or join is None:
         return None
-    text = reader.join(ids)
-    return text if whole or (text and NOT_A_CHARACTER not in text) else reader.spell(ids)[0]
+    text = str(join(ids))
+    return text if whole or (text and NOT_A_CHARACTER not in text) else str(spell(ids)[0])
 
 
 def _placed(task: str, target: list[Json], labels: Sequence[str], reader: Reader, item: Item) -> Json:

@@ -203,9 +203,16 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
     modality = task_row(task).modality
     if modality == "series":
         return None
-    makers: dict[str, Any] = {"text": transformers.AutoTokenizer, "audio": transformers.AutoFeatureExtractor}
+    if task == "sequence_to_sequence" and config.model_type == "whisper":
+        modality = "speech"
+    makers: dict[str, Any] = {
+        "text": transformers.AutoTokenizer,
+        "audio": transformers.AutoFeatureExtractor,
+        "speech": transformers.AutoProcessor,
+    }
     maker = makers.get(modality, transformers.AutoImageProcessor)
-    noun = {"text": "tokenizer", "audio": "feature extractor"}.get(modality, "image processor")
+    nouns = {"text": "tokenizer", "audio": "feature extractor", "speech": "processor"}
+    noun = nouns.get(modality, "image processor")
     problem: Exception | None = None
     processor = None
     try:

@@ -15,14 +15,14 @@ from regard.errors import InputError, UnknownName, Unsupported
 from regard.models.adapter import Pooling, TorchModel, Traits
 from regard.models.exported.onnx_module import OnnxModule, accepted_names
 from regard.models.open.labels import parse_labels
+from regard.models.open.sound_models import hears, open_sound, sound_front
 from regard.models.read.encoded import Reader
-from regard.models.read.hf_tokens import alphabet_of, pieces_of, tokenize_with
+from regard.models.read.hf_tokens import alphabet_of, expected_tokens, pieces_of, tokenize_with
 from regard.models.read.images import as_channels_first, image_reader
 from regard.models.read.picture_geometry import geometry_of
 from regard.models.read.pixels import on_255, processed, rescale_note
 from regard.models.read.regions import Array
 from regard.models.read.series import series_reader
-from regard.models.read.sound import normalised, sound_reader
 from regard.models.read.text import Overflow, TextReader
 from regard.models.tasks import TASKS, TaskRow
 from regard.records import Json, Spec, Text
@@ -118,17 +118,16 @@ def from_transformers(module: nn.Module, processor: Any, options: Options) -> To
     accepted = frozenset(accepted_names(module))
     name = options.name or str(getattr(config, "name_or_path", "") or type(module).__name__)
     makers = {"text": _text, "image": _image, "series": _series, "audio": _audio}
-    if row.modality not in makers:
-        raise Unsupported(f"{name} for {row.name}", expected="a text, image, sound or series model", got=row.modality)
-    reader, traits, embedding = makers[row.modality](module, processor, row, options, accepted, name)
-    evens_out = row.modality == "audio" and bool(getattr(processor, "do_normalize", False))
+    modality = "audio" if hears(module) else row.modality
+    if modality not in makers:
+        raise Unsupported(f"{name} for {row.name}", expected="a text, image, sound or series model", got=modality)
+    reader, traits, embedding = makers[modality](module, processor, row, options, accepted, name)
+    front = sound_front(module, processor) if modality == "audio" else None
     pools_class = options.folder is not None and row.name == "similarity" and _class_pooled(options.folder)
 
     def call(inner: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
-        arguments = {key: value for key, value in tensors.items() if key in accepted}
-        if evens_out:  # inside the function that is explained and attacked
-            arguments["input_values"] = normalised(arguments["input_values"])
-        out = inner(**arguments)
+        tensors = tensors if front is None else front(tensors)  # inside the function that is explained and attacked
+        out = inner(**{key: value for key, value in tensors.items() if key in accepted})
         return {"sentence_embedding": out["last_hidden_state"][:, 0]} if pools_class else out
 
     return TorchModel(
@@ -215,6 +214,7 @@ def _text(
         spell=lambda ids: [_spelt(tokenizer, i) for i in ids],
         join=lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),
         pieces=lambda ids: pieces_of(tokenizer, ids),
+        expected=(lambda text: expected_tokens(tokenizer, text)) if encoder_decoder else None,
     )
     pooling: Pooling = "class" if row.name == "similarity" and _class_pooled(options.folder) else "auto"
     if getattr(config, "classifier_pooling", "cls") == "mean" and row.name in ("classification", "multi_label"):
@@ -358,15 +358,5 @@ def _series(
 def _audio(
     module: nn.Module, processor: Any, row: TaskRow, options: Options, accepted: frozenset[str], name: str
 ) -> ReaderParts:
-    config: Any = module.config
-    kernels, strides = getattr(config, "conv_kernel", None), getattr(config, "conv_stride", None)
-    if "input_values" not in accepted or not kernels or not strides:
-        raise Unsupported(
-            f"{name} for {row.name}",
-            expected="a model that reads raw samples (Wav2Vec2, HuBERT, WavLM, ...)",
-            got="one that reads a spectrogram",
-            remedy="regard.models.open.wrap.wrap, with the spectrogram as an image",
-        )
-    rate = int(getattr(processor, "sampling_rate", 0) or 0)
-    reader = sound_reader("input_values", [*map(int, kernels)], [*map(int, strides)], rate)
-    return reader, Traits(pads=False, pooling="mean", config=settings(config)), None
+    reader, traits = open_sound(module, processor, name=name, accepted=accepted, config=settings(module.config))
+    return reader, traits, None

@@ -31,6 +31,7 @@ from regard.models.open.stored_model import code_file
 from regard.models.open.wrap import wrap
 from regard.models.read.chinese_words import Words, checked_words, chinese_word_spans
 from regard.models.read.text import Overflow, TextReader
+from regard.models.writing_steps import steps_of
 from regard.networks.family import Family, is_family, read_family
 from regard.protocols import Model
 from regard.records import Json, Spec
@@ -114,6 +115,20 @@ def _load(
         raise UnknownName("overflow", str(overflow), ("windows", "cut", "error"))
     if task is not None:
         task_row(task)
+    if task == "written_token":
+        return steps_of(
+            load(
+                source,
+                processor=processor,
+                device=device,
+                dtype=dtype,
+                overflow=overflow,
+                max_length=max_length,
+                trust_remote_code=trust_remote_code,
+                download=download,
+                name=name,
+            )
+        )
     options = Options(
         task=task, device=device, dtype=dtype, labels=labels, overflow=overflow, max_length=max_length, name=name
     )

@@ -55,7 +55,9 @@ def open_network(directory: Path, options: Options) -> TorchModel:
             _call_translator,
         )
         longest = int(about.get("longest") or 64)
-        traits = replace(traits, pooling="auto", encoder_decoder=True, new_tokens=longest, write=_write)
+        traits = replace(
+            traits, pooling="auto", encoder_decoder=True, new_tokens=longest, write=_write, ends=frozenset({END})
+        )
     elif isinstance(network, VisionTransformer):
         reader = _images(network)
     elif isinstance(network, SeriesTransformer):
@@ -184,6 +186,7 @@ def translation_reader(network: Translator, about: Mapping[str, Any], options: O
         kind="character" if source.cut == "character" else "word",
         spell=lambda ids: [target.words[i] for i in ids],
         join=target.join,
+        expected=lambda text: (target.sentence(text), [*target.encode(text)[1], (0, 0)]),
     )
 
 

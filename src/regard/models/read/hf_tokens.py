@@ -144,3 +144,21 @@ def pieces_of(tokenizer: Any, ids: Sequence[int]) -> tuple[list[str], list[bool]
     # bytes of a byte-level vocabulary are no letters: only what decodes to itself can be written
     texts = tokenizer.batch_decode([[i] for i in ids], clean_up_tokenization_spaces=False)
     return [str(text).strip() for text in texts], begins
+
+
+def expected_tokens(tokenizer: Any, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+    """The ids of a text that an encoder-decoder should write, and the characters of each; (0, 0) for special ones.
+
+    Without offsets (a slow tokenizer) the spelling of each token is looked for in the text, from left to right.
+    """
+    if getattr(tokenizer, "is_fast", False):
+        target = tokenizer(text_target=text, return_offsets_mapping=True)
+        return list(target["input_ids"]), [(int(a), int(b)) for a, b in target["offset_mapping"]]
+    ids = list(tokenizer(text_target=text)["input_ids"])
+    special, places, at = set(tokenizer.all_special_ids), list[tuple[int, int]](), 0
+    for token in ids:
+        piece = "" if token in special else str(tokenizer.decode([token])).strip()
+        place = text.find(piece, at) if piece else -1
+        places.append((place, place + len(piece)) if place >= 0 else (0, 0))
+        at = places[-1][1] if place >= 0 else at
+    return ids, places

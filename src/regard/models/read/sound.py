@@ -1,18 +1,24 @@
-"""Sound: units are the frames of the encoder that a model of raw samples begins with."""
+"""Sound: units are the frames of the encoder that a model of raw samples, or of a spectrogram, begins with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 
 from regard.errors import InputError
+from regard.measures.resampling import METHOD, resampled
 from regard.models.read.encoded import Item
 from regard.models.read.regions import Array, ArrayReader, with_class_tokens
 from regard.records import Bools, Example, Ints, Units
+
+QUIET = 1e-4
+"""A sound whose samples are all smaller is silent: less than 4 steps of 16 bits."""
+SEGMENT = 0.1
+"""Seconds of the larger unit that a frame belongs to (`Units.groups`)."""
 
 
 def silence(sound: Array, gone: Bools, rng: np.random.Generator) -> Array:
@@ -32,20 +38,85 @@ def mean(sound: Array, gone: Bools, rng: np.random.Generator) -> Array:
 
 @dataclass(slots=True)
 class SoundReader(ArrayReader):
-    """A reader of sounds that refuses one of another sampling rate. rate: samples per second, 0 where unknown."""
+    """A reader of sounds that changes another sampling rate to its own and notes it.
+
+    rate: samples per second, 0 where unknown. spell, join: ids -> names of tokens, and their text, of a model that
+    writes; expected: a text that it should write -> its ids, and the characters of each.
+    most: samples that the model reads at once, 0 for any number; a longer sound is read in pieces.
+    """
 
     rate: int = 0
+    spell: Callable[[Sequence[int]], list[str]] | None = None
+    join: Callable[[Sequence[int]], str] = str
+    expected: Callable[[str], tuple[list[int], list[tuple[int, int]]]] | None = None
+    most: int = 0
+    changed: dict[int, int] = field(default_factory=dict)
 
     def encode(self, example: Example) -> Item:
+        value = example.inputs.get(self.entry)
         rate = example.inputs.get("rate")
-        if self.rate and rate is not None and int(rate) != self.rate:
-            raise InputError(
-                f"example {example.id!r}",
-                expected=f"{self.rate} samples per second",
-                got=str(rate),
-                remedy=f"resample the sound to {self.rate} Hz (sox in.wav -r {self.rate} out.wav)",
+        if self.rate and rate is not None and value is not None and int(rate) != self.rate:
+            if int(rate) < 1:
+                raise InputError(
+                    f"example {example.id!r}", expected="a rate of at least 1 sample per second", got=str(rate)
+                )
+            sound = one_channel(value, f"example {example.id!r}")
+            self.changed[int(rate)] = self.changed.get(int(rate), 0) + 1
+            inputs = {**example.inputs, self.entry: resampled(sound, int(rate), self.rate), "rate": self.rate}
+            example = replace(example, inputs=inputs)
+        item = ArrayReader.encode(self, example)
+        note = f"{example.id}: a silent sound; what is written or decided about it was not heard"
+        if self.modality == "audio" and value is not None and _is_silent(value) and note not in self.observations:
+            self.observations.append(note)
+        return item
+
+    def windows(self, example: Example) -> list[Example]:
+        """The sound in pieces that the model reads at once; they belong to one recording, `parent`."""
+        value: Any = example.inputs.get(self.entry)
+        rate = int(example.inputs.get("rate") or self.rate)
+        longest = self.most * rate // self.rate if self.most and self.rate and value is not None else 0
+        if not longest or len(np.shape(value)) != 1 or len(np.asarray(value)) <= longest:
+            return [example]
+        sound = np.asarray(value)
+        pieces = [sound[start : start + longest] for start in range(0, len(sound), longest)]
+        return [
+            replace(
+                example,
+                id=f"{example.id}@{i * longest / rate:g}s",
+                inputs={**example.inputs, self.entry: piece},
+                label=None,
+                alignment=None,
+                parent=example.parent or example.id,
             )
-        return ArrayReader.encode(self, example)
+            for i, piece in enumerate(pieces)
+        ]
+
+    def notes(self) -> list[str]:
+        changes = [f"sounds of {rate} Hz are resampled to {self.rate} Hz ({METHOD})" for rate in sorted(self.changed)]
+        return [*self.observations, *changes]
+
+
+def _is_silent(sound: Any) -> bool:
+    values = np.asarray(sound)
+    return values.dtype.kind == "f" and not np.abs(values).max(initial=0.0) > QUIET
+
+
+def one_channel(given: Any, subject: str) -> Array:
+    """(samples,) in -1..1 of a sound; channels must be averaged before, and whole numbers divided."""
+    array = np.asarray(given)
+    if array.ndim == 2 and min(array.shape) == 1:
+        array = array.reshape(-1)
+    if array.ndim != 1:
+        remedy = "the mean over the channels" if array.ndim == 2 else ""
+        raise InputError(subject, expected="a sound (samples,) of one channel", got=str(array.shape), remedy=remedy)
+    if np.issubdtype(array.dtype, np.integer):
+        raise InputError(
+            subject,
+            expected="samples between -1 and 1",
+            got=f"whole numbers ({array.dtype})",
+            remedy="divide by the largest number of the format (32768 for 16 bits)",
+        )
+    return np.ascontiguousarray(array, dtype=np.float32)
 
 
 def frames_of(samples: int, kernels: Sequence[int], strides: Sequence[int]) -> int:
@@ -65,30 +136,54 @@ def sound_reader(main: str, kernels: Sequence[int], strides: Sequence[int], rate
     hop = int(np.prod(strides))
 
     def prepare(given: Any, subject: str) -> Array:
-        array = np.asarray(given)
-        if array.ndim == 2 and min(array.shape) == 1:
-            array = array.reshape(-1)
-        if array.ndim != 1:
-            raise InputError(subject, expected="a sound (samples,) of one channel", got=str(array.shape))
-        if np.issubdtype(array.dtype, np.integer):
-            raise InputError(
-                subject,
-                expected="samples between -1 and 1",
-                got=f"whole numbers ({array.dtype})",
-                remedy="divide by the largest number of the format (32768 for 16 bits)",
-            )
+        array = one_channel(given, subject)
         if frames_of(len(array), kernels, strides) < 1:
             raise InputError(subject, expected="a sound of at least one frame", got=f"{len(array)} samples")
-        return np.ascontiguousarray(array, dtype=np.float32)
+        return array
 
     def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
-        count = frames_of(len(array), kernels, strides)
-        begin = hop * np.arange(count)
-        places = np.stack([begin, np.append(begin[1:], len(array))], axis=1).astype(np.float64)
-        names = [f"{b / rate:.2f}s" if rate else f"t{b}" for b in begin]
-        units = with_class_tokens(names, places, "frame", place_kind="range", shape=(count,), lead=0)
-        return units, np.minimum(np.arange(len(array)) // hop, count - 1)
+        return frames(len(array), frames_of(len(array), kernels, strides), hop, rate)
 
+    return _reader(main, prepare, lay_out, rate)
+
+
+def bounded_reader(main: str, hop: int, most: int, rate: int) -> SoundReader:
+    """A reader of sounds of at most `most` samples, behind which the model adds silence of its own that belongs to no
+    unit. Unit i is frame i of `hop` samples."""
+
+    def prepare(given: Any, subject: str) -> Array:
+        array = one_channel(given, subject)
+        if not len(array):
+            raise InputError(subject, expected="a sound with samples", got="none")
+        if len(array) > most:
+            raise InputError(
+                subject,
+                expected=f"a sound of at most {most / rate:g} seconds, which the model reads at once",
+                got=f"{len(array) / rate:.2f} seconds",
+                remedy="cut it into pieces",
+            )
+        return array
+
+    def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
+        return frames(len(array), max(1, len(array) // hop), hop, rate)
+
+    reader = _reader(main, prepare, lay_out, rate)
+    reader.most = most
+    return reader
+
+
+def frames(samples: int, count: int, hop: int, rate: int) -> tuple[Units, Ints]:
+    """Units and owners of a sound of `count` frames, `hop` samples apart; the last frame owns the rest."""
+    begin = hop * np.arange(count)
+    places = np.stack([begin, np.append(begin[1:], samples)], axis=1).astype(np.float64)
+    names = [f"{b / rate:.2f}s" if rate else f"t{b}" for b in begin]
+    units = with_class_tokens(names, places, "frame", place_kind="range", shape=(count,), lead=0)
+    if rate:
+        units = replace(units, groups=(begin / (SEGMENT * rate)).astype(np.int64))
+    return units, np.minimum(np.arange(samples) // hop, count - 1)
+
+
+def _reader(main: str, prepare: Any, lay_out: Any, rate: int) -> SoundReader:
     return SoundReader(
         "audio", main, "audio", prepare, lay_out, {"silence": silence, "resample": resample}, middle=mean, rate=rate
     )

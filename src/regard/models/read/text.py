@@ -54,6 +54,10 @@ class Alphabet:
     unknown: int | None = None
 
 
+Expected = tuple[list[int], list[tuple[int, int]]]
+"""The ids of a text, and the characters of each; (0, 0) for one that stands for none."""
+
+
 @dataclass(slots=True)
 class TextReader:
     """Text -> Item. `limit` is the number of positions the model reads (None: no limit).
@@ -63,6 +67,7 @@ class TextReader:
     pieces: ids -> how each is written, and whether it stands at the beginning of a word.
     extras: (text, second text) -> further inputs of the module by name, which belong to no unit.
     segment: text -> spans of the words that tokens are gathered to.
+    expected: a text that a writer should write -> its ids up to the end, and the characters of each.
     """
 
     tokenize: Tokenize
@@ -78,6 +83,7 @@ class TextReader:
     observations: list[Text] = field(default_factory=list)
     spell: Callable[[list[int]], list[str]] | None = None
     join: Callable[[list[int]], str] = str
+    expected: Callable[[str], Expected] | None = None
     imposed: Callable[[str, int], NDArray[np.float32]] | None = None
     pieces: Callable[[list[int]], tuple[list[str], list[bool]]] | None = None
     extras: Callable[[str, str | None], Mapping[str, NDArray[Any]]] | None = None

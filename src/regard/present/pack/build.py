@@ -13,7 +13,7 @@ from regard.errors import InputError, UnknownName
 from regard.present.messages.messages import say
 from regard.present.pack.axes import axes_of
 from regard.present.pack.chunks import Chunks
-from regard.present.pack.inputs import label_of, picture_of, series_of, title_of
+from regard.present.pack.inputs import label_of, picture_of, series_of, sound_of, title_of
 from regard.present.pack.long_sites import PooledAttention
 from regard.present.pack.records import (
     AlternativeEntry,
@@ -172,6 +172,8 @@ def _example(
         chunks.add(f"{number}/relevance", table.astype("<f4"))
     picture, pixels = picture_of(shown.inputs.get("image"))
     series, numbers = series_of(shown.inputs.get("series"))
+    if series is None:
+        series, numbers = sound_of(shown.inputs.get("audio"), shown.inputs.get("rate"))
     for name, array in (("picture", pixels), ("series", numbers)):
         if array is not None:
             chunks.add(f"{number}/{name}", array)

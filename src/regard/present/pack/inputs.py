@@ -12,6 +12,7 @@ from regard.present.pack.records import Picture, Series
 from regard.records import Json, Units
 
 LONGEST_SIDE = 512
+USUAL_RATE = 16000
 SPECTROGRAM = 16
 """Channels from which on a series is drawn as a map."""
 
@@ -63,7 +64,18 @@ def series_of(series: Any) -> tuple[Series | None, NDArray[np.float32] | None]:
         return None, None
     numbers = np.nan_to_num(array.astype("<f4").reshape(len(array), -1))
     steps, channels = numbers.shape
-    return Series(steps, channels, channels >= SPECTROGRAM, [f"channel {i}" for i in range(channels)]), numbers
+    names = [f"channel {i}" for i in range(channels)]
+    return Series(steps, channels, channels >= SPECTROGRAM, names=names, rate=0), numbers
+
+
+def sound_of(sound: Any, rate: Any) -> tuple[Series | None, NDArray[np.float32] | None]:
+    """(samples, 1) float32 of a sound; one that names no rate is taken to be at 16 kHz."""
+    array = _array(sound)
+    if array is None or array.ndim != 1:
+        return None, None
+    numbers = np.nan_to_num(array.astype("<f4").reshape(-1, 1))
+    per_second = int(rate) if isinstance(rate, int | float) and rate >= 1 else USUAL_RATE
+    return Series(len(numbers), 1, as_spectrogram=False, names=["sound"], rate=per_second), numbers
 
 
 def _array(given: Any) -> NDArray[Any] | None:

@@ -105,12 +105,16 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """`e/series`: (steps, channels) float32. as_spectrogram: many channels, drawn as a map instead of lines."""
+    """`e/series`: (steps, channels) float32. as_spectrogram: many channels, drawn as a map instead of lines.
+
+    rate: samples per second of a sound, which can be played; 0 for a series.
+    """
 
     steps: int
     channels: int
     as_spectrogram: bool
     names: list[str]
+    rate: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,9 @@ def ranges(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
     """One line per channel over bands whose colour is the relevance of that stretch of time."""
     units = example["units"]
     places = np.asarray(units["places"], np.float64)
-    inputs = example["inputs"]
-    series = np.asarray(inputs.get("series", inputs.get("audio", np.zeros((0, 1)))), np.float64)
-    series = series[:, None] if series.ndim == 1 else series
-    end = max(float(places[:, 1].max(initial=1.0)), float(len(series)))
+    series, sound = _numbers(example["inputs"])
+    reach = float(places[:, 1].max(initial=1.0))
+    end = reach if sound else max(reach, float(len(series)))  # places of a sound are samples at the model's rate
     largest = float(np.max(np.abs(values), initial=0.0))
     bands = []
     for (start, stop), value, special in zip(places, values, units["special"], strict=True):
@@ -35,7 +34,19 @@ def ranges(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
         bands.append(tag("rect", {**shape, **fill}, tag("title", None, words)))
     label = say("worked_examples.series", steps=len(series), channels=series.shape[1])
     frame = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "class": "series", "role": "img", "aria-label": label}
-    return tag("svg", frame, bands, [_line(series[:, c], end) for c in range(series.shape[1])])
+    return tag(
+        "svg", frame, bands, [_line(series[:, c], len(series) if sound else end) for c in range(series.shape[1])]
+    )
+
+
+def _numbers(inputs: Mapping[str, Any]) -> tuple[Floats, bool]:
+    """(steps, channels) of a series or a sound, and whether it is a sound; none where they were not kept."""
+    for name in ("series", "audio"):
+        given = inputs.get(name)
+        if given is not None and not isinstance(given, Mapping):
+            array = np.asarray(given, np.float64)
+            return (array[:, None] if array.ndim == 1 else array), name == "audio"
+    return np.zeros((0, 1)), False
 
 
 def _line(channel: Floats, end: float) -> Html:

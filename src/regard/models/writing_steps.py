@@ -1,0 +1,138 @@
+"""A model that writes, asked step by step: may this token be written next, given the input and the tokens before it?
+
+A whole sequence is no decision among classes, so there is nothing to flip and no map of its own to judge. Each step is:
+it has one token, one row of the cross-attention, and the question "this token or another".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.errors import InputError, Unsupported
+from regard.measures.keyed_random import keyed_rng
+from regard.models.adapter import TorchModel
+from regard.models.read.encoded import Item
+from regard.models.tasks import TASKS, WRITTEN, Request, padded
+from regard.protocols import Model, Target
+from regard.records import Example, Spec
+
+STEPS = 4
+"""Steps of one input that are asked about, drawn by lot; they count as one independent draw."""
+SURE = 0.5
+"""A token must be more probable than all others together: else the question has no answer that could flip."""
+
+
+class StepModel(TorchModel):
+    """Implements `protocols.Model` for the steps of a model that writes. An input is read as some of its steps."""
+
+    def __init__(self, model: TorchModel) -> None:
+        super().__init__(
+            model.module,
+            model.reader,
+            TASKS["written_token"],
+            name=model.name,
+            device=str(model.device),
+            traits=model.traits,
+            embedding=model.embedding,
+            call=model.call,
+            spec=_with_task(model.spec),
+            notes=[note for note in model.notes if note not in model.reader.notes()],
+        )
+        self._whole = model
+        self._counts = {"inputs": 0, "steps": 0, "unsure": 0, "other": 0}
+
+    @property
+    def notes(self) -> list[str]:
+        facts = self._counts
+        if not facts["inputs"]:
+            return super().notes
+        chosen = (
+            f"{facts['inputs']} inputs are judged at {facts['steps']} steps: one written token each, at most {STEPS} "
+            f"per input; {facts['unsure']} tokens with a probability of {SURE:g} or less and {facts['other']} beyond "
+            f"the limit are left out"
+        )
+        return [*super().notes, chosen]
+
+    def windows(self, example: Example) -> list[Example]:
+        if WRITTEN in example.inputs:
+            return [example]
+        return [step for window in super().windows(example) for step in self._steps(window)]
+
+    def encode(self, example: Example) -> Item:
+        item = super().encode(example)
+        written = example.inputs.get(WRITTEN)
+        if not isinstance(written, Sequence) or not len(written) or isinstance(written, str):
+            raise InputError(
+                f"example {example.id!r}",
+                expected="the tokens written so far and the next one",
+                got=repr(written),
+                remedy="model.windows(example), which gives the steps of an input",
+            )
+        return replace(item, aside={WRITTEN: np.array([int(token) for token in written], np.int64)})
+
+    def tensors(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[dict[str, Tensor], Request]:
+        tensors = self.reader.collate(list(items), self.device, self.dtype)
+        rows: list[Target] = []
+        for i, item in enumerate(items):
+            before = [int(token) for token in item.aside[WRITTEN][:-1]]
+            target = targets[i] if targets is not None else int(item.aside[WRITTEN][-1])
+            rows.append([*before, int(str(target))])
+        tensors["labels"] = torch.from_numpy(padded(rows, -100)).to(self.device)
+        return tensors, Request(items, tensors)
+
+    def _steps(self, example: Example) -> list[Example]:
+        """The example at some of its steps: tokens that the model chose and is sure of, drawn by lot, in order."""
+        item = super().encode(example)
+        with torch.inference_mode():
+            (ids,) = self._whole.generate([item])
+            outputs, _ = self._whole.outputs([item], [list(ids)])
+            rows = torch.softmax(outputs["logits"][0, : len(ids)].float(), -1)
+            sure = rows[torch.arange(len(ids)), torch.tensor(ids, device=rows.device)] > SURE
+        own = [i for i, token in enumerate(ids) if token not in self._never_asked]
+        steps = [i for i in own if bool(sure[i])]
+        lot = keyed_rng(0, "steps", example.id).permutation(len(steps))[:STEPS]
+        chosen = sorted(steps[int(k)] for k in lot)
+        self._counts["inputs"] += 1
+        self._counts["steps"] += len(chosen)
+        self._counts["unsure"] += len(own) - len(steps)
+        self._counts["other"] += len(steps) - len(chosen)
+        return [
+            replace(
+                example,
+                id=f"{example.id}/{step}",
+                inputs={**example.inputs, WRITTEN: [int(token) for token in ids[: step + 1]]},
+                label=None,
+                parent=example.parent or example.id,
+                alignment=None,
+            )
+            for step in chosen
+        ]
+
+    @property
+    def _never_asked(self) -> frozenset[int]:
+        """Tokens that stand for nothing in the input: the end, padding, and those that the model was given."""
+        native: Any = self.module
+        end = getattr(getattr(native, "generation_config", None), "eos_token_id", None)
+        ends = end if isinstance(end, list) else [end]
+        return self.traits.forced | {int(i) for i in ends if i is not None} | self.traits.ends | {self.traits.pad_id}
+
+
+def steps_of(model: Model) -> StepModel:
+    """The model asked about its steps."""
+    if isinstance(model, StepModel):
+        return model
+    if not isinstance(model, TorchModel) or model.task != "sequence_to_sequence":
+        raise Unsupported(
+            f"steps of {model.name}", expected="a model that writes (sequence_to_sequence)", got=model.task
+        )
+    return StepModel(model)
+
+
+def _with_task(spec: Spec | None) -> Spec | None:
+    return None if spec is None else Spec(spec.kind, spec.name, {**spec.params, "task": "written_token"})
