@@ -16,7 +16,6 @@ from regard.audits.accounts import accounts
 from regard.audits.answers.answer_audit import AnswerAudit, answer_audit
 from regard.audits.budget import Budget
 from regard.audits.conclude import store_conclusions
-from regard.audits.engines.processes import kept_workers
 from regard.audits.estimate import CaptureCheck, Estimate, check_capture
 from regard.audits.generator_data import kept_data
 from regard.audits.options import AuditKeywords, AuditOptions
@@ -24,7 +23,7 @@ from regard.audits.plan import Plan, make_plan
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import RepeatCheck, worse
 from regard.audits.resolve import Source, Subject, resolve, run_folder, shifted
-from regard.audits.scheduler import Progress, Workshop, engine_of, run_shards, worker_count
+from regard.audits.scheduler import Progress, Workshop, engine_of, kept_workers, run_shards, worker_count
 from regard.audits.stages import Listeners, Stages
 from regard.audits.stored_summaries import summaries_from_tables
 from regard.audits.studies import cost_in_words, run_studies, without_studies

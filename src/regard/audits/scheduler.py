@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -20,6 +20,7 @@ from regard.registry import build, entry
 from regard.store.ledger import Problem
 from regard.store.run import RunWriter
 from regard.store.shard_result import ShardResult
+from regard.trust import code_refused
 
 RETRIES = 1
 """How often a shard is given out again after its worker died."""
@@ -49,7 +50,28 @@ def engine_of(
         spec, local = Spec("engine", "serial"), True
     if local or model.spec is None:
         return build(spec)(model), {}
-    return build(spec)(), {"model": model.spec.to_json(), "threads": threads}
+    code = _sent_code(model.spec, options) if entry("engine", spec.name).facts.get("remote") else {}
+    return build(spec)(), {"model": model.spec.to_json(), "threads": threads, **code}
+
+
+def _sent_code(spec: Spec, options: AuditOptions) -> dict[str, Json]:
+    """The Python file of a model of the user, for workers on other machines; refused unless this command allows it."""
+    from regard.models.open.stored_model import code_file
+
+    code = code_file(spec.name) if spec.kind == "model" else None
+    if code is None:
+        return {}
+    if not options.allow_code:
+        raise code_refused(f"engine {options.engine_spec.name}", spec.name)
+    return {"code": code[0].read_text("utf-8")}
+
+
+@contextmanager
+def kept_workers(engine: Executor) -> Iterator[Executor]:
+    """The engine, whose workers stay for the next `run` inside the block; engines without workers as they are."""
+    keeping = getattr(engine, "keeping", None)
+    with nullcontext(engine) if keeping is None else keeping() as kept:
+        yield kept
 
 
 @dataclass

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping
+import atexit
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
+from regard.audits.named_function import named_function
 from regard.audits.shard import PREDICTIONS, Settings, compute, predict
-from regard.errors import InputError
 from regard.protocols import Model
 from regard.records import Spec
 from regard.store.example_json import example_from_json
@@ -16,18 +19,6 @@ from regard.tap.pass_history import forget_passes
 
 SETUP = "regard.audits.worker:open_model"
 WORK = "regard.audits.worker:do_shard"
-
-
-def named_function(name: str) -> Callable[..., Any]:
-    """The function called "package.module:function".
-
-    >>> named_function("regard.records:frozen")([1.0, 2.0]).tolist()
-    [1.0, 2.0]
-    """
-    module, colon, function = name.partition(":")
-    if not colon:
-        raise InputError(f"work {name!r}", expected="package.module:function", got="no colon")
-    return cast("Callable[..., Any]", getattr(importlib.import_module(module), function))
 
 
 def open_model(payload: Mapping[str, Any]) -> Model:
@@ -43,7 +34,20 @@ def open_model(payload: Mapping[str, Any]) -> Model:
         return cast("Model", named_function(spec.name)(**spec.params))
     from regard.models.open.load import rebuild
 
+    if "code" in payload:
+        spec = Spec(spec.kind, _with_code(spec.name, str(payload["code"])), spec.params)
     return rebuild(spec)
+
+
+def _with_code(source: str, text: str) -> str:
+    """`file.py:factory` on this machine: the same file if it is here, else a copy of the text that came along."""
+    path, _, factory = source.rpartition(":")
+    if Path(path).is_file() and Path(path).read_text("utf-8") == text:
+        return source
+    folder = Path(tempfile.mkdtemp(prefix="regard-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / Path(path).name).write_text(text, "utf-8")
+    return f"{folder / Path(path).name}:{factory}"
 
 
 def do_shard(model: Model, payload: Mapping[str, Any]) -> ShardResult:
