@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
@@ -28,6 +28,7 @@ from regard.audits.stages import Listeners, Stages
 from regard.audits.stored_summaries import summaries_from_tables
 from regard.audits.studies import cost_in_words, run_studies, without_studies
 from regard.audits.torch_threads import recorded_threads
+from regard.audits.worker_rates import WorkerRates
 from regard.desk.encoding import encoded_once
 from regard.errors import CaptureError, InputError, RegardError
 from regard.judge.shift import FOLDER as SHIFT
@@ -57,7 +58,20 @@ class _Session:
 
     say: Say
     progress: Progress | None
+    watch: Callable[[dict[str, Json]], None] | None
     command_line: Sequence[str] | None
+
+    def watched(self, writer: RunWriter) -> tuple[_Session, WorkerRates]:
+        """This session, whose progress the run stores, too."""
+        rates = WorkerRates(writer, self.watch)
+        tell = self.progress
+
+        def progress(done: int, total: int, eta: float | None) -> None:
+            rates.progress(done, total, eta)
+            if tell is not None:
+                tell(done, total, eta)
+
+        return replace(self, progress=progress), rates
 
 
 @overload
@@ -85,6 +99,7 @@ def audit(
     progress: Progress | None = None,
     announce: Callable[[str], None] | None = None,
     resolved: Callable[[Subject, Subject | None], None] | None = None,
+    watch: Callable[[dict[str, Json]], None] | None = None,
     command_line: Sequence[str] | None = None,
     **changes: Unpack[AuditKeywords],
 ) -> Run: ...
@@ -99,6 +114,7 @@ def audit(
     progress: Progress | None = None,
     announce: Callable[[str], None] | None = None,
     resolved: Callable[[Subject, Subject | None], None] | None = None,
+    watch: Callable[[dict[str, Json]], None] | None = None,
     command_line: Sequence[str] | None = None,
     **changes: Unpack[AuditKeywords],
 ) -> Run | AnswerAudit:
@@ -113,7 +129,8 @@ def audit(
     regard-runs/...). The same call continues a run that was stopped; a generator is written into the run first, so a
     resumed run need not repeat it. Options are keywords: profile, budget, limit (a sample), seed, explainers, metrics,
     labels, text_column, ... (`AuditOptions` lists all). task="answer" judges citations of language models instead.
-    announce receives sentences for a person, progress (done, all, seconds left), resolved the opened model and data.
+    announce receives sentences for a person, progress (done, all, seconds left), resolved the opened model and data,
+    watch the rate of every worker.
     """
     options = (options or AuditOptions()).changed(changes)
     if options.task == "answer":
@@ -133,7 +150,7 @@ def audit(
     subject, other = resolve(model, data, options)
     if resolved is not None:
         resolved(subject, other)
-    session = _Session(_rendered(announce) if announce else _silent, progress, command_line)
+    session = _Session(_rendered(announce) if announce else _silent, progress, watch, command_line)
     budget = options.limits if other is None else options.limits.halved()
     _run(path, make_plan(subject, options), options, session, budget)
     if other is not None:
@@ -161,13 +178,15 @@ def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session, budge
             with _marked_interrupted(writer):
                 check = _repeat_check(writer, plan, say)
                 engine, setup = engine_of(subject.model, options, threads, say)
+                session, rates = session.watched(writer)
                 with kept_workers(engine) as kept_engine:
-                    workshop = Workshop(writer, kept_engine, setup)
+                    workshop = Workshop(writer, kept_engine, setup, rates)
                     if budget.unlimited:
                         _run_everything(workshop, plan, workers, session)
                     else:
                         # the checks before the stages are repeated after them
                         _run_stages(workshop, plan, options, budget.less(2 * (time.monotonic() - started)), session)
+                rates.store()
                 run_studies(writer, subject.model, _studied(path, plan, budget), plan.settings, say)
                 _finish_check(check, writer, Run(path), say)
                 _check_preconditions(writer, plan, say)

@@ -54,7 +54,7 @@ class Plan:
         inside = set(shard)
         own = replace(settings, companions=()) if alone else settings
         return {
-            "examples": [example_to_json(e) for e in self.subject.examples if e.id in inside],
+            "examples": [example_to_json(e) for e in self.subject.in_order(shard)],
             "settings": own.to_json(),
             "keep": [name for name in self.keep if name in inside],
             "walk": [name for name in self.keep[:WALKED] if name in inside],

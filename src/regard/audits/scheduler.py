@@ -14,6 +14,7 @@ from regard.audits.options import AuditOptions
 from regard.audits.plan import Plan
 from regard.audits.plan import shards as shards_of
 from regard.audits.worker import SETUP, WORK
+from regard.audits.worker_rates import WorkerRates
 from regard.protocols import Executor, Model, Outcome, Task
 from regard.records import Json, Message, Spec, Text
 from regard.registry import build, entry
@@ -108,11 +109,15 @@ Settled = Callable[[Sequence[str], ShardResult | None, bool], None]
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """Where shards run: an engine, how it opens the model, and the run that their pages go into."""
+    """Where shards run: an engine, how it opens the model, and the run that their pages go into.
+
+    rates: counts the shards of every worker.
+    """
 
     writer: RunWriter
     engine: Executor
     setup: Mapping[str, Json]
+    rates: WorkerRates | None = None
 
     def run(
         self,
@@ -161,6 +166,8 @@ class Workshop:
         with _ended(self.engine.run(SETUP, self.setup, WORK, tasks, retries=RETRIES)) as outcomes:
             for outcome in outcomes:
                 shard = by_key[outcome.key]
+                if self.rates is not None:
+                    self.rates.add(outcome.worker, len(shard), outcome.seconds)
                 if outcome.status == "ok":
                     self.writer.commit(shard, outcome.result, stage=stage)
                     settled(shard, outcome.result, True)

@@ -43,6 +43,7 @@ COMMANDS = (
     "metrics",
     "experiments",
     "gate",
+    "status",
     "verdicts",
     "report",
     "export",

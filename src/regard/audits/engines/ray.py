@@ -1,4 +1,4 @@
-"""Ray actors, on this machine or on a cluster: each opens the model once, tasks are shards, outcomes come to the driver.
+"""Ray actors on this machine or on a cluster: each opens the model once, tasks are shards, the driver stores outcomes.
 
 Ray restarts an actor whose process or machine dies (`max_restarts=-1`). Its task goes to the next free actor at once,
 while the others continue. A worker that gets SIGTERM (the notice of a spot machine) hands its task back first.
@@ -29,15 +29,15 @@ from regard.records import Json
 from regard.registry import engine
 from regard.store.manifest import versions
 
-STARTS = 6
-"""How often workers may die before the first of them is ready."""
+STARTS = 3
+"""How often workers may die of opening the model before the first of them is ready."""
 MOST_RETURNS = 20
 """How often a task may come back from workers that had to leave, before it counts as their killer."""
 OBJECT_STORE = 512 << 20
 """Bytes for pages on their way to the driver on a local cluster."""
 PATIENCE = 120
 """Seconds that the services of a local cluster may take to start on a busy machine."""
-_READY, _REFUSED, _OK, _ERROR, _RETURNED = "ready", "refused", "ok", "error", "returned"
+_STARTED, _READY, _REFUSED, _OK, _ERROR, _RETURNED = "started", "ready", "refused", "ok", "error", "returned"
 _COMPARED = ("regard", "torch", "transformers", "numpy")
 
 
@@ -46,22 +46,25 @@ class _Notice(BaseException):
 
 
 class Actor:
-    """One worker: opens the model when it starts, and again when Ray restarts it."""
+    """One worker: opens the model once, and again after Ray restarted it."""
 
     def __init__(self, setup: str, payload: Mapping[str, Json], work: str) -> None:
+        self._setup, self._payload, self._work = setup, payload, work
         self._busy = False
         signal.signal(signal.SIGTERM, self._leave)
-        self._refusal: RegardError | None = None
-        try:
-            self._state, self._call = named_function(setup)(payload), named_function(work)
-        except RegardError as error:
-            self._refusal = error
-        except Exception as error:
-            self._refusal = InputError("worker", expected="to open the model", got=_described(error))
+
+    def hello(self) -> tuple[str, None]:
+        """Answer as soon as Ray has started or restarted this process."""
+        return _STARTED, None
 
     def open(self) -> tuple[str, Any]:
-        if self._refusal is not None:
-            return _REFUSED, self._refusal
+        """Open the model. No part of the constructor, so that the driver notices a process that dies of it."""
+        try:
+            self._state, self._call = named_function(self._setup)(self._payload), named_function(self._work)
+        except RegardError as error:
+            return _REFUSED, error
+        except Exception as error:
+            return _REFUSED, InputError("worker", expected="to open the model", got=_described(error))
         return _READY, {"worker": this_worker(), "versions": versions()}
 
     def do(self, payload: Mapping[str, Json]) -> tuple[str, Any, str, float]:
@@ -132,7 +135,7 @@ class RayActors:
                 maker = ray.remote(Actor).options(max_restarts=-1, num_cpus=self.cpus, num_gpus=self.gpus)
                 pool.append(_Seat(maker.remote(setup, dict(setup_payload), work)))
             try:
-                refs.update({seat.handle.open.remote(): seat for seat in pool if not seat.ready})
+                refs.update({_hello(seat): seat for seat in pool if not seat.ready})
                 yield from self._outcomes(ray, pool, refs, queue, source, max(retries, self.retries))
             finally:
                 for seat in pool:
@@ -166,12 +169,11 @@ class RayActors:
                 answer = ray.get(ref)
             except ray.exceptions.RayActorError as error:  # the process or its machine is gone: Ray makes another
                 seat.ready = False
-                refs[seat.handle.open.remote()] = seat
+                refs[_hello(seat)] = seat
                 if task is None:
                     early += not any(other.ready for other in pool)
                     if early >= STARTS:
                         raise _cannot_start(error) from None
-                    time.sleep(0.2)  # Ray refuses calls at once while it restarts the actor
                     continue
                 deaths[task.key] = deaths.get(task.key, 0) + 1
                 if deaths[task.key] <= retries:
@@ -186,6 +188,9 @@ class RayActors:
             kind, content = answer[:2]
             if kind == _REFUSED:
                 raise content
+            if kind == _STARTED:
+                refs[seat.handle.open.remote()] = seat
+                continue
             if kind == _READY:
                 _check_versions(content)
                 seat.ready, early = True, 0
@@ -196,7 +201,7 @@ class RayActors:
                 queue.appendleft(task)
                 seat.ready = False
                 ray.kill(seat.handle, no_restart=False)
-                refs[seat.handle.open.remote()] = seat
+                refs[_hello(seat)] = seat
             elif kind == _OK:
                 yield Outcome(task.key, "ok", content, worker=answer[2], seconds=answer[3])
             else:
@@ -207,13 +212,14 @@ class RayActors:
         """The module `ray`, connected; a connection of the caller stays open."""
         ray = _module()
         if ray.is_initialized():
+            self._check_resources(ray)
             yield ray
             return
         changed = _environment(local=not self.address)
         os.environ.update(changed)
         try:
             with _connection_problems(self.address):
-                ray.init(**self._where())
+                _start(ray, self._where())
             _quiet()
             self._check_resources(ray)
             yield ray
@@ -242,6 +248,22 @@ class RayActors:
             got="; ".join(best[:4]) or "no machine",
             remedy="fewer cpus= or gpus= for each worker, or a larger cluster",
         )
+
+
+def _start(ray: Any, where: Mapping[str, Any]) -> None:
+    """Connect; a cluster of our own that does not come up in time gets a second chance on a busy machine."""
+    try:
+        ray.init(**where)
+    except Exception:
+        ray.shutdown()
+        if where["address"] != "local":
+            raise
+        ray.init(**where)
+
+
+def _hello(seat: _Seat) -> Any:
+    """Wait for the process of an actor, as long as Ray needs to start it somewhere."""
+    return seat.handle.hello.options(max_task_retries=-1).remote()
 
 
 def _refilled(queue: deque[Task], source: Iterator[Task]) -> bool:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     "regard audit ./model --data notes.csv --group-column patient --no-text    no word of the data is kept",
     "regard audit ./model --data d.jsonl --out runs/a  and the same again after an interruption goes on",
     "regard audit --plan plan.json --out runs/planned  the settings, thresholds and data of `regard plan`",
+    "regard audit ./model --data d.parquet --engine ray:address=auto,workers=16,gpus=1    on a Ray cluster",
     "regard audit smollm2 --data rag.jsonl --task answer    may its citations be trusted?",
     "regard audit --task series --data ecg.csv --window 64      train on a recording with marked anomalies, and audit",
     "regard audit --task tabular --data loans.csv --label-column defaulted    the same for rows of a table",
@@ -127,6 +128,7 @@ def _audited(
                 progress=progress.examples if options.limits.unlimited else progress.passes,
                 announce=partial(_announced, console),
                 resolved=partial(_resolved, console),
+                watch=progress.workers,
                 command_line=typed,
             )
     except KeyboardInterrupt:
