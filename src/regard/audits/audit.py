@@ -18,6 +18,7 @@ from regard.audits.budget import Budget
 from regard.audits.conclude import store_conclusions
 from regard.audits.estimate import CaptureCheck, Estimate, check_capture
 from regard.audits.generator_data import kept_data
+from regard.audits.memory import announced_memory
 from regard.audits.options import AuditKeywords, AuditOptions
 from regard.audits.plan import Plan, make_plan
 from regard.audits.preconditions import of_run
@@ -54,12 +55,13 @@ MOST_PROBES = 20
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """Who listens to an audit, and the command line that started it."""
+    """Who listens to an audit, the command line that started it, and how many workers the memory allows."""
 
     say: Say
     progress: Progress | None
     watch: Callable[[dict[str, Json]], None] | None
     command_line: Sequence[str] | None
+    most_workers: int | None = None
 
     def watched(self, writer: RunWriter) -> tuple[_Session, WorkerRates]:
         """This session, whose progress the run stores, too."""
@@ -144,13 +146,15 @@ def audit(
             command_line=command_line,
         )
     planning.check(options)
+    say = _rendered(announce) if announce else _silent
+    most_workers = announced_memory(model, options, say)
     path = Path(out or run_folder(model, data, options))
     if isinstance(data, Iterator):
         data = kept_data(data, path, options)
     subject, other = resolve(model, data, options)
     if resolved is not None:
         resolved(subject, other)
-    session = _Session(_rendered(announce) if announce else _silent, progress, watch, command_line)
+    session = _Session(say=say, progress=progress, watch=watch, command_line=command_line, most_workers=most_workers)
     budget = options.limits if other is None else options.limits.halved()
     _run(path, make_plan(subject, options), options, session, budget)
     if other is not None:
@@ -177,7 +181,7 @@ def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session, budge
             writer.open(_manifest(plan, options, session, check_of_capture), subject.examples)
             with _marked_interrupted(writer):
                 check = _repeat_check(writer, plan, say)
-                engine, setup = engine_of(subject.model, options, threads, say)
+                engine, setup = engine_of(subject.model, options, threads, say, most=session.most_workers)
                 session, rates = session.watched(writer)
                 with kept_workers(engine) as kept_engine:
                     workshop = Workshop(writer, kept_engine, setup, rates)

@@ -102,6 +102,15 @@ class AuditOptions:
     text: bool = _flag(True, "Keep every word of the data out of the run directory.", name="--no-text", form="switch")
     resume: bool = _flag(True, "Continue a run that exists.", name="--resume/--no-resume", form="switch")
     device: str = _flag("auto", "Device that runs the model.")
+    dtype: str | None = _flag(
+        None,
+        "Precision of the weights: fp32, bf16 or fp16 (default: as stored).",
+        choices=("fp32", "bf16", "fp16"),
+    )
+    device_map: str | None = _flag(
+        None, "Spread a large model over devices and disk: auto, or modules and devices as JSON.", metavar="MAP"
+    )
+    quantize: str | None = _flag(None, "Quantize the weights (bitsandbytes): 4bit or 8bit.", choices=("4bit", "8bit"))
     task: str | None = _flag(
         None,
         "The model's task, if the model does not tell it; answer: judge citations (regard list citer); "

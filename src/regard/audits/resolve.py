@@ -170,6 +170,9 @@ def _opened(model: str | Model, options: AuditOptions) -> Model:
         download=options.download,
         processor=options.processor,
         rebuild=options.rebuild,
+        dtype=options.dtype,
+        device_map=options.device_map,
+        quantize=options.quantize,
     )
 
 

@@ -41,10 +41,16 @@ def worker_count(options: AuditOptions) -> int:
 
 
 def engine_of(
-    model: Model, options: AuditOptions, threads: int, say: Callable[[Text], None]
+    model: Model, options: AuditOptions, threads: int, say: Callable[[Text], None], *, most: int | None = None
 ) -> tuple[Executor, dict[str, Json]]:
-    """The engine by name, and how it opens the model; one of other processes needs a Spec that rebuilds the model."""
+    """The engine by name, and how it opens the model; one of other processes needs a Spec that rebuilds the model.
+
+    most: workers that fit into the memory of this machine. Fewer workers change no number.
+    """
     spec = options.engine_spec
+    if most is not None and not spec.params.get("address") and worker_count(options) > most:
+        say(Message.of("memory.fewer_workers", n=worker_count(options), most=most))
+        spec = Spec(spec.kind, spec.name, {**spec.params, "workers": most})
     local = bool(entry("engine", spec.name).facts.get("in_process"))
     if not local and model.spec is None:
         say(Message.of("estimate.live_module", name=model.name))

@@ -72,12 +72,20 @@ class ModelChoice:
             download=permitted("download"),
             rebuild=permitted("rebuild"),
             processor=_processor(),
+            **placement_options(),
         )
 
 
 def _processor() -> str | None:
     context = click.get_current_context(silent=True)
     return None if context is None else context.meta.get("regard.processor")
+
+
+def placement_options() -> dict[str, str | None]:
+    """Return `--dtype`, `--device-map` and `--quantize` of this command; None where it has no such option."""
+    context = click.get_current_context(silent=True)
+    meta = {} if context is None else context.meta
+    return {name: meta.get(f"regard.{name}") for name in ("dtype", "device_map", "quantize")}
 
 
 def permitted(what: Literal["allow_code", "download", "rebuild"]) -> bool:
@@ -113,7 +121,7 @@ def permission_options(function: F) -> F:
 
 
 def model_options(function: F) -> F:
-    """Add `--device`, `--task`, `--overflow`, `--processor`, `--rebuild`, `--download` and `--allow-code`."""
+    """Add the options of models: device, task, overflow, processor, large models, and permissions."""
     function = permission_options(function)
     for option in (
         click.option(
@@ -128,6 +136,27 @@ def model_options(function: F) -> F:
             expose_value=False,
             callback=_remember,
             help="Directory of the tokenizer of an ONNX graph (default: beside the graph).",
+        ),
+        click.option(
+            "--quantize",
+            type=click.Choice(["4bit", "8bit"]),
+            expose_value=False,
+            callback=_remember,
+            help="Quantize the weights (bitsandbytes).",
+        ),
+        click.option(
+            "--device-map",
+            metavar="MAP",
+            expose_value=False,
+            callback=_remember,
+            help="Spread a large model over devices and disk: auto, or modules and devices as JSON.",
+        ),
+        click.option(
+            "--dtype",
+            type=click.Choice(["fp32", "bf16", "fp16"]),
+            expose_value=False,
+            callback=_remember,
+            help="Precision of the weights (default: as stored).",
         ),
         click.option(
             "--overflow",

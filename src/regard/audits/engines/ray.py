@@ -35,8 +35,8 @@ MOST_RETURNS = 20
 """How often a task may come back from workers that had to leave, before it counts as their killer."""
 OBJECT_STORE = 512 << 20
 """Bytes for pages on their way to the driver on a local cluster."""
-PATIENCE = 120
-"""Seconds that the services of a local cluster may take to start on a busy machine."""
+CHANCES, PATIENCE = 3, 120
+"""How often a local cluster is started on a busy machine, and seconds that its agent may take to register."""
 _STARTED, _READY, _REFUSED, _OK, _ERROR, _RETURNED = "started", "ready", "refused", "ok", "error", "returned"
 _COMPARED = ("regard", "torch", "transformers", "numpy")
 
@@ -251,14 +251,15 @@ class RayActors:
 
 
 def _start(ray: Any, where: Mapping[str, Any]) -> None:
-    """Connect; a cluster of our own that does not come up in time gets a second chance on a busy machine."""
-    try:
-        ray.init(**where)
-    except Exception:
-        ray.shutdown()
-        if where["address"] != "local":
-            raise
-        ray.init(**where)
+    """Connect. Ray gives its own services half a minute; a local cluster of a busy machine gets several chances."""
+    for chance in range(CHANCES, 0, -1):
+        try:
+            ray.init(**where)
+            return
+        except Exception:
+            ray.shutdown()
+            if chance == 1 or where["address"] != "local":
+                raise
 
 
 def _hello(seat: _Seat) -> Any:
@@ -293,8 +294,7 @@ def _environment(*, local: bool) -> dict[str, str]:
 
     A local cluster gets a token for this command alone, so that Ray writes none into the home directory.
     """
-    wanted = {"RAY_agent_register_timeout_ms": str(1000 * PATIENCE), "RAY_raylet_start_wait_time_s": str(PATIENCE)}
-    wanted["RAY_USAGE_STATS_ENABLED"] = "0"
+    wanted = {"RAY_agent_register_timeout_ms": str(1000 * PATIENCE), "RAY_USAGE_STATS_ENABLED": "0"}
     if local and not any(f"RAY_AUTH_{name}" in os.environ for name in ("MODE", "TOKEN", "TOKEN_PATH")):
         wanted["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
     return {name: value for name, value in wanted.items() if name not in os.environ}
