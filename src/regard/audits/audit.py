@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
@@ -17,19 +16,20 @@ from regard.audits.answers.answer_audit import AnswerAudit, answer_audit
 from regard.audits.budget import Budget
 from regard.audits.conclude import store_conclusions
 from regard.audits.estimate import CaptureCheck, Estimate, check_capture
+from regard.audits.every_row_run import run_every_row
 from regard.audits.generator_data import kept_data
 from regard.audits.memory import announced_memory
 from regard.audits.options import AuditKeywords, AuditOptions
 from regard.audits.plan import Plan, make_plan
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import RepeatCheck, worse
-from regard.audits.resolve import Source, Subject, resolve, run_folder, shifted
+from regard.audits.resolve import Source, Subject, default_data, resolve, run_folder, shifted
 from regard.audits.scheduler import Progress, Workshop, engine_of, kept_workers, run_shards, worker_count
+from regard.audits.session import Say, Session
 from regard.audits.stages import Listeners, Stages
 from regard.audits.stored_summaries import summaries_from_tables
 from regard.audits.studies import cost_in_words, run_studies, without_studies
 from regard.audits.torch_threads import recorded_threads
-from regard.audits.worker_rates import WorkerRates
 from regard.desk.encoding import encoded_once
 from regard.errors import CaptureError, InputError, RegardError
 from regard.judge.shift import FOLDER as SHIFT
@@ -47,33 +47,9 @@ from regard.store.manifest import command, now, versions
 from regard.store.run import Run, RunWriter
 from regard.tap.pass_history import forget_passes
 
-Say = Callable[[Text], None]
 MOST_NOTES = 8
 MOST_PROBES = 20
 """Examples that are tried before the audit starts without a check of its capture."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Session:
-    """Who listens to an audit, the command line that started it, and how many workers the memory allows."""
-
-    say: Say
-    progress: Progress | None
-    watch: Callable[[dict[str, Json]], None] | None
-    command_line: Sequence[str] | None
-    most_workers: int | None = None
-
-    def watched(self, writer: RunWriter) -> tuple[_Session, WorkerRates]:
-        """This session, whose progress the run stores, too."""
-        rates = WorkerRates(writer, self.watch)
-        tell = self.progress
-
-        def progress(done: int, total: int, eta: float | None) -> None:
-            rates.progress(done, total, eta)
-            if tell is not None:
-                tell(done, total, eta)
-
-        return replace(self, progress=progress), rates
 
 
 @overload
@@ -154,9 +130,12 @@ def audit(
     subject, other = resolve(model, data, options)
     if resolved is not None:
         resolved(subject, other)
-    session = _Session(say=say, progress=progress, watch=watch, command_line=command_line, most_workers=most_workers)
+    session = Session(say=say, progress=progress, watch=watch, command_line=command_line, most_workers=most_workers)
     budget = options.limits if other is None else options.limits.halved()
-    _run(path, make_plan(subject, options), options, session, budget)
+    plan = make_plan(subject, options)
+    _run(path, plan, options, session, budget)
+    if options.every_row is not None:
+        run_every_row(path, plan, default_data(model) if data is None else data, options, session)
     if other is not None:
         elsewhere = shifted(options)
         _run(path / SHIFT, without_studies(make_plan(other, elsewhere)), elsewhere, session, budget)
@@ -164,7 +143,7 @@ def audit(
     return Run(path)
 
 
-def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session, budget: Budget) -> None:
+def _run(path: Path, plan: Plan, options: AuditOptions, session: Session, budget: Budget) -> None:
     """The steps on one data set: shards, studies, fold, conclude, judge, export."""
     if not options.resume and Ledger.exists(path):
         raise InputError(f"--out {path}", expected="a new directory", got="a run", remedy="resume it, or another --out")
@@ -210,7 +189,7 @@ def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session, budge
             say(sentence)
 
 
-def _run_everything(workshop: Workshop, plan: Plan, workers: int, session: _Session) -> None:
+def _run_everything(workshop: Workshop, plan: Plan, workers: int, session: Session) -> None:
     """Every method on every example: an audit without a budget."""
 
     def forecast(cost: Estimate) -> None:
@@ -220,7 +199,7 @@ def _run_everything(workshop: Workshop, plan: Plan, workers: int, session: _Sess
     run_shards(workshop, plan, progress=session.progress, forecast=forecast)
 
 
-def _run_stages(workshop: Workshop, plan: Plan, options: AuditOptions, budget: Budget, session: _Session) -> None:
+def _run_stages(workshop: Workshop, plan: Plan, options: AuditOptions, budget: Budget, session: Session) -> None:
     """Stages within a budget; the attention is checked for defects after the pilot, so that rounds know them."""
     writer = workshop.writer
 
@@ -265,7 +244,7 @@ def _marked_interrupted(writer: RunWriter) -> Iterator[None]:
         raise
 
 
-def _manifest(plan: Plan, options: AuditOptions, session: _Session, capture: CaptureCheck) -> dict[str, Json]:
+def _manifest(plan: Plan, options: AuditOptions, session: Session, capture: CaptureCheck) -> dict[str, Json]:
     subject = plan.subject
     return {
         "model": subject.about_model,

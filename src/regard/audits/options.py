@@ -59,6 +59,11 @@ class AuditOptions:
     limit: int | None = _flag(None, "Maximum number of examples (default: by budget and profile).", at_least=1)
     engine: str | None = _flag(None, "Engine that runs the shards: serial, processes:workers=4 (regard list engine).")
     workers: int = _flag(1, "Worker processes; short for --engine processes:workers=N.", at_least=1)
+    every_row: str | None = _flag(
+        None,
+        "After the sample, go through every row in constant memory: predictions, or the scores of the named methods.",
+        choices=("predictions", "scores"),
+    )
     labels: str | Mapping[str, int] | None = _flag(None, "Labels of the data as classes of the model: neg=0,pos=1.")
     text_column: str | None = _flag(None, "Column with the text (default: guessed and reported).")
     pair_column: str | None = _flag(None, "Column with the second text.")
@@ -138,6 +143,9 @@ class AuditOptions:
                 raise InputError(name, expected="a list of names", got=repr(value), remedy=f"[{value!r}]")
             if value is not None:
                 object.__setattr__(self, name, tuple(method_spec(v) if callable(v) else v for v in value))
+        if self.every_row == "scores" and not self.narrowed:
+            remedy = "--explainers and --metrics, or --every-row predictions"
+            raise InputError("--every-row scores", expected="named explainers and metrics", got="none", remedy=remedy)
         for name, least in (("workers", 1), ("batch", 1), ("keep", 0)):
             if getattr(self, name) < least:
                 raise InputError(name, expected=f"at least {least}", got=str(getattr(self, name)))

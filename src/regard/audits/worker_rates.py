@@ -5,13 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from regard.records import Json
 from regard.store.manifest import now
-from regard.store.run import RunWriter
 
 STORED_EVERY = 2.0
 """Seconds between two entries in the ledger."""
+
+
+class ActivityWriter(Protocol):
+    """Where the facts go: a run, or the pages of every row."""
+
+    def note_activity(self, activity: Json, /) -> None: ...
 
 
 @dataclass
@@ -28,7 +34,7 @@ class WorkerRates:
     watch: called with the same facts that the run stores. clock: seconds that never go back.
     """
 
-    writer: RunWriter
+    writer: ActivityWriter
     watch: Callable[[dict[str, Json]], None] | None = None
     clock: Callable[[], float] = time.monotonic
     workers: dict[str, _Worker] = field(default_factory=dict)

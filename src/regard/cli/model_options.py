@@ -81,7 +81,7 @@ def _processor() -> str | None:
     return None if context is None else context.meta.get("regard.processor")
 
 
-def placement_options() -> dict[str, str | None]:
+def placement_options() -> dict[str, Any]:
     """Return `--dtype`, `--device-map` and `--quantize` of this command; None where it has no such option."""
     context = click.get_current_context(silent=True)
     meta = {} if context is None else context.meta

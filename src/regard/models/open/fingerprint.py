@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import nn
@@ -20,7 +21,7 @@ def fingerprint(module: nn.Module, config: Mapping[str, Json] | None = None) -> 
     digest.update(json.dumps(config or {}, sort_keys=True, default=str).encode())
     for name, tensor in sorted(module.state_dict().items()):
         digest.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
-        raw = weight(module, name, tensor).detach().cpu().contiguous()
+        raw: Any = weight(module, name, tensor).detach().cpu().contiguous()
         if raw.numel():
             digest.update(raw.reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()
