@@ -209,7 +209,6 @@ class RowAudit:
             outcomes = self.engine.run(SETUP, self.setup, WORK, tasks(shards), retries=1)
             for outcome in outcomes:
                 shard = in_flight.pop(outcome.key)
-                self.count(outcome.worker, len(shard), outcome.seconds)
                 if outcome.status == "ok":
                     pages.commit(outcome.key, outcome.result)
                     fold.add(outcome.result, shard)
@@ -222,6 +221,7 @@ class RowAudit:
                     pages.give_up(outcome.key, Problem(next(iter(shard)), where, outcome.message))
                 done += len(shard)
                 self.progress(done)
+                self.count(outcome.worker, len(shard), outcome.seconds)
 
         through(self._shards(fold))
         through({example.id: example} for example in [*alone])
