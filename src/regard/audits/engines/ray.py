@@ -215,8 +215,7 @@ class RayActors:
             self._check_resources(ray)
             yield ray
             return
-        changed = _environment(local=not self.address)
-        os.environ.update(changed)
+        os.environ.update(_environment(local=not self.address))
         try:
             with _connection_problems(self.address):
                 _start(ray, self._where())
@@ -225,8 +224,6 @@ class RayActors:
             yield ray
         finally:
             ray.shutdown()
-            for name in changed:
-                os.environ.pop(name, None)
 
     def _where(self) -> dict[str, Any]:
         common = {"log_to_driver": False, "logging_level": logging.ERROR, "namespace": "regard"}
@@ -292,7 +289,8 @@ def _module() -> Any:
 def _environment(*, local: bool) -> dict[str, str]:
     """Settings that Ray reads from the environment, where the user made none.
 
-    A local cluster gets a token for this command alone, so that Ray writes none into the home directory.
+    Local clusters get a token that lives as long as this process, so that Ray writes none into the home directory. It
+    stays in the environment: Ray reads it once.
     """
     wanted = {"RAY_agent_register_timeout_ms": str(1000 * PATIENCE), "RAY_USAGE_STATS_ENABLED": "0"}
     if local and not any(f"RAY_AUTH_{name}" in os.environ for name in ("MODE", "TOKEN", "TOKEN_PATH")):

@@ -32,6 +32,8 @@ OPTIONAL = {
     "typst": "figures",
     "weasyprint": "pdf",
     "pillow": "images",
+    "ray": "ray",
+    "bitsandbytes": "",
     "tensorboard": "",
     "mlflow": "",
 }
