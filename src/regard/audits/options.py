@@ -200,6 +200,7 @@ class AuditKeywords(TypedDict, total=False):
     limit: int | None
     engine: str | None
     workers: int
+    every_row: str | None
     labels: str | Mapping[str, int] | None
     text_column: str | None
     pair_column: str | None
@@ -222,6 +223,9 @@ class AuditKeywords(TypedDict, total=False):
     text: bool
     resume: bool
     device: str
+    dtype: str | None
+    device_map: str | None
+    quantize: str | None
     task: str | None
     overflow: Literal["windows", "cut", "error"]
     download: bool
