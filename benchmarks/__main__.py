@@ -20,6 +20,7 @@ NAMES = [
     "startup", "capture", "leave_one_out", "training", "flow", "norms", "kendall", "watching", "attention_edits",
     "explainers", "relevance_propagation", "perturbations", "attacks", "viewer", "row_capture", "atlas", "service",
     "citation_peers",
+    "ray_engine", "every_row",
 ]  # fmt: skip
 
 

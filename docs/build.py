@@ -57,6 +57,7 @@ PAGES = [
     ("answers.md", "Where did this answer come from?"),
     ("trust-citations.md", "Can you trust these citations?"),
     ("long-context.md", "Long prompts"),
+    ("scaling.md", "Large data, large models"),
     ("translation.md", "A translation, word by word"),
     ("heads.md", "Heads"),
     ("explanation-robustness.md", "Do explanations hold?"),

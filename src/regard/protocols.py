@@ -494,12 +494,17 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a task: its result, or why there is none."""
+    """What became of a task: its result, or why there is none.
+
+    worker: HOST:PID that computed it. seconds: how long it took there.
+    """
 
     key: str
     status: Literal["ok", "error", "dead"]
     result: Any = None
     message: str = ""
+    worker: str = ""
+    seconds: float = 0.0
 
 
 class Executor(Protocol):

@@ -357,9 +357,13 @@ class Citer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """`def NAME(*, own parameters) -> Executor`. in_process: it takes the open model as its one argument."""
+    """`def NAME(*, own parameters) -> Executor`. in_process: it takes the open model as its one argument.
+
+    remote: its workers may be other machines, so a model in a Python file of the user needs `--allow-code`.
+    """
 
     in_process: bool = False
+    remote: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,8 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def start(out: Path, workers: int, model: str = "") -> subprocess.Popen[str]:
-    """This program as a process of its own; what it prints can be read."""
+def start(out: Path, workers: int | str, model: str = "") -> subprocess.Popen[str]:
+    """This program as a process of its own; what it prints can be read. workers: how many, or an engine."""
     places = os.pathsep.join(
         [
             str(Path(__file__).parent),
@@ -41,7 +41,8 @@ def main(out: str, workers: str, model: str = "") -> None:
         print(done, flush=True)
 
     opened = model or TorchToy(delay=0.01)
-    run = audit(opened, Texts(TEXTS), out=out, workers=int(workers), progress=progress, **OPTIONS)
+    where = {"workers": int(workers)} if workers.isdecimal() else {"engine": workers}
+    run = audit(opened, Texts(TEXTS), out=out, progress=progress, **where, **OPTIONS)
     print("complete", run.manifest["status"], flush=True)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
@@ -16,15 +15,17 @@ from regard.audits.accounts import accounts
 from regard.audits.answers.answer_audit import AnswerAudit, answer_audit
 from regard.audits.budget import Budget
 from regard.audits.conclude import store_conclusions
-from regard.audits.engines.processes import kept_workers
 from regard.audits.estimate import CaptureCheck, Estimate, check_capture
+from regard.audits.every_row_run import run_every_row
 from regard.audits.generator_data import kept_data
+from regard.audits.memory import announced_memory
 from regard.audits.options import AuditKeywords, AuditOptions, CommonKeywords
 from regard.audits.plan import Plan, make_plan
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import RepeatCheck, worse
-from regard.audits.resolve import Source, Subject, resolve, run_folder, shifted
-from regard.audits.scheduler import Progress, Workshop, engine_of, run_shards, worker_count
+from regard.audits.resolve import Source, Subject, default_data, resolve, run_folder, shifted
+from regard.audits.scheduler import Progress, Workshop, engine_of, kept_workers, run_shards, worker_count
+from regard.audits.session import Say, Session
 from regard.audits.stages import Listeners, Stages
 from regard.audits.stored_summaries import summaries_from_tables
 from regard.audits.studies import cost_in_words, run_studies, without_studies
@@ -46,19 +47,9 @@ from regard.store.manifest import command, now, versions
 from regard.store.run import Run, RunWriter
 from regard.tap.pass_history import forget_passes
 
-Say = Callable[[Text], None]
 MOST_NOTES = 8
 MOST_PROBES = 20
 """Examples that are tried before the audit starts without a check of its capture."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Session:
-    """Who listens to an audit, and the command line that started it."""
-
-    say: Say
-    progress: Progress | None
-    command_line: Sequence[str] | None
 
 
 @overload
@@ -86,6 +77,7 @@ def audit(
     progress: Progress | None = None,
     announce: Callable[[str], None] | None = None,
     resolved: Callable[[Subject, Subject | None], None] | None = None,
+    watch: Callable[[dict[str, Json]], None] | None = None,
     command_line: Sequence[str] | None = None,
     **changes: Unpack[AuditKeywords],
 ) -> Run: ...
@@ -100,6 +92,7 @@ def audit(
     progress: Progress | None = None,
     announce: Callable[[str], None] | None = None,
     resolved: Callable[[Subject, Subject | None], None] | None = None,
+    watch: Callable[[dict[str, Json]], None] | None = None,
     command_line: Sequence[str] | None = None,
     **changes: Any,
 ) -> Run | AnswerAudit:
@@ -114,7 +107,8 @@ def audit(
     regard-runs/...). The same call continues a run that was stopped; a generator is written into the run first, so a
     resumed run need not repeat it. Options are keywords: profile, budget, limit (a sample), seed, explainers, metrics,
     labels, text_column, ... (`AuditOptions` lists all). task="answer" judges citations of language models instead.
-    announce receives sentences for a person, progress (done, all, seconds left), resolved the opened model and data.
+    announce receives sentences for a person, progress (done, all, seconds left), resolved the opened model and data,
+    watch the rate of every worker.
     """
     options = (options or AuditOptions()).changed(changes)
     if options.task == "answer":
@@ -128,15 +122,20 @@ def audit(
             command_line=command_line,
         )
     planning.check(options)
+    say = _rendered(announce) if announce else _silent
+    most_workers = announced_memory(model, options, say)
     path = Path(out or run_folder(model, data, options))
     if isinstance(data, Iterator):
         data = kept_data(data, path, options)
     subject, other = resolve(model, data, options)
     if resolved is not None:
         resolved(subject, other)
-    session = _Session(_rendered(announce) if announce else _silent, progress, command_line)
+    session = Session(say=say, progress=progress, watch=watch, command_line=command_line, most_workers=most_workers)
     budget = options.limits if other is None else options.limits.halved()
-    _run(path, make_plan(subject, options), options, session, budget)
+    plan = make_plan(subject, options)
+    _run(path, plan, options, session, budget)
+    if options.every_row is not None:
+        run_every_row(path, plan, default_data(model) if data is None else data, options, session)
     if other is not None:
         elsewhere = shifted(options)
         _run(path / SHIFT, without_studies(make_plan(other, elsewhere)), elsewhere, session, budget)
@@ -144,7 +143,7 @@ def audit(
     return Run(path)
 
 
-def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session, budget: Budget) -> None:
+def _run(path: Path, plan: Plan, options: AuditOptions, session: Session, budget: Budget) -> None:
     """The steps on one data set: shards, studies, fold, conclude, judge, export."""
     if not options.resume and Ledger.exists(path):
         raise InputError(f"--out {path}", expected="a new directory", got="a run", remedy="resume it, or another --out")
@@ -161,14 +160,16 @@ def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session, budge
             writer.open(_manifest(plan, options, session, check_of_capture), subject.examples)
             with _marked_interrupted(writer):
                 check = _repeat_check(writer, plan, say)
-                engine, setup = engine_of(subject.model, options, threads, say)
+                engine, setup = engine_of(subject.model, options, threads, say, most=session.most_workers)
+                session, rates = session.watched(writer)
                 with kept_workers(engine) as kept_engine:
-                    workshop = Workshop(writer, kept_engine, setup)
+                    workshop = Workshop(writer, kept_engine, setup, rates)
                     if budget.unlimited:
                         _run_everything(workshop, plan, workers, session)
                     else:
                         # the checks before the stages are repeated after them
                         _run_stages(workshop, plan, options, budget.less(2 * (time.monotonic() - started)), session)
+                rates.store()
                 run_studies(writer, subject.model, _studied(path, plan, budget), plan.settings, say)
                 _finish_check(check, writer, Run(path), say)
                 _check_preconditions(writer, plan, say)
@@ -188,7 +189,7 @@ def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session, budge
             say(sentence)
 
 
-def _run_everything(workshop: Workshop, plan: Plan, workers: int, session: _Session) -> None:
+def _run_everything(workshop: Workshop, plan: Plan, workers: int, session: Session) -> None:
     """Every method on every example: an audit without a budget."""
 
     def forecast(cost: Estimate) -> None:
@@ -198,7 +199,7 @@ def _run_everything(workshop: Workshop, plan: Plan, workers: int, session: _Sess
     run_shards(workshop, plan, progress=session.progress, forecast=forecast)
 
 
-def _run_stages(workshop: Workshop, plan: Plan, options: AuditOptions, budget: Budget, session: _Session) -> None:
+def _run_stages(workshop: Workshop, plan: Plan, options: AuditOptions, budget: Budget, session: Session) -> None:
     """Stages within a budget; the attention is checked for defects after the pilot, so that rounds know them."""
     writer = workshop.writer
 
@@ -243,7 +244,7 @@ def _marked_interrupted(writer: RunWriter) -> Iterator[None]:
         raise
 
 
-def _manifest(plan: Plan, options: AuditOptions, session: _Session, capture: CaptureCheck) -> dict[str, Json]:
+def _manifest(plan: Plan, options: AuditOptions, session: Session, capture: CaptureCheck) -> dict[str, Json]:
     subject = plan.subject
     return {
         "model": subject.about_model,

@@ -59,6 +59,11 @@ class AuditOptions:
     limit: int | None = _flag(None, "Maximum number of examples (default: by budget and profile).", at_least=1)
     engine: str | None = _flag(None, "Engine that runs the shards: serial, processes:workers=4 (regard list engine).")
     workers: int = _flag(1, "Worker processes; short for --engine processes:workers=N.", at_least=1)
+    every_row: str | None = _flag(
+        None,
+        "After the sample, go through every row in constant memory: predictions, or the scores of the named methods.",
+        choices=("predictions", "scores"),
+    )
     labels: str | Mapping[str, int] | None = _flag(None, "Labels of the data as classes of the model: neg=0,pos=1.")
     text_column: str | None = _flag(None, "Column with the text (default: guessed and reported).")
     pair_column: str | None = _flag(None, "Column with the second text.")
@@ -102,6 +107,15 @@ class AuditOptions:
     text: bool = _flag(True, "Keep every word of the data out of the run directory.", name="--no-text", form="switch")
     resume: bool = _flag(True, "Continue a run that exists.", name="--resume/--no-resume", form="switch")
     device: str = _flag("auto", "Device that runs the model.")
+    dtype: str | None = _flag(
+        None,
+        "Precision of the weights: fp32, bf16 or fp16 (default: as stored).",
+        choices=("fp32", "bf16", "fp16"),
+    )
+    device_map: str | None = _flag(
+        None, "Spread a large model over devices and disk: auto, or modules and devices as JSON.", metavar="MAP"
+    )
+    quantize: str | None = _flag(None, "Quantize the weights (bitsandbytes): 4bit or 8bit.", choices=("4bit", "8bit"))
     task: str | None = _flag(
         None,
         "The model's task, if the model does not tell it; answer: judge citations (regard list citer); "
@@ -132,6 +146,9 @@ class AuditOptions:
                 raise InputError(name, expected="a list of names", got=repr(value), remedy=f"[{value!r}]")
             if value is not None:
                 object.__setattr__(self, name, tuple(method_spec(v) if callable(v) else v for v in value))
+        if self.every_row == "scores" and not self.narrowed:
+            remedy = "--explainers and --metrics, or --every-row predictions"
+            raise InputError("--every-row scores", expected="named explainers and metrics", got="none", remedy=remedy)
         for name, least in (("workers", 1), ("batch", 1), ("keep", 0)):
             if getattr(self, name) < least:
                 raise InputError(name, expected=f"at least {least}", got=str(getattr(self, name)))
@@ -186,6 +203,7 @@ class CommonKeywords(TypedDict, total=False):
     limit: int | None
     engine: str | None
     workers: int
+    every_row: str | None
     labels: str | Mapping[str, int] | None
     text_column: str | None
     pair_column: str | None
@@ -208,6 +226,9 @@ class CommonKeywords(TypedDict, total=False):
     text: bool
     resume: bool
     device: str
+    dtype: str | None
+    device_map: str | None
+    quantize: str | None
     overflow: Literal["windows", "cut", "error"]
     window: int | None
     horizon: int

@@ -10,9 +10,11 @@ from regard.audits.default_methods import ALL, Profile, expanded, profile
 from regard.audits.further import named, own_headline
 from regard.audits.kept_attention import WALKED
 from regard.audits.long_inputs import EXPERIMENTS, METRICS, are_long, headline_methods
+from regard.audits.memory import batch_tokens
 from regard.audits.options import AuditOptions
 from regard.audits.resolve import Subject, beside, digest
 from regard.audits.shard import Settings
+from regard.desk.batching import TOKENS
 from regard.errors import InputError, UnknownName
 from regard.explainers._references import REFERENCES
 from regard.measures.keyed_random import keyed_rng
@@ -54,7 +56,7 @@ class Plan:
         inside = set(shard)
         own = replace(settings, companions=()) if alone else settings
         return {
-            "examples": [example_to_json(e) for e in self.subject.examples if e.id in inside],
+            "examples": [example_to_json(e) for e in self.subject.in_order(shard)],
             "settings": own.to_json(),
             "keep": [name for name in self.keep if name in inside],
             "walk": [name for name in self.keep[:WALKED] if name in inside],
@@ -69,6 +71,8 @@ def make_plan(subject: Subject, options: AuditOptions) -> Plan:
         optional["budget"] = options.limits.text
     if settings.sampled:
         optional["sampled"] = f"{settings.sampled} at {settings.share}"
+    if settings.tokens != TOKENS:
+        optional["tokens"] = settings.tokens
     if settings.headline:
         optional["headline"] = [*settings.headline]
     identified = identity(
@@ -152,6 +156,7 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
         metrics=tuple(judging),
         seed=options.seed,
         batch=options.batch,
+        tokens=batch_tokens(model),
         experiments=tuple(dict.fromkeys(experiments)),
         companions=tuple(companions(subject.examples, options.seed)) if experiments else (),
         sampled=len(further),

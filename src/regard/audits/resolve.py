@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -37,6 +37,7 @@ class Subject:
     """A model and the examples it is audited on, opened once; `about_*` is stored in the manifest.
 
     lengths: positions of each example. label_table: which class of the model each label of the data stands for.
+    places: index of each example by name, filled when it is first needed.
     """
 
     model: Model
@@ -46,6 +47,13 @@ class Subject:
     label_table: list[Json]
     about_model: dict[str, Json]
     about_data: dict[str, Json]
+    places: dict[str, int] = field(default_factory=dict, compare=False)
+
+    def in_order(self, names: Sequence[str]) -> list[Example]:
+        """The examples of these names, in the order of the data."""
+        if not self.places:
+            self.places.update({example.id: i for i, example in enumerate(self.examples)})
+        return [self.examples[i] for i in sorted(self.places[name] for name in names)]
 
     @property
     def rationales(self) -> bool:
@@ -164,6 +172,9 @@ def _opened(model: str | Model, options: AuditOptions) -> Model:
         processor=options.processor,
         rebuild=options.rebuild,
         words=options.words,
+        dtype=options.dtype,
+        device_map=options.device_map,
+        quantize=options.quantize,
     )
     if options.task is None and live.task == "sequence_to_sequence":
         from regard.models.adapter import TorchModel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -14,12 +14,14 @@ from regard.audits.options import AuditOptions
 from regard.audits.plan import Plan
 from regard.audits.plan import shards as shards_of
 from regard.audits.worker import SETUP, WORK
+from regard.audits.worker_rates import WorkerRates
 from regard.protocols import Executor, Model, Outcome, Task
 from regard.records import Json, Message, Spec, Text
 from regard.registry import build, entry
 from regard.store.ledger import Problem
 from regard.store.run import RunWriter
 from regard.store.shard_result import ShardResult
+from regard.trust import code_refused
 
 RETRIES = 1
 """How often a shard is given out again after its worker died."""
@@ -39,17 +41,44 @@ def worker_count(options: AuditOptions) -> int:
 
 
 def engine_of(
-    model: Model, options: AuditOptions, threads: int, say: Callable[[Text], None]
+    model: Model, options: AuditOptions, threads: int, say: Callable[[Text], None], *, most: int | None = None
 ) -> tuple[Executor, dict[str, Json]]:
-    """The engine by name, and how it opens the model; one of other processes needs a Spec that rebuilds the model."""
+    """The engine by name, and how it opens the model; one of other processes needs a Spec that rebuilds the model.
+
+    most: workers that fit into the memory of this machine. Fewer workers change no number.
+    """
     spec = options.engine_spec
+    if most is not None and not spec.params.get("address") and worker_count(options) > most:
+        say(Message.of("memory.fewer_workers", n=worker_count(options), most=most))
+        spec = Spec(spec.kind, spec.name, {**spec.params, "workers": most})
     local = bool(entry("engine", spec.name).facts.get("in_process"))
     if not local and model.spec is None:
         say(Message.of("estimate.live_module", name=model.name))
         spec, local = Spec("engine", "serial"), True
     if local or model.spec is None:
         return build(spec)(model), {}
-    return build(spec)(), {"model": model.spec.to_json(), "threads": threads}
+    code = _sent_code(model.spec, options) if entry("engine", spec.name).facts.get("remote") else {}
+    return build(spec)(), {"model": model.spec.to_json(), "threads": threads, **code}
+
+
+def _sent_code(spec: Spec, options: AuditOptions) -> dict[str, Json]:
+    """The Python file of a model of the user, for workers on other machines; refused unless this command allows it."""
+    from regard.models.open.stored_model import code_file
+
+    code = code_file(spec.name) if spec.kind == "model" else None
+    if code is None:
+        return {}
+    if not options.allow_code:
+        raise code_refused(f"engine {options.engine_spec.name}", spec.name)
+    return {"code": code[0].read_text("utf-8")}
+
+
+@contextmanager
+def kept_workers(engine: Executor) -> Iterator[Executor]:
+    """The engine, whose workers stay for the next `run` inside the block; engines without workers as they are."""
+    keeping = getattr(engine, "keeping", None)
+    with nullcontext(engine) if keeping is None else keeping() as kept:
+        yield kept
 
 
 @dataclass
@@ -86,11 +115,15 @@ Settled = Callable[[Sequence[str], ShardResult | None, bool], None]
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """Where shards run: an engine, how it opens the model, and the run that their pages go into."""
+    """Where shards run: an engine, how it opens the model, and the run that their pages go into.
+
+    rates: counts the shards of every worker.
+    """
 
     writer: RunWriter
     engine: Executor
     setup: Mapping[str, Json]
+    rates: WorkerRates | None = None
 
     def run(
         self,
@@ -139,6 +172,8 @@ class Workshop:
         with _ended(self.engine.run(SETUP, self.setup, WORK, tasks, retries=RETRIES)) as outcomes:
             for outcome in outcomes:
                 shard = by_key[outcome.key]
+                if self.rates is not None:
+                    self.rates.add(outcome.worker, len(shard), outcome.seconds)
                 if outcome.status == "ok":
                     self.writer.commit(shard, outcome.result, stage=stage)
                     settled(shard, outcome.result, True)

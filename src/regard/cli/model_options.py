@@ -73,12 +73,18 @@ class ModelChoice:
             rebuild=permitted("rebuild"),
             processor=_remembered("processor"),
             words=_remembered("words") or "characters",
+            **placement_options(),
         )
 
 
 def _remembered(name: str) -> Any:
     context = click.get_current_context(silent=True)
     return None if context is None else context.meta.get(f"regard.{name}")
+
+
+def placement_options() -> dict[str, Any]:
+    """Return `--dtype`, `--device-map` and `--quantize` of this command; None where it has no such option."""
+    return {name: _remembered(name) for name in ("dtype", "device_map", "quantize")}
 
 
 def permitted(what: Literal["allow_code", "download", "rebuild"]) -> bool:
@@ -138,6 +144,27 @@ def model_options(function: F) -> F:
             expose_value=False,
             callback=_remember,
             help="Directory of the tokenizer of an ONNX graph (default: beside the graph).",
+        ),
+        click.option(
+            "--quantize",
+            type=click.Choice(["4bit", "8bit"]),
+            expose_value=False,
+            callback=_remember,
+            help="Quantize the weights (bitsandbytes).",
+        ),
+        click.option(
+            "--device-map",
+            metavar="MAP",
+            expose_value=False,
+            callback=_remember,
+            help="Spread a large model over devices and disk: auto, or modules and devices as JSON.",
+        ),
+        click.option(
+            "--dtype",
+            type=click.Choice(["fp32", "bf16", "fp16"]),
+            expose_value=False,
+            callback=_remember,
+            help="Precision of the weights (default: as stored).",
         ),
         click.option(
             "--overflow",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from regard.present.messages.messages import known, say
 
@@ -94,6 +94,7 @@ class Bar:
         self._task = self._progress.add_task("", total=1.0, left="", visible=False)
         self._printed, self._making, self._clock = -SILENCE, making, clock
         self._paces: dict[str, Pace] = {}
+        self._workers = ""
 
     def __enter__(self) -> Bar:
         if self._console.is_terminal:
@@ -125,7 +126,13 @@ class Bar:
         seconds = pace.seconds(total - done) if pace.rate else eta
         rate = say("term.rate", rate=rate_text(pace.rate)) if pace.rate else ""
         time_left = say("term.time_left", time=duration(seconds)) if seconds is not None and done < total else ""
-        self.show(what, done / max(1, total), f"{done}/{total}{rate}{time_left}")
+        self.show(what, done / max(1, total), f"{done}/{total}{rate}{self._workers}{time_left}")
+
+    def workers(self, activity: Mapping[str, Any]) -> None:
+        """Show the slowest and the fastest worker beside the progress, where there are several."""
+        rates = sorted(w["rate"] for w in activity["workers"].values() if w["rate"])
+        ends = {"slowest": f"{rates[0]:.3g}", "fastest": f"{rates[-1]:.3g}"} if rates else {}
+        self._workers = say("term.worker_rates", n=len(rates), **ends) if len(rates) > 1 else ""
 
     def training(self, report: Report) -> None:
         """Show the progress of a training; print `making` first, since the model did not exist yet."""

@@ -44,6 +44,7 @@ COMMANDS = (
     "metrics",
     "experiments",
     "gate",
+    "status",
     "verdicts",
     "report",
     "export",

@@ -20,6 +20,7 @@ from regard.datasets.cells import (
 )
 from regard.datasets.columns import Columns
 from regard.datasets.examples import Examples
+from regard.datasets.mark_set import MarkSet
 from regard.datasets.picture_decoder import MOST_PIXELS, PictureDecoder
 from regard.datasets.splits import ALIASES, checked, normalised, split_of
 from regard.datasets.table import Row, RowError, Table
@@ -40,7 +41,7 @@ class Selection:
 
 def examples_of(table: Table, columns: Columns, selection: Selection, names: tuple[str, ...]) -> Examples:
     """Read the selected rows as examples, with notes on everything guessed or skipped."""
-    stream = _Stream(table, columns, selection)
+    stream = TableStream(table, columns, selection)
     stream.run()
     sample = stream.chosen()
     notes: list[Text] = [*table.notes, *columns.notes, *stream.notes(len(sample))]
@@ -66,7 +67,7 @@ def examples_of(table: Table, columns: Columns, selection: Selection, names: tup
     return Examples(table.name, tuple(examples), names, tuple(notes), columns=features, modality=columns.modality)
 
 
-def _late_notes(stream: _Stream, unusable: list[str]) -> list[Text]:
+def _late_notes(stream: TableStream, unusable: list[str]) -> list[Text]:
     """Notes on sampled rows that were skipped, and on pictures that were averaged down."""
     notes: list[Text] = []
     if unusable and stream.columns.modality == "image":
@@ -79,7 +80,7 @@ def _late_notes(stream: _Stream, unusable: list[str]) -> list[Text]:
     return notes
 
 
-class _Stream:
+class TableStream:
     """One pass over a table."""
 
     def __init__(self, table: Table, columns: Columns, selection: Selection) -> None:
@@ -92,7 +93,7 @@ class _Stream:
         self.sample = sampling.StratifiedSample(selection.limit, seed=selection.seed)
         self.groups: sampling.GroupSample[tuple[Row, str, Json]]
         self.groups = sampling.GroupSample(selection.limit, seed=selection.seed)
-        self.seen: set[int] = set()
+        self.seen = MarkSet()
         self.again: Counter[int] = Counter()
         self.names: Counter[str] = Counter()
         self.bad: list[int] = []
@@ -119,7 +120,7 @@ class _Stream:
             raise RowError(f"a row of {self.table.name}", row.problem)
         inputs = inputs_of(row, self.columns)
         group = word(row.values.get(self.columns.group)) if self.columns.group else ""
-        label = self._label(row)
+        label = self.label_in(row)
         if not self._in_split(row, inputs, group):
             return
         ident = self._ident(row, inputs)
@@ -128,7 +129,7 @@ class _Stream:
         else:
             self.sample.add(sampling.stratum_of(label), ident, (row, ident, label))
 
-    def _label(self, row: Row) -> Json:
+    def label_in(self, row: Row) -> Json:
         """Parse the label; every row counts towards the label type, so that all splits agree."""
         label = label_of(row.values.get(self.columns.label), typed=self.table.typed) if self.columns.label else None
         if label == -1 and self.columns.label in self.table.labels:
@@ -140,6 +141,12 @@ class _Stream:
             if isinstance(label, str) and len(self.words) <= sampling.MOST_STRATA:
                 self.words.add(label)
         return label
+
+    def holds(self, row: Row) -> bool:
+        """Whether a row belongs to the selected split; raises where it is unusable."""
+        inputs = inputs_of(row, self.columns)
+        group = word(row.values.get(self.columns.group)) if self.columns.group else ""
+        return self._in_split(row, inputs, group)
 
     def _in_split(self, row: Row, inputs: dict[str, Any], group: str) -> bool:
         if self.split is None or self.split == "all":
@@ -158,8 +165,7 @@ class _Stream:
                 return name if self.names[name] == 1 else f"{name}-{self.names[name]}"
             digest = hashlib.blake2b(content_of(inputs).encode(), digest_size=8)
             mark = int.from_bytes(digest.digest(), "big")
-            if mark not in self.seen:
-                self.seen.add(mark)
+            if self.seen.add(mark):
                 return digest.hexdigest()[:12]
             self.again[mark] += 1
             return f"{digest.hexdigest()[:12]}-{self.again[mark] + 1}"
@@ -167,9 +173,8 @@ class _Stream:
         if not ident:
             raise RowError("an id", f"an empty cell in column {self.columns.id!r}")
         mark = sampling.key(0, ident)
-        if mark in self.seen:
+        if not self.seen.add(mark):
             raise RowError("ids that differ", f"{ident!r} a second time in column {self.columns.id!r}")
-        self.seen.add(mark)
         return ident
 
     def refusal(self, row: Row, bad: RowError) -> InputError:

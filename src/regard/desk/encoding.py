@@ -13,7 +13,9 @@ from regard.protocols import Encoded, Model
 from regard.records import Example
 
 LIMIT = 1 << 27
-"""Bytes of inputs whose encoded form stays cached for each model; the oldest are dropped first."""
+"""Bytes whose encoded form stays cached for each model; the oldest are dropped first."""
+UNITS = 2048
+"""Bytes that the units of an encoded example need beside its inputs, about."""
 
 
 class EncodedCache:
@@ -26,7 +28,7 @@ class EncodedCache:
     def encode(self, model: Model, example: Example) -> Encoded:
         key = example.id, *((name, _digest(value)) for name, value in sorted(example.inputs.items()))
         if key not in self._encoded:
-            size = sum(np.asarray(value).nbytes for value in example.inputs.values())
+            size = UNITS + sum(np.asarray(value).nbytes for value in example.inputs.values())
             self._encoded[key] = model.encode(example), size
             self._bytes += size
             while self._bytes > LIMIT and len(self._encoded) > 1:
@@ -41,6 +43,11 @@ _CACHES: WeakKeyDictionary[Model, EncodedCache] = WeakKeyDictionary()
 def encoded_once(model: Model, example: Example) -> Encoded:
     """The example as the model reads it, from the cache where it was encoded before."""
     return _CACHES.setdefault(model, EncodedCache()).encode(model, example)
+
+
+def forget_encoded(model: Model) -> None:
+    """Drop every encoded example of a model: a stream never comes back to them."""
+    _CACHES.pop(model, None)
 
 
 def _digest(value: object) -> Hashable:

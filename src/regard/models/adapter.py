@@ -19,6 +19,7 @@ from regard.models.ask.prefix_sharing import PrefixCache
 from regard.models.model_cards import capture_card, model_card
 from regard.models.objective import TensorAnswers
 from regard.models.open import fingerprint as identity
+from regard.models.open.placement import input_device, is_placed, pick_dtype
 from regard.models.passes import EditedRuns, run_captured
 from regard.models.read.encoded import Item, Reader
 from regard.models.read.length_groups import like_lengths
@@ -51,15 +52,6 @@ def pick_device(device: str) -> torch.device:
             f"device {device}", expected="a machine that has it", got="none", remedy="--device cpu"
         )
     return torch.device(device)
-
-
-def pick_dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:
-    dtypes = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16, "float64": torch.float64}
-    if dtype is None or isinstance(dtype, torch.dtype):
-        return dtype
-    if dtype not in dtypes:
-        raise UnknownName("dtype", dtype, dtypes)
-    return dtypes[dtype]
 
 
 def call_by_name(module: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
@@ -115,7 +107,11 @@ class TorchModel(HasCard):
         notes: Iterable[str] = (),
     ) -> None:
         self.device = pick_device(device)
-        self.module = module.to(device=self.device, dtype=pick_dtype(dtype)).eval()
+        if is_placed(module):
+            self.device = input_device(module, self.device)
+            self.module = module.eval()
+        else:
+            self.module = module.to(device=self.device, dtype=pick_dtype(dtype)).eval()
         identity.refuse_nan(self.module, name)
         self.reader, self.row, self.traits, self.embedding = reader, row, traits, embedding
         self.name, self.labels, self.spec = name, tuple(labels), spec

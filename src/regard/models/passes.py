@@ -13,6 +13,7 @@ from regard.errors import InputError
 from regard.models.objective import TensorAnswers
 from regard.models.read.encoded import Item
 from regard.models.tasks import Outputs, Request, TaskRow
+from regard.models.weight_versions import weight_versions
 from regard.protocols import SiteAttention, Target
 from regard.records import Check, Edits, Mode
 from regard.tap.capture_call import capture_call
@@ -114,7 +115,7 @@ class EditedRuns:
         return self._computed(model, items, targets, edits)
 
     def _computed(self, model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> TensorAnswers:
-        about = (patterns_of(edits), repr(targets), tuple(p._version for p in model.module.parameters()))
+        about = (patterns_of(edits), repr(targets), weight_versions(model.module))
         again = about == self._about and len(items) == len(self._items) and all(map(_is, items, self._items))
         if not again:
             self._items, self._about, self._resume = tuple(items), about, None

@@ -218,6 +218,20 @@ class Ledger:
                 self._fits("task", number, "blob", entry.blob, blob)
         return entries
 
+    def blob_of(self, key: str) -> str | None:
+        """The blob of one task; None where it has none."""
+        row = self._connection.execute("SELECT blob FROM task WHERE key = ?", (key,)).fetchone()
+        if row is None or row[0] is None:
+            return None
+        self._fits("task", key, "blob", row[0], blob)
+        return str(row[0])
+
+    def counts(self) -> dict[str, int]:
+        """Number of examples ("example"), and of tasks by status, without reading any of them."""
+        (examples,) = self._rows("SELECT count(*) FROM example")
+        tasks = dict(self._rows("SELECT status, count(*) FROM task GROUP BY status"))
+        return {"example": int(examples[0]), **{name: int(tasks.get(name, 0)) for name in ("done", "split")}}
+
     def problems(self) -> list[Problem]:
         return [Problem(*row) for row in self._rows("SELECT id, stage, message FROM problem ORDER BY rowid")]
 

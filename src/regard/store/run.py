@@ -386,7 +386,7 @@ class RunWriter:
 
     def page(self, key: str) -> ShardResult | None:
         """Return the stored result of a task; None if there is none."""
-        blob = next((task.blob for task in self._ledger.tasks() if task.key == key), None)
+        blob = self._ledger.blob_of(key)
         return None if blob is None else ShardResult.from_bytes(self._blobs.get(blob), file=self._blobs.path(blob))
 
     def commit(self, shard: Sequence[str], result: ShardResult, *, stage: str = "") -> bool:
@@ -438,6 +438,10 @@ class RunWriter:
     def note_conclusions(self, conclusions: Json) -> None:
         """Store the statistics that a report shows."""
         self._ledger.note(conclusions=conclusions)
+
+    def note_activity(self, activity: Json) -> None:
+        """Store the progress and the workers of this session, for `regard status`."""
+        self._ledger.note(activity=activity)
 
     def repeatability(self) -> dict[str, Any] | None:
         """Return the stored repeatability check of the model, or None."""

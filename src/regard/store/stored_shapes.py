@@ -178,6 +178,11 @@ SCHEDULE = record(
     },
 )
 """The plan of an audit with a budget: cumulative numbers of examples at which the judge is asked, and what it costs."""
+ACTIVITY = record(
+    {"updated": TEXT, "done": COUNT, "total": COUNT, "seconds_left": optional(NUMBER)},
+    {"workers": table(record({"examples": COUNT, "seconds": NUMBER, "last": TEXT}, {"rate": optional(NUMBER)}))},
+)
+"""Progress of the last session, and its workers by HOST:PID (see `audits.worker_rates`)."""
 FACTS: dict[str, Shape] = {
     "identity": record({}, {"specs": SPECS}),
     "manifest": MANIFEST,
@@ -190,6 +195,7 @@ FACTS: dict[str, Shape] = {
     "preconditions": optional(PRECONDITIONS),
     "repeatability": optional(repeatability),
     "schedule": SCHEDULE,
+    "activity": ACTIVITY,
     "conclusions": optional(record({"version": COUNT}, {"all": table(ANYTHING)})),
 }
 """Fact -> its shape; nothing reads other facts."""

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import platform
 import signal
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any
 
-from regard.audits.worker import named_function
+from regard.audits.named_function import named_function
 from regard.errors import EnvironmentProblem, InputError, RegardError
 from regard.protocols import Executor, Outcome, Task
 from regard.records import Json
@@ -37,36 +40,49 @@ class _Worker:
     pipe: Connection
     ready: bool = False
     task: Task | None = None
+    since: float = 0.0
 
 
 @dataclass(frozen=True)
 class Processes:
     """`workers` processes; results come in the order in which they are done.
 
-    waiting: idle workers of an earlier `run` that the next one takes over, inside `kept_workers`; None elsewhere.
+    waiting: idle workers of an earlier `run` that the next one takes over, inside `keeping`; None elsewhere.
     """
 
     workers: int = 2
     waiting: list[_Worker] | None = field(default=None, compare=False)
 
+    @contextmanager
+    def keeping(self) -> Iterator[Executor]:
+        """This engine, whose workers stay for the next `run` inside the block; all of them ask the same model."""
+        kept = replace(self, waiting=[])
+        try:
+            yield kept
+        finally:
+            for worker in kept.waiting or ():
+                _stop(worker)
+
     def run(
         self, setup: str, setup_payload: Mapping[str, Json], work: str, tasks: Iterable[Task], *, retries: int = 1
     ) -> Iterator[Outcome]:
-        queue = deque(tasks)
+        source = iter(tasks)
+        queue = deque(islice(source, self.workers))
         deaths: dict[str, int] = {}
         early = 0
         pool: list[_Worker] = []
         if self.waiting:
             pool, self.waiting[:] = [*self.waiting], []
         try:
-            while queue or any(w.task for w in pool):
+            while _refilled(queue, source) or any(w.task for w in pool):
                 tasks_left = len(queue) + sum(w.task is not None for w in pool)
                 while len(pool) < min(self.workers, tasks_left):
                     pool.append(_start(setup, setup_payload, work))
                 for w in pool:
+                    _refilled(queue, source)
                     # a worker that died idle is noticed below: its task stays in the queue
                     if queue and w.ready and w.task is None and _sent(w, queue[0]):
-                        w.task = queue.popleft()
+                        w.task, w.since = queue.popleft(), time.monotonic()
                 for pipe in wait([w.pipe for w in pool]):
                     w = next(w for w in pool if w.pipe is pipe)
                     try:
@@ -92,10 +108,11 @@ class Processes:
                                 yield Outcome(task.key, "dead", message=_how_it_died(w))
                     elif task is not None:
                         w.task = None
+                        seconds, name = time.monotonic() - w.since, f"{platform.node()}:{w.process.pid}"
                         if kind == _OK:
-                            yield Outcome(task.key, "ok", content)
+                            yield Outcome(task.key, "ok", content, worker=name, seconds=seconds)
                         else:
-                            yield Outcome(task.key, "error", message=content)
+                            yield Outcome(task.key, "error", message=content, worker=name, seconds=seconds)
         finally:
             for w in pool:
                 if self.waiting is not None and w.ready and w.task is None:
@@ -104,21 +121,11 @@ class Processes:
                     _stop(w)
 
 
-@contextmanager
-def kept_workers(engine: Executor) -> Iterator[Executor]:
-    """The engine, whose workers stay for the next `run` inside the block; the same model must be asked by all of them.
-
-    Engines without such workers come back as they are.
-    """
-    if not isinstance(engine, Processes):
-        yield engine
-        return
-    kept = replace(engine, waiting=[])
-    try:
-        yield kept
-    finally:
-        for worker in kept.waiting or ():
-            _stop(worker)
+def _refilled(queue: deque[Task], source: Iterator[Task]) -> bool:
+    """Read one task ahead, no more: a long list of tasks is a stream. Return whether there is one."""
+    if not queue:
+        queue.extend(islice(source, 1))
+    return bool(queue)
 
 
 def _start(setup: str, payload: Mapping[str, Json], work: str) -> _Worker:

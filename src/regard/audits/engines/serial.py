@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from regard.audits.worker import named_function
+from regard.audits.named_function import named_function, this_worker
 from regard.errors import RegardError
 from regard.protocols import Executor, Outcome, Task
 from regard.records import Json
@@ -25,13 +26,14 @@ class Serial:
         state = self.state if self.state is not None else named_function(setup)(setup_payload)
         call = named_function(work)
         for task in tasks:
+            started = time.monotonic()
             try:
                 outcome = Outcome(task.key, "ok", call(state, task.payload))
             except RegardError as error:
                 outcome = Outcome(task.key, "error", message=str(error))
             except Exception as error:
                 outcome = Outcome(task.key, "error", message=f"{type(error).__name__}: {error}")
-            yield outcome
+            yield replace(outcome, worker=this_worker(), seconds=time.monotonic() - started)
 
 
 @engine(in_process=True)

@@ -13,7 +13,7 @@ import click
 from regard.cli.audit_flags import audit_flags, options_from
 from regard.cli.console import print_json, remarks, results, verbosity, warn_without_font
 from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, out_option
-from regard.cli.progress import bar
+from regard.cli.progress import bar, measure
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     "regard audit ./model --data notes.csv --group-column patient --no-text    no word of the data is kept",
     "regard audit ./model --data d.jsonl --out runs/a  and the same again after an interruption goes on",
     "regard audit --plan plan.json --out runs/planned  the settings, thresholds and data of `regard plan`",
+    "regard audit ./model --data d.parquet --engine ray:address=auto,workers=16,gpus=1    on a Ray cluster",
     "regard audit smollm2 --data rag.jsonl --task answer    may its citations be trusted?",
     "regard audit --task series --data ecg.csv --window 64      train on a recording with marked anomalies, and audit",
     "regard audit --task tabular --data loans.csv --label-column defaulted    the same for rows of a table",
@@ -127,6 +128,7 @@ def _audited(
                 progress=progress.examples if options.limits.unlimited else progress.passes,
                 announce=partial(_announced, console),
                 resolved=partial(_resolved, console),
+                watch=progress.workers,
                 command_line=typed,
             )
     except KeyboardInterrupt:
@@ -240,13 +242,16 @@ def _resolved(console: Console, subject: Subject, other: Subject | None) -> None
 
 
 def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
+    from regard.audits.every_row import EveryRow
     from regard.present.report.as_json import run_json
     from regard.present.report.report import write_report
 
     page = write_report(run, folder / "report.html")
     warn_without_font()
     if as_json:
-        print_json({"run": str(folder), "report": str(page), **run_json(run)})
+        every_row = EveryRow.read(folder)
+        extra = {} if every_row is None else {"every_row": every_row.to_json()}
+        print_json({"run": str(folder), "report": str(page), **run_json(run), **extra})
         return page
     from regard.present.run_reader import Material
 
@@ -256,8 +261,25 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
         _everything(out, material, run)
     else:
         _first_page(out, material, run)
+    _every_row(out, folder)
     out.print("\n" + say("words.report", path=page), markup=False, soft_wrap=True)
     return page
+
+
+def _every_row(out: Console, folder: Path) -> None:
+    """Print the numbers of every row, where the audit went through all of them."""
+    from regard.audits.every_row import EveryRow
+
+    every_row = EveryRow.read(folder)
+    if every_row is None:
+        return
+    counts = {name: f"{getattr(every_row, name):,}" for name in ("rows", "predicted", "problems")}
+    out.print("\n" + say("term.every_row.head", **counts), markup=False)
+    for s in every_row.summaries:
+        if "class" not in s.where and "slice" not in s.where:
+            numbers = {name: f"{getattr(s, name):.4f}" for name in ("estimate", "low", "high")}
+            name = measure(s.metric) if s.method == "model" else f"{s.metric}, {s.method}"
+            out.print(say("term.every_row.number", name=name, n=f"{s.n:,}", **numbers), markup=False)
 
 
 def _warnings(out: Console, material: Material) -> None:

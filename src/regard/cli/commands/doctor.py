@@ -34,6 +34,8 @@ OPTIONAL = {
     "typst": "figures",
     "weasyprint": "pdf",
     "pillow": "images",
+    "ray": "ray",
+    "bitsandbytes": "",
     "tensorboard": "",
     "mlflow": "",
 }

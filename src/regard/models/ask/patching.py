@@ -22,6 +22,7 @@ from regard.models.adapter import TorchModel, as_answers, own
 from regard.models.ask.capability import capability
 from regard.models.ask.layer_variants import rows_first
 from regard.models.read.encoded import Item
+from regard.models.weight_versions import weight_versions
 from regard.protocols import Encoded, Read, Target
 from regard.records import Answers, Site
 from regard.tap.capture_call import rewritten_call
@@ -88,7 +89,7 @@ def _same_site(theirs: Sequence[Read], ours: Read) -> Read:
 def _gift(model: TorchModel, item: Item, target: Target, theirs: Read, ours: Read, place: _Place) -> Tensor:
     """(row, feature) the attention output of a donor in its read rows; their mean where the row counts differ."""
     gifts = _GIFTS.setdefault(model.module, {})
-    key = (id(item), theirs, place, sum(p._version for p in model.module.parameters()))
+    key = (id(item), theirs, place, weight_versions(model.module))
     if key not in gifts or gifts[key][0] is not item:
         gifts[key] = item, _given(model, item, target, theirs, place)
     rows, rowwise = gifts[key][1]

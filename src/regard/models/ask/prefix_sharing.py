@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.models.weight_versions import weight_versions
 from regard.tap.pass_history import forgettable
 
 SHORTEST = 8
@@ -85,7 +86,7 @@ class PrefixCache:
 
     def _grow(self, module: nn.Module, prefix: Tensor) -> None:
         """Extend the stored prefix to `prefix`, computing only the missing positions."""
-        stamp = tuple(p._version for p in module.parameters())
+        stamp = weight_versions(module)
         prefix_ids = prefix[0].tolist()
         cached = 0
         if stamp == self._stamp:  # weights that were trained or loaded since make the cache worthless

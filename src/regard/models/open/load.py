@@ -16,7 +16,7 @@ from torch import nn
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.files import cache_directory, exists
 from regard.foreign_code import contained
-from regard.models.adapter import TorchModel, pick_device, pick_dtype
+from regard.models.adapter import TorchModel, pick_device
 from regard.models.endpoint.address import PREFIX as ENDPOINT
 from regard.models.endpoint.endpoint_model import open_endpoint
 from regard.models.exported.onnx_model import OnnxModel
@@ -26,6 +26,7 @@ from regard.models.open.gguf_file import gguf_in, open_gguf
 from regard.models.open.hub import snapshot_of
 from regard.models.open.huggingface import Options, from_transformers, task_row
 from regard.models.open.onnx_file import onnx_in, open_onnx
+from regard.models.open.placement import DeviceMap, pick_dtype, placement
 from regard.models.open.regard_networks import open_network
 from regard.models.open.stored_model import code_file
 from regard.models.open.wrap import wrap
@@ -53,6 +54,8 @@ def load(
     rebuild: bool = False,
     words: Words = "characters",
     name: str | None = None,
+    device_map: DeviceMap | None = None,
+    quantize: str | None = None,
 ) -> Model:
     """Load a model from a name, a directory, a file, or a live object.
 
@@ -65,6 +68,8 @@ def load(
     task: overrides what the architecture says. labels: "neg=0,pos=1", or all names in order.
     overflow: "windows", "cut" or "error" for texts longer than the model; max_length makes that shorter.
     words: how Chinese characters are gathered to words: each alone, or by "jieba" (pip install 'regard[chinese]').
+    dtype: fp32, fp16 or bf16. device_map: "auto", or module -> device, for a model larger than one device.
+    quantize: "4bit" or "8bit" (bitsandbytes). A .gguf file, and weights in several files, are read as they are.
     """
     checked_words(words)
     model = _load(
@@ -80,6 +85,8 @@ def load(
         download=download,
         rebuild=rebuild,
         name=name,
+        device_map=device_map,
+        quantize=quantize,
     )
     return model if words == "characters" else _with_words(model, words)
 
@@ -110,6 +117,8 @@ def _load(
     download: bool,
     rebuild: bool,
     name: str | None,
+    device_map: DeviceMap | None,
+    quantize: str | None,
 ) -> Model:
     if overflow not in ("windows", "cut", "error"):
         raise UnknownName("overflow", str(overflow), ("windows", "cut", "error"))
@@ -127,10 +136,20 @@ def _load(
                 trust_remote_code=trust_remote_code,
                 download=download,
                 name=name,
+                device_map=device_map,
+                quantize=quantize,
             )
         )
+    where = placement(dtype, device_map, quantize)
     options = Options(
-        task=task, device=device, dtype=dtype, labels=labels, overflow=overflow, max_length=max_length, name=name
+        task=task,
+        device=device,
+        dtype=where.dtype,
+        labels=labels,
+        overflow=overflow,
+        max_length=max_length,
+        name=name,
+        where=where,
     )
     if not isinstance(source, (str, Path)):
         return _live(source, processor, options)
@@ -149,6 +168,8 @@ def _load(
         "rebuild": rebuild,
         "processor": str(processor) if isinstance(processor, (str, Path)) else None,
         "name": name,
+        "device_map": device_map if isinstance(device_map, str | None) else dict(device_map),
+        "quantize": quantize,
     }
     arguments = {key: value for key, value in params.items() if value not in (None, False)}
     options = replace(options, spec=Spec("model", text, arguments))
@@ -165,12 +186,13 @@ def _load(
     if graph is not None:
         if processor is not None and not isinstance(processor, (str, Path)):
             options = replace(options, spec=None)
+        _refuse_placement(options)
         with opening(text):
             return open_onnx(graph, processor, options, rebuild=rebuild)
     packed = _gguf(Path(text).expanduser())
     if packed is not None:
         with opening(text):
-            return _adapted(open_gguf(packed), replace(options, name=options.name or packed.stem))
+            return _adapted(open_gguf(packed, options.where), replace(options, name=options.name or packed.stem))
     return _directory(text, options, trust_remote_code, download)
 
 
@@ -224,9 +246,11 @@ def _directory(source: str, options: Options, trust_remote_code: bool, download:
             return _family(read_family(folder), options, trust_remote_code, download)
         options = replace(options, folder=folder, name=options.name or folder.resolve().name)
         if (folder / "regard.json").is_file():
+            _refuse_placement(options)
             with opening(source):
                 return open_network(folder, options)
         if (folder / "adapter_config.json").is_file():
+            _refuse_placement(options)
             with opening(source):
                 check_adapter(folder)
                 parts = open_peft(folder, options.task, trust_remote_code=trust_remote_code, download=download)
@@ -239,7 +263,9 @@ def _directory(source: str, options: Options, trust_remote_code: bool, download:
     with opening(source):
         if (place := folder if folder.is_dir() else snapshot_of(source)) is not None:
             check_model(place)
-        parts = open_pretrained(source, options.task, trust_remote_code=trust_remote_code, download=download)
+        parts = open_pretrained(
+            source, options.task, trust_remote_code=trust_remote_code, download=download, where=options.where
+        )
         return _adapted(parts, options)
 
 
@@ -262,7 +288,16 @@ def _adapted(opened: tuple[nn.Module, Any, str, list[str]], options: Options) ->
     return from_transformers(module, processor, replace(options, task=task, notes=(*options.notes, *notes)))
 
 
+def _refuse_placement(options: Options) -> None:
+    """Refuse options that only a Hugging Face directory on disk can follow."""
+    for name, value in (("device_map", options.where.device_map), ("quantize", options.where.quantize)):
+        if value is not None:
+            subject, expected = f"--{name.replace('_', '-')} {value}", "a Hugging Face directory or id"
+            raise Unsupported(subject, expected=expected, got="a model of another kind")
+
+
 def _live(source: Any, processor: Any, options: Options) -> Model:
+    _refuse_placement(options)
     import transformers
 
     if isinstance(source, transformers.Pipeline):
@@ -309,6 +344,7 @@ def _live(source: Any, processor: Any, options: Options) -> Model:
 
 def _made(model: TorchModel, options: Options) -> TorchModel:
     """Adapt a model that a named source built in memory."""
+    _refuse_placement(options)
     if options.task not in (None, model.task):
         raise InputError(f"model {options.name}", expected=f"its own task, {model.task}", got=str(options.task))
     model.device = pick_device(options.device)

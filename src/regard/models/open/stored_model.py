@@ -17,6 +17,7 @@ from regard.trust import code_refused
 
 _PARAMETERS = (
     "device",
+    "device_map",
     "download",
     "dtype",
     "labels",
@@ -24,6 +25,7 @@ _PARAMETERS = (
     "name",
     "overflow",
     "processor",
+    "quantize",
     "rebuild",
     "task",
     "trust_remote_code",

@@ -1,0 +1,28 @@
+"""Work by name, so that a worker imports only what it runs; and the name of the worker itself. Imports no torch."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+from collections.abc import Callable
+from typing import Any, cast
+
+from regard.errors import InputError
+
+
+def named_function(name: str) -> Callable[..., Any]:
+    """The function called "package.module:function".
+
+    >>> named_function("regard.records:frozen")([1.0, 2.0]).tolist()
+    [1.0, 2.0]
+    """
+    module, colon, function = name.partition(":")
+    if not colon:
+        raise InputError(f"work {name!r}", expected="package.module:function", got="no colon")
+    return cast("Callable[..., Any]", getattr(importlib.import_module(module), function))
+
+
+def this_worker() -> str:
+    """HOST:PID of this process, as `regard status` shows it."""
+    return f"{platform.node()}:{os.getpid()}"

@@ -1,0 +1,40 @@
+"""Who listens to an audit, and what it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from regard.audits.scheduler import Progress
+from regard.audits.worker_rates import ActivityWriter, WorkerRates
+from regard.records import Json, Text
+
+Say = Callable[[Text], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Who listens to an audit, the command line that started it, and how many workers the memory allows."""
+
+    say: Say
+    progress: Progress | None
+    watch: Callable[[dict[str, Json]], None] | None
+    command_line: Sequence[str] | None
+    most_workers: int | None = None
+
+    def rows(self, done: int, total: int) -> None:
+        """Report rows of a pass over all of them."""
+        if self.progress is not None:
+            self.progress(done, total, None)
+
+    def watched(self, writer: ActivityWriter) -> tuple[Session, WorkerRates]:
+        """This session, whose progress the run stores, too."""
+        rates = WorkerRates(writer, self.watch)
+        tell = self.progress
+
+        def progress(done: int, total: int, eta: float | None) -> None:
+            rates.progress(done, total, eta)
+            if tell is not None:
+                tell(done, total, eta)
+
+        return replace(self, progress=progress), rates

@@ -1,0 +1,13 @@
+"""Stamp of a module's weights: caches that hold results of the module compare it."""
+
+from __future__ import annotations
+
+from torch import nn
+
+
+def weight_versions(module: nn.Module) -> tuple[int, ...]:
+    """How often each weight was changed in place.
+
+    An offloaded weight is read from its store for every pass, so it has no history.
+    """
+    return tuple(0 if p.is_inference() or p.device.type == "meta" else p._version for p in module.parameters())

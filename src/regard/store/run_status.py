@@ -1,0 +1,88 @@
+"""State of a run while it is running, from the ledger alone: no page and no example is read."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from regard.records import Json
+from regard.store.ledger import Ledger, not_a_run
+
+MOST_PROBLEMS = 20
+"""Problems that a status lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """status: "running", "interrupted", "complete", or "stopped" where the writer is gone without a word.
+
+    activity: progress and workers of the last session (see `audits.worker_rates`). shards, split: tasks that are done,
+    and tasks whose examples follow one by one. killers: examples that ended their worker every time.
+    """
+
+    run: str
+    status: str
+    model: str
+    data: str
+    started: str
+    resumed: int
+    examples: int
+    shards: int
+    split: int
+    problems: int
+    killers: tuple[str, ...]
+    listed: tuple[tuple[str, str, str], ...]
+    activity: dict[str, Any]
+
+    def to_json(self) -> dict[str, Json]:
+        problems: list[Json] = [{"id": i, "stage": stage, "message": text} for i, stage, text in self.listed]
+        return {**asdict(self), "killers": [*self.killers], "listed": problems}
+
+
+def run_status(path: str | Path) -> RunStatus:
+    """Read the state of a run from its directory; another process may be writing to it."""
+    root = Path(path)
+    with Ledger.read(root) as ledger:
+        facts, counts, problems = ledger.facts(), ledger.counts(), ledger.problems()
+    if "manifest" not in facts:
+        raise not_a_run(root, "a run that stopped before its first step")
+    manifest, status = facts["manifest"], str(facts.get("status", "running"))
+    killers = tuple(dict.fromkeys(p.id for p in problems if p.stage == "worker"))
+    return RunStatus(
+        run=str(root),
+        status="stopped" if status == "running" and not _is_written(root) else status,
+        model=str(manifest["model"]["name"]),
+        data=str(manifest["data"]["name"]),
+        started=str(manifest["created"]),
+        resumed=len(facts.get("resumed", [])),
+        examples=counts["example"],
+        shards=counts["done"],
+        split=counts["split"],
+        problems=len(problems),
+        killers=killers,
+        listed=tuple((p.id, p.stage, p.message) for p in problems[:MOST_PROBLEMS]),
+        activity=dict(facts.get("activity") or {}),
+    )
+
+
+def _is_written(root: Path) -> bool:
+    """Whether a process holds the lock of the run."""
+    lock = root / "lock"
+    if not lock.is_file():
+        return False
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(lock.resolve()))}?mode=ro", uri=True, timeout=0)
+    except sqlite3.Error:
+        return False
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        return error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+    except sqlite3.Error:
+        return False
+    finally:
+        connection.close()
+    return False
