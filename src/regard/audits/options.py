@@ -1,6 +1,7 @@
 """Every option of an audit, once: the command line, the Python API, the plan and the identity read this record.
 
-A new option is one field here. Its flag of `regard audit` is generated from the field (see `cli.audit_flags`).
+A new option is one field here, and one line of `CommonKeywords`. Its flag of `regard audit` is generated from the field
+(see `cli.audit_flags`).
 """
 
 # ruff: noqa: RUF009 - `_flag` is `dataclasses.field`
@@ -234,6 +235,7 @@ class CommonKeywords(TypedDict, total=False):
     horizon: int
     processor: str | None
     rebuild: bool
+    words: Literal["characters", "jieba"]
     download: bool
     allow_code: bool
     batch: int
