@@ -30,6 +30,7 @@ PAGES = [
     ("tutorial.md", "Ten minutes"),
     ("python.md", "Python and notebooks"),
     ("clinical.md", "Clinical notes"),
+    ("images.md", "Pictures"),
     ("from-bertviz.md", "Coming from BertViz"),
     ("from-captum.md", "Coming from Captum"),
     ("from-inseq.md", "Coming from inseq"),

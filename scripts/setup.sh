@@ -32,5 +32,13 @@ case ",$extras," in *,dev,*)
     pip download --no-deps --no-binary :all: --no-build-isolation --dest "$archives" vaderSentiment==3.3.2 ||
     echo "setup: no tweets; go on without them" >&2 ;;
 esac
+# Fashion-MNIST from Debian's package (`dinov2`, `fashion_mnist`); everything else works without it
+case ",$extras," in *,dev,*)
+  if [ ! -d /usr/share/datasets/fashion-mnist ] && [ ! -d "$archives/fashion-mnist" ]; then
+    mkdir -p "$archives"
+    (cd "$(mktemp -d)" && apt-get download -qq dataset-fashion-mnist >/dev/null 2>&1 && dpkg -x ./*.deb . &&
+      mv usr/share/datasets/fashion-mnist "$archives/") || echo "setup: no Fashion-MNIST; go on without it" >&2
+  fi ;;
+esac
 printf '%s' "$wanted" >"$stamp"
 echo "setup: done"

@@ -103,7 +103,7 @@ DRAWABLE = {
     "walkthrough.Walkthrough",
     "walkthrough.AGREES",
 }
-"""What a report may use of `measures`: records to draw, the scale of pixels, and where a mark lies. Nothing that resamples or tests."""
+"""What a report may use of `measures`: records to draw, the scale of pixels, where a mark lies. Nothing that tests."""
 SELECTING = {"setting", "of_a_part", "other_method", "picked", "different", "shown_summaries", "typical_example"}
 """Functions of `audits.conclusions` that select findings and compute no statistics."""
 

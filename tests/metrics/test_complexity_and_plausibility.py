@@ -19,6 +19,7 @@ from regard.metrics.effective_units import effective_units
 from regard.metrics.entropy import entropy
 from regard.metrics.gini import gini
 from regard.metrics.iou_f1 import iou_f1 as iou_metric
+from regard.metrics.pointing_game import pointing_game
 from regard.metrics.token_f1 import token_f1
 from regard.records import Relevance
 from regard.testing.metric_rules import planted
@@ -188,3 +189,14 @@ def test_ties_are_broken_by_position() -> None:
     case = ToyCase(("wonderful a good film",))
     nearly = Relevance.of("planted", case.ids, [[0, 0.5, 0.5 + 1e-9, 0.5 - 1e-9, 0.5]])
     assert token_f1(case, nearly, k=1).values[0] == pytest.approx(2 / 3), "the first of equals"
+
+
+def test_pointing_game_is_decided_by_the_strongest_unit() -> None:
+    case = ToyCase(("wonderful a good film",))
+    marked = Relevance.of("planted", case.ids, [[0, 0.9, 0.1, 0.2, 0.3]])
+    beside = Relevance.of("planted", case.ids, [[0, 0.1, 0.9, 0.2, 0.3]])
+    tied = Relevance.of("planted", case.ids, [[0, 0.9, 0.9, 0.2, 0.3]])
+    scores = [pointing_game(case, relevance).values[0] for relevance in (marked, beside, tied)]
+    assert scores == [1.0, 0.0, 0.5]
+    unmarked = ToyCase([replace(e, rationale=None) for e in case.examples])
+    assert np.isnan(pointing_game(unmarked, marked).values).all()

