@@ -249,12 +249,19 @@ class RayActors:
 
 def _start(ray: Any, where: Mapping[str, Any]) -> None:
     """Connect. Ray gives its own services half a minute; a local cluster of a busy machine gets several chances."""
+    psutil = importlib.import_module("psutil")  # Ray brings it
+    before = {child.pid for child in psutil.Process().children()}
     for chance in range(CHANCES, 0, -1):
         try:
             ray.init(**where)
             return
         except Exception:
             ray.shutdown()
+            for child in psutil.Process().children():  # services that Ray leaves behind would slow down the next start
+                if child.pid not in before:
+                    with suppress(psutil.Error):
+                        child.kill()
+                        child.wait(10)
             if chance == 1 or where["address"] != "local":
                 raise
 
