@@ -176,12 +176,11 @@ def _opened(model: str | Model, options: AuditOptions) -> Model:
         device_map=options.device_map,
         quantize=options.quantize,
     )
-    if options.task is None and live.task == "sequence_to_sequence":
-        from regard.models.adapter import TorchModel
-        from regard.models.writing_steps import steps_of
+    if options.task is not None:
+        return live
+    from regard.models.writing_steps import steps_if_writer
 
-        return steps_of(live) if isinstance(live, TorchModel) else live
-    return live
+    return steps_if_writer(live)
 
 
 def default_data(model: str | Model) -> str:

@@ -104,7 +104,7 @@ class TorchModel(HasCard):
         embedding: nn.Module | None = None,
         call: Call = call_by_name,
         spec: Spec | None = None,
-        notes: Iterable[str] = (),
+        notes: Iterable[Text] = (),
     ) -> None:
         self.device = pick_device(device)
         if is_placed(module):

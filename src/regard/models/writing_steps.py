@@ -20,7 +20,7 @@ from regard.models.adapter import TorchModel
 from regard.models.read.encoded import Item
 from regard.models.tasks import TASKS, WRITTEN, Request, padded
 from regard.protocols import Model, Target
-from regard.records import Example, Spec
+from regard.records import Example, Message, Spec, Text
 
 STEPS = 4
 """Steps of one input that are asked about, drawn by lot; they count as one independent draw."""
@@ -48,16 +48,11 @@ class StepModel(TorchModel):
         self._counts = {"inputs": 0, "steps": 0, "unsure": 0, "other": 0}
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Text]:
         facts = self._counts
         if not facts["inputs"]:
             return super().notes
-        chosen = (
-            f"{facts['inputs']} inputs are judged at {facts['steps']} steps: one written token each, at most {STEPS} "
-            f"per input; {facts['unsure']} tokens with a probability of {SURE:g} or less and {facts['other']} beyond "
-            f"the limit are left out"
-        )
-        return [*super().notes, chosen]
+        return [*super().notes, Message.of("data.written_steps", most=STEPS, sure=SURE, **facts)]
 
     def windows(self, example: Example) -> list[Example]:
         if WRITTEN in example.inputs:
@@ -121,6 +116,24 @@ class StepModel(TorchModel):
         end = getattr(getattr(native, "generation_config", None), "eos_token_id", None)
         ends = end if isinstance(end, list) else [end]
         return self.traits.forced | {int(i) for i in ends if i is not None} | self.traits.ends | {self.traits.pad_id}
+
+
+def writer(model: Model) -> TorchModel:
+    """The model itself if it writes behind an encoder; Unsupported otherwise."""
+    if (
+        not isinstance(model, TorchModel)
+        or not model.traits.encoder_decoder
+        or model.task not in ("sequence_to_sequence", "written_token")
+    ):
+        expected = "a model with an encoder and a decoder that writes"
+        raise Unsupported(f"model {model.name}", expected=expected, got=model.task)
+    return model
+
+
+def steps_if_writer(model: Model) -> Model:
+    """The model asked about its steps if it writes whole sequences; any other model as it is."""
+    writes = isinstance(model, TorchModel) and model.task == "sequence_to_sequence"
+    return steps_of(model) if writes else model
 
 
 def steps_of(model: Model) -> StepModel:

@@ -20,8 +20,9 @@ from regard.measures.keyed_random import keyed_rng
 from regard.measures.time_alignment import monotone_path, trimmed
 from regard.models.adapter import TorchModel
 from regard.models.open.load import load
+from regard.models.writing_steps import writer
 from regard.protocols import Model
-from regard.records import Example, Floats, Units
+from regard.records import Example, Floats, Text, Units
 from regard.registry import upstairs
 
 FEWEST = 4
@@ -93,7 +94,7 @@ class Alignments:
     chosen: HeadRate | None = None
     diagonal: HeadRate | None = None
     mean: HeadRate | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The whole result; an undefined number is null."""
@@ -132,11 +133,7 @@ def align(
     head: (ending of a site, number; None for its mean) instead of a choice. use_labels: a label that is a text is read
     by the decoder instead of what it would write, so that known links fit.
     """
-    live = load(model)
-    if not isinstance(live, TorchModel) or not live.traits.encoder_decoder or live.task != "sequence_to_sequence":
-        raise Unsupported(
-            f"model {live.name}", expected="a model with an encoder and a decoder that writes", got=live.task
-        )
+    live = writer(load(model))
     if not data:
         raise InputError("data", expected="at least one example", got="none")
     reads: list[_Read] = []

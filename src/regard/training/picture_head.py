@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.datasets.examples import Examples
-from regard.models.adapter import TorchModel, own
+from regard.models.ask.torch_module import torch_module
 from regard.models.open.load import load
+from regard.protocols import Model
 from regard.training.hugging_face import quiet
 
 BATCH = 32
@@ -27,8 +28,7 @@ def fit_picture_head(directory: Path, train: Examples, test: Examples, *, seed: 
     The problem is convex, so the seed only decides which pictures were drawn.
     """
     live = load(str(directory))
-    assert isinstance(live, TorchModel)
-    module: Any = live.module
+    module: Any = torch_module(live)
     features, labels = _features(live, train), _labels(train)
     centre, spread = features.mean(0), features.std(0).clamp(min=1e-6)
     head = logistic_regression((features - centre) / spread, labels, classes=len(train.labels))
@@ -58,9 +58,9 @@ def logistic_regression(features: Tensor, labels: Tensor, *, classes: int) -> nn
     return head.eval()
 
 
-def _features(model: TorchModel, data: Examples) -> Tensor:
+def _features(model: Model, data: Examples) -> Tensor:
     """(examples, features) that reach the head, in batches."""
-    module: Any = model.module
+    module: Any = torch_module(model)
     parts: list[Tensor] = []
 
     def remember(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -69,7 +69,7 @@ def _features(model: TorchModel, data: Examples) -> Tensor:
     handle = module.classifier.register_forward_hook(remember)
     try:
         for start in range(0, len(data), BATCH):
-            model.predict([own(model.encode(example)) for example in data.items[start : start + BATCH]])
+            model.predict([model.encode(example) for example in data.items[start : start + BATCH]])
     finally:
         handle.remove()
     return torch.cat(parts).float()

@@ -13,7 +13,7 @@ from regard.errors import InputError
 from regard.measures.resampling import METHOD, resampled
 from regard.models.read.encoded import Item
 from regard.models.read.regions import Array, ArrayReader, with_class_tokens
-from regard.records import Bools, Example, Ints, Units
+from regard.records import Bools, Example, Ints, Message, Text, Units
 
 QUIET = 1e-4
 """A sound whose samples are all smaller is silent: less than 4 steps of 16 bits."""
@@ -91,8 +91,9 @@ class SoundReader(ArrayReader):
             for i, piece in enumerate(pieces)
         ]
 
-    def notes(self) -> list[str]:
-        changes = [f"sounds of {rate} Hz are resampled to {self.rate} Hz ({METHOD})" for rate in sorted(self.changed)]
+    def notes(self) -> list[Text]:
+        rates = sorted(self.changed)
+        changes = [Message.of("data.resampled", rate=rate, to=self.rate, method=METHOD) for rate in rates]
         return [*self.observations, *changes]
 
 
