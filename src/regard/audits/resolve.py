@@ -177,10 +177,10 @@ def _opened(model: str | Model, options: AuditOptions) -> Model:
         quantize=options.quantize,
     )
     if options.task is None and live.task == "sequence_to_sequence":
-        from regard.models.adapter import TorchModel
+        from regard.models.ask.encoder_decoder import encoder_decoder
         from regard.models.writing_steps import steps_of
 
-        return steps_of(live) if isinstance(live, TorchModel) else live
+        return steps_of(live) if encoder_decoder(live) else live
     return live
 
 

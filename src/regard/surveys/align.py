@@ -18,7 +18,7 @@ from regard.measures.alignment import LinkCounts, Links, error_rate_interval, st
 from regard.measures.intervals import Interval
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.time_alignment import monotone_path, trimmed
-from regard.models.adapter import TorchModel
+from regard.models.ask.encoder_decoder import encoder_decoder
 from regard.models.open.load import load
 from regard.protocols import Model
 from regard.records import Example, Floats, Units
@@ -132,8 +132,8 @@ def align(
     head: (ending of a site, number; None for its mean) instead of a choice. use_labels: a label that is a text is read
     by the decoder instead of what it would write, so that known links fit.
     """
-    live = load(model)
-    if not isinstance(live, TorchModel) or not live.traits.encoder_decoder or live.task != "sequence_to_sequence":
+    live: Any = load(model)
+    if live.task != "sequence_to_sequence" or not encoder_decoder(live):
         raise Unsupported(
             f"model {live.name}", expected="a model with an encoder and a decoder that writes", got=live.task
         )
@@ -170,7 +170,7 @@ def align(
     )
 
 
-def _read(live: TorchModel, example: Example, *, use_labels: bool) -> tuple[_Read, list[Head]]:
+def _read(live: Any, example: Example, *, use_labels: bool) -> tuple[_Read, list[Head]]:
     item = live.encode(example)
     reader: Any = live.reader
     label = example.label if use_labels and isinstance(example.label, str) else None
@@ -205,7 +205,7 @@ def _read(live: TorchModel, example: Example, *, use_labels: bool) -> tuple[_Rea
     return _Read(example, item.units, np.stack(weights), tuple(spans), text, label is not None, links), heads
 
 
-def _scale(live: TorchModel, example: Example) -> float:
+def _scale(live: Any, example: Example) -> float:
     """Samples of the model per sample of the user's sound."""
     own, rate = getattr(live.reader, "rate", 0), example.inputs.get("rate")
     return float(own) / float(rate) if own and rate else 1.0
