@@ -18,7 +18,6 @@ from regard.measures.alignment import LinkCounts, Links, error_rate_interval, st
 from regard.measures.intervals import Interval
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.time_alignment import monotone_path, trimmed
-from regard.models.adapter import TorchModel
 from regard.models.open.load import load
 from regard.models.writing_steps import writer
 from regard.protocols import Model
@@ -167,7 +166,7 @@ def align(
     )
 
 
-def _read(live: TorchModel, example: Example, *, use_labels: bool) -> tuple[_Read, list[Head]]:
+def _read(live: Any, example: Example, *, use_labels: bool) -> tuple[_Read, list[Head]]:
     item = live.encode(example)
     reader: Any = live.reader
     label = example.label if use_labels and isinstance(example.label, str) else None
@@ -202,7 +201,7 @@ def _read(live: TorchModel, example: Example, *, use_labels: bool) -> tuple[_Rea
     return _Read(example, item.units, np.stack(weights), tuple(spans), text, label is not None, links), heads
 
 
-def _scale(live: TorchModel, example: Example) -> float:
+def _scale(live: Any, example: Example) -> float:
     """Samples of the model per sample of the user's sound."""
     own, rate = getattr(live.reader, "rate", 0), example.inputs.get("rate")
     return float(own) / float(rate) if own and rate else 1.0
