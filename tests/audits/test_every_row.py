@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from torch_toy import TorchToy
 
 from regard.audits.audit import audit
-from regard.audits.every_row import EveryRow, RunningFold
+from regard.audits.every_row import SCORED_ROWS, EveryRow, RunningFold
 from regard.datasets.columns import ColumnChoice
 from regard.datasets.mark_set import MarkSet
 from regard.datasets.row_stream import row_stream
@@ -25,6 +25,7 @@ from regard.errors import InputError
 from regard.measures.exact_sums import BucketSums, bucket_of
 from regard.measures.intervals import ClusterSums
 from regard.records import Example
+from regard.store.run_status import run_status
 from regard.store.shard_result import ShardResult
 from regard.testing.toy import ToyModel
 
@@ -109,7 +110,9 @@ def test_stopped_pass_continues_and_other_settings_are_refused(tmp_path: Path) -
     with pytest.raises(Stop):
         _audited(tmp_path / "run", data, watch=stop)
     toy = TorchToy()
+    assert run_status(tmp_path / "run").every_row["done"] == SCORED_ROWS
     assert _audited(tmp_path / "run", data, toy) == whole
+    assert run_status(tmp_path / "run").every_row["done"] == 100
     assert 0 < toy.calls["predict"] < 100  # the first shard was not predicted again
     with pytest.raises(InputError, match="data was"):
         _audited(tmp_path / "run", _jsonl(tmp_path / "rows.jsonl", _rows(99)))

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from regard.records import Json
 from regard.store.ledger import Ledger, not_a_run
+from regard.store.row_pages import FOLDER
 
 MOST_PROBLEMS = 20
 """Problems that a status lists."""
@@ -20,7 +21,8 @@ class RunStatus:
     """status: "running", "interrupted", "complete", or "stopped" where the writer is gone without a word.
 
     activity: progress and workers of the last session (see `audits.worker_rates`). shards, split: tasks that are done,
-    and tasks whose examples follow one by one. killers: examples that ended their worker every time.
+    and tasks whose examples follow one by one. killers: examples that ended their worker every time. every_row: the
+    activity of a pass over every row, where there is one.
     """
 
     run: str
@@ -36,6 +38,7 @@ class RunStatus:
     killers: tuple[str, ...]
     listed: tuple[tuple[str, str, str], ...]
     activity: dict[str, Any]
+    every_row: dict[str, Any]
 
     def to_json(self) -> dict[str, Json]:
         problems: list[Json] = [{"id": i, "stage": stage, "message": text} for i, stage, text in self.listed]
@@ -65,7 +68,15 @@ def run_status(path: str | Path) -> RunStatus:
         killers=killers,
         listed=tuple((p.id, p.stage, p.message) for p in problems[:MOST_PROBLEMS]),
         activity=dict(facts.get("activity") or {}),
+        every_row=_row_activity(root / FOLDER),
     )
+
+
+def _row_activity(folder: Path) -> dict[str, Any]:
+    if not Ledger.exists(folder):
+        return {}
+    with Ledger.read(folder) as ledger:
+        return dict(ledger.facts().get("activity") or {})
 
 
 def _is_written(root: Path) -> bool:

@@ -6,6 +6,7 @@ while the others continue. A worker that gets SIGTERM (the notice of a spot mach
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import math
@@ -14,6 +15,7 @@ import secrets
 import signal
 import sys
 import time
+import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -251,19 +253,30 @@ def _start(ray: Any, where: Mapping[str, Any]) -> None:
     """Connect. Ray gives its own services half a minute; a local cluster of a busy machine gets several chances."""
     psutil = importlib.import_module("psutil")  # Ray brings it
     before = {child.pid for child in psutil.Process().children()}
-    for chance in range(CHANCES, 0, -1):
-        try:
-            ray.init(**where)
+    problem = ""
+    for _ in range(CHANCES if where["address"] == "local" else 1):
+        problem = _problem_of_start(ray, where)
+        if not problem:
             return
-        except Exception:
-            ray.shutdown()
-            for child in psutil.Process().children():  # services that Ray leaves behind would slow down the next start
-                if child.pid not in before:
-                    with suppress(psutil.Error):
-                        child.kill()
-                        child.wait(10)
-            if chance == 1 or where["address"] != "local":
-                raise
+        ray.shutdown()
+        for child in psutil.Process().children():  # services that Ray leaves behind would slow down the next start
+            if child.pid not in before:
+                with suppress(psutil.Error):
+                    child.kill()
+                    child.wait(10)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # Ray did not wait for them
+            gc.collect()
+    raise ConnectionError(problem)
+
+
+def _problem_of_start(ray: Any, where: Mapping[str, Any]) -> str:
+    """What prevented a connection; "" for nothing. A text, because the exception would hold the services."""
+    try:
+        ray.init(**where)
+    except Exception as error:
+        return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    return ""
 
 
 def _hello(seat: _Seat) -> Any:
@@ -300,6 +313,8 @@ def _environment(*, local: bool) -> dict[str, str]:
     stays in the environment: Ray reads it once.
     """
     wanted = {"RAY_agent_register_timeout_ms": str(1000 * PATIENCE), "RAY_USAGE_STATS_ENABLED": "0"}
+    if local:
+        wanted["RAY_prestart_worker_first_driver"] = "0"  # the actors are the workers
     if local and not any(f"RAY_AUTH_{name}" in os.environ for name in ("MODE", "TOKEN", "TOKEN_PATH")):
         wanted["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
     return {name: value for name, value in wanted.items() if name not in os.environ}
@@ -310,7 +325,7 @@ def _connection_problems(address: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # Ray raises plain exceptions of several kinds
-        token = "token" in str(error).lower() or type(error).__name__ == "AuthenticationError"
+        token = "token" in str(error).lower() or "authenticat" in str(error).lower()
         remedy = "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, as on the cluster"
         if not token:
             remedy = "start it (ray start --head), or leave address out" if address else "is the machine too busy?"

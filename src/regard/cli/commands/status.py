@@ -67,5 +67,7 @@ def _lines(status: RunStatus) -> list[str]:
         share = f"{100 * done / max(1, total):.0f}"
         lines.append(say("term.status.progress", done=done, total=total, share=share, left=time_left))
         lines.append(say("term.status.updated", time=activity["updated"]))
+    if rows := status.every_row:
+        lines.append(say("term.status.every_row", done=rows["done"], total=rows["total"], time=rows["updated"]))
     lines.append(say("term.status.shards", n=status.shards, split=status.split, examples=status.examples))
     return lines
