@@ -89,7 +89,7 @@ def test_attack_goes_through_the_resize(home: Path, regard: Call) -> None:
 
 
 WRONG = {
-    "an empty folder": ("empty", "an empty directory"),
+    "an empty directory": ("empty", "an empty"),
     "a corrupt JPEG": ("corrupt", "broken.jpg"),
     "labels that the model does not have": ("foreign", "horse"),
 }

@@ -151,7 +151,7 @@ def test_damaged_picture_is_one_clear_line(tmp_path: Path, damage: str) -> None:
 
 
 def test_empty_folder_and_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="an empty directory"):
+    with pytest.raises(InputError, match="an empty"):
         read(tmp_path)
     (tmp_path / "list.csv").write_text("image,label\nnowhere.png,1\n", "utf-8")
     with pytest.raises(InputError, match="nowhere"):

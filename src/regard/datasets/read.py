@@ -137,7 +137,7 @@ def open_table(path: Path, *, split: str | None = None) -> Table:
     """Open a file or directory as a table by its suffix, importing only the reader of that format."""
     kind_on_disk = kind_of(path)
     if kind_on_disk == "directory" and not any(path.iterdir()):
-        expected = "sounds (.wav), or a data set saved by Hugging Face datasets"
+        expected = "pictures (.png, .jpg, ...), sounds (.wav), or a data set saved by Hugging Face datasets"
         raise InputError(f"directory {path}", expected=expected, got="an empty directory")
     if kind_on_disk == "directory":
         from regard.datasets.formats.hugging_face import open_hugging_face

@@ -34,8 +34,7 @@ def open_hugging_face(path: Path, *, split: str | None) -> Table:
             "pictures (.png, .jpg, ...), sounds (.wav), or a Hugging Face data set on disk (dataset_dict.json, "
             "state.json, or arrow or Parquet files)"
         )
-        got = "none of these" if any(path.iterdir()) else "an empty directory"
-        raise InputError(f"directory {path}", expected=expected, got=got, remedy=remedy)
+        raise InputError(f"directory {path}", expected=expected, got="none of these", remedy=remedy)
     notes: tuple[Text, ...] = ()
     split_name = split or next((s for s in PREFERRED if s in splits), min(splits))
     if list(splits) == [UNDIVIDED]:
