@@ -135,7 +135,7 @@ def test_links_and_names_that_lead_nowhere(tmp_path: Path) -> None:
     refused(Path("a\0b.csv"), "null")
     refused(Path("~nobody-of-this-name/d.csv"), "home directory")
     (tmp_path / "folder.csv").mkdir()
-    refused(tmp_path / "folder.csv", "an empty folder")
+    refused(tmp_path / "folder.csv", "an empty directory")
 
 
 def test_sizes_are_limited_by_option_and_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
