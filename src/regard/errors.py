@@ -2,6 +2,7 @@
 
     RegardError                     exit code
     ├── InputError                  2   bad input or usage
+    │   ├── UnknownModel            2   a model that a service does not serve
     │   ├── UnknownName             2   a name that is not in the phone book, with near misses
     │   └── UnknownAnswer           2   a model's answer that is not a finite number
     ├── CaptureError                2   the model computed attention that could not be captured or explained
@@ -10,6 +11,7 @@
     ├── Incomplete                  3   the run stopped early or cannot decide
     ├── Busy                        4   more is waiting than anyone will look at
     └── EnvironmentProblem          4   something is missing on this machine
+        └── DeadlinePassed          4   an answer of a service that would come too late
 
 Every error says what it is about, what was expected, what was found, and what to do.
 """

@@ -246,8 +246,8 @@ class Explainer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """better: "higher", "lower" or "none". family: "faithfulness", "agreement", "plausibility" (only where the data
-    name decisive places), "robustness", "randomisation" or "complexity". baseline, ceiling: names of explainers at the
-    ends of the scale, or words."""
+    name decisive places), "robustness", "randomisation", "polarity" or "complexity". baseline, ceiling: names of
+    explainers at the ends of the scale, or words."""
 
     better: str
     needs: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from rich.text import Text
 from regard.cli import console
 from regard.cli.root import root
 from regard.cli.safe_console import SafeConsole
-from regard.present.report.as_markdown import _plain
+from regard.present.report.as_markdown import plain_markdown
 from regard.present.report.sections.exhibits import code_lines
 from regard.visible import shell_word, visible
 
@@ -99,7 +99,7 @@ def test_errors_are_one_safe_line(text: str, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("text", ESCAPES)
 def test_markdown_is_safe(text: str) -> None:
-    assert not UNSAFE.search(_plain(text))
+    assert not UNSAFE.search(plain_markdown(text))
 
 
 @given(st.text())

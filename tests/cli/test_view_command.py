@@ -68,7 +68,7 @@ def test_the_picture_goes_to_standard_output_too(regard: Run) -> None:
         (["mine.py:make", "--text", TEXT, "--head", "7", "--svg", "x.svg"], "a head below 1"),
         (["mine.py:make", "--text", TEXT, "--example", "3", "--svg", "x.svg"], "a run"),
         (["mine.py:make", "--text", TEXT, "--svg", "a_file/x.svg"], "a place to write"),
-        (["mine.py:make", "--text", TEXT, "--generate", "3", "--svg", "x.svg"], "a text model that writes"),
+        (["mine.py:make", "--text", TEXT, "--generate", "3", "--svg", "x.svg"], "a model that writes"),
         (["no_such_thing", "--text", TEXT, "--svg", "x.svg"], "no_such_thing"),
         (["mine.py:make", "--text", " ", "--svg", "x.svg"], "at least one word"),
     ],

@@ -53,5 +53,5 @@ def test_a_directory_a_text_and_a_picture_file(directory: Path) -> None:
 
 def test_what_is_no_picture_is_refused(directory: Path) -> None:
     (directory / "notes.txt").write_text("a dog", "utf-8")
-    with pytest.raises(InputError, match="a picture file"):
+    with pytest.raises(InputError, match="picture file that can be read"):
         read_picture(directory / "notes.txt")

@@ -204,6 +204,14 @@ def test_an_architecture_is_a_model_of_transformers_and_nothing_else(canary: Can
 
     config = transformers.AutoConfig.from_pretrained(canary.model)
     for name in ("pipeline", "Trainer", "utils", "AutoProcessor", "__class__"):
-        module, _, missing = _weights(str(canary.model), config, name, "classification", None, False, False)
+        module, _, missing = _weights(
+            str(canary.model),
+            config,
+            name,
+            task="classification",
+            asked=None,
+            trust_remote_code=False,
+            download=False,
+        )
         assert type(module).__name__ == "BertForSequenceClassification"
         assert missing == []

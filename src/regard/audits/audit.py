@@ -124,10 +124,11 @@ def audit(
     planning.check(options)
     say = _rendered(announce) if announce else _silent
     most_workers = announced_memory(model, options, say)
-    path = Path(out or run_folder(model, data, options))
     if isinstance(data, Iterator):
-        data = kept_data(data, path, options)
+        out = Path(out or run_folder(model, data, options))
+        data = kept_data(data, out, options)
     subject, other = resolve(model, data, options)
+    path = Path(out or run_folder(model, data, options))
     if resolved is not None:
         resolved(subject, other)
     session = Session(say=say, progress=progress, watch=watch, command_line=command_line, most_workers=most_workers)

@@ -16,6 +16,7 @@ LEAST_EFFECT = 1e-6
 
 @metric(
     better="lower",
+    family="polarity",
     needs=("removal",),
     cite="Liu et al. 2022",
     formula="share of the top units (by size) whose relevance has another sign than f(x) - f(x without the unit)",

@@ -44,4 +44,5 @@ def soft_comprehensiveness(
         better="higher",
         where={"operator": operator or way, "draws": draws},
         curves={"share": shares},
+        grid=tuple(float(draw) for draw in range(draws)),
     )

@@ -42,4 +42,5 @@ def soft_sufficiency(case: Case, relevance: Relevance, *, draws: int = DRAWS, op
         better="higher",
         where={"operator": operator or way, "draws": draws},
         curves={"share": shares},
+        grid=tuple(float(draw) for draw in range(draws)),
     )

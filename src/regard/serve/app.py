@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from regard.errors import Busy, EnvironmentProblem, RegardError
+from regard.errors import Busy, EnvironmentProblem, InputError, RegardError
 from regard.live.guard import App
 from regard.live.server import EXTRA
 from regard.present.messages.messages import rendered
@@ -123,7 +123,7 @@ class _Routes:
                 headers["retry-after"] = str(self.service.worker.retry_after())
             except DeadlinePassed as error:
                 status, answer = 504, {"error": str(error)}
-            except _UnknownModel as error:
+            except UnknownModel as error:
                 status, answer = 404, {"error": str(error)}
             except RegardError as error:
                 status, answer = (503 if isinstance(error, EnvironmentProblem) else 400), {"error": str(error)}
@@ -236,10 +236,10 @@ class _Routes:
     def _check_name(self, request: Request) -> None:
         name = request.path_params.get("name")
         if name is not None and name != self.service.name:
-            raise _UnknownModel(f"model {str(name)[:80]!r}", expected=self.service.name, got="no such model")
+            raise UnknownModel(f"model {str(name)[:80]!r}", expected=self.service.name, got="no such model")
 
 
-class _UnknownModel(RegardError):
+class UnknownModel(InputError):
     """A model that this service does not serve."""
 
 

@@ -152,6 +152,10 @@ def test_a_special_token_is_shown_by_its_name() -> None:
     assert name_of_answer(writer("causal"), 3) == " film"
 
 
+TASKS = {"translation": "sequence_to_sequence"}
+"""Without it, a model that writes is audited step by step."""
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """Audits of a language model and a translator."""
@@ -161,7 +165,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         texts = [Example(str(i), {"text": t}) for i, t in enumerate((TEXTS[kind], TEXTS[kind] + " fun"))]
         made[kind] = audit(
             writer(kind), texts, out=place / kind, explainers=["attention", "random"], metrics=["log_odds"],
-            experiments=[], keep=2, device="cpu",
+            experiments=[], keep=2, device="cpu", task=TASKS.get(kind),
         )  # fmt: skip
     return made
 

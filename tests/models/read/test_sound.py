@@ -18,6 +18,7 @@ from regard.errors import InputError
 from regard.experiments.certified import certified
 from regard.measures.resampling import resampled
 from regard.models.open.load import load
+from regard.present.messages.messages import render
 from regard.records import Example, Threat
 from regard.surveys.noise_table import noise_table, specs_of
 
@@ -95,7 +96,7 @@ def test_a_classifier_of_sounds_says_what_transformers_says(sounds: Path, folder
         assert np.abs(case.relevance(method)[0]).sum() > 0
     other = Example("fast", {**examples[0].inputs, "rate": 16000})
     assert model.encode(other).arrays["input_values"].shape == (len(examples[0].inputs["audio"]) // 2,)
-    assert any("16000 Hz are resampled to 8000 Hz (windowed sinc" in note for note in model.notes)
+    assert any("16000 Hz are resampled to 8000 Hz (windowed sinc" in render(note) for note in model.notes)
 
 
 def test_noise_attacks_and_certificates_of_sounds(sounds: Path, folder: Path) -> None:

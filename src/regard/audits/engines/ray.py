@@ -14,6 +14,7 @@ import os
 import secrets
 import signal
 import sys
+import threading
 import time
 import warnings
 from collections import deque
@@ -272,10 +273,15 @@ def _start(ray: Any, where: Mapping[str, Any]) -> None:
 
 def _problem_of_start(ray: Any, where: Mapping[str, Any]) -> str:
     """What prevented a connection; "" for nothing. A text, because the exception would hold the services."""
+    main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)} if main else {}
     try:
         ray.init(**where)
     except Exception as error:
         return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+    finally:
+        for number, handler in handlers.items():  # Ray takes SIGTERM for itself; an audit ends in its own way
+            signal.signal(number, handler)
     return ""
 
 

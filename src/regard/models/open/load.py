@@ -189,6 +189,8 @@ def _load(
         _refuse_placement(options)
         with opening(text):
             return open_onnx(graph, processor, options, rebuild=rebuild)
+    if isinstance(processor, (str, Path)):
+        raise InputError(f"processor {processor}", expected="an ONNX graph beside it", got=f"the model {text}")
     packed = _gguf(Path(text).expanduser())
     if packed is not None:
         with opening(text):

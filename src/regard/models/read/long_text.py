@@ -83,7 +83,7 @@ def _whole_word(text: str, spans: Sequence[Span], at: int, lowest: int) -> int:
     """The last place at or before `at` where a word begins, but not before `lowest`."""
     for i in range(at, max(lowest, at - 32, 0), -1):
         here = spans[i][0]
-        if text[here].isspace() or not (text[here - 1].isalnum() and text[here].isalnum()):
+        if here >= len(text) or text[here].isspace() or not (text[here - 1].isalnum() and text[here].isalnum()):
             return i
     return at
 

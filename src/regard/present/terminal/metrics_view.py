@@ -23,7 +23,7 @@ from regard.records import Summary
 from regard.registry import entry
 from regard.store.run import summary_to_json
 
-FAMILIES = ("faithfulness", "agreement", "plausibility", "robustness", "randomisation", "complexity")
+FAMILIES = ("faithfulness", "agreement", "plausibility", "robustness", "randomisation", "polarity", "complexity")
 GAP, INTERVAL = 2, 16
 """Characters between columns, and of an interval."""
 
