@@ -36,7 +36,8 @@ esac
 case ",$extras," in *,dev,*)
   if [ ! -d /usr/share/datasets/fashion-mnist ] && [ ! -d "$archives/fashion-mnist" ]; then
     mkdir -p "$archives"
-    (cd "$(mktemp -d)" && apt-get download -qq dataset-fashion-mnist >/dev/null 2>&1 && dpkg -x ./*.deb . &&
+    fetch() { apt-get download -qq dataset-fashion-mnist >/dev/null 2>&1; }
+    (cd "$(mktemp -d)" && { fetch || { apt-get update -qq >/dev/null 2>&1; fetch; }; } && dpkg -x ./*.deb . &&
       mv usr/share/datasets/fashion-mnist "$archives/") || echo "setup: no Fashion-MNIST; go on without it" >&2
   fi ;;
 esac
