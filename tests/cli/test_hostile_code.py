@@ -50,7 +50,7 @@ CASES: dict[str, tuple[str, int, str]] = {
     "exits at import": ("import sys; sys.exit(5)", 2, "can be imported; got a call of sys.exit(5)"),
     "stops at import": ("raise type('Own', (KeyboardInterrupt,), {})", 2, "can be imported; got Own"),
     "has an error in it": ("def make(:", 2, "SyntaxError"),
-    "is no text": ("\0", 2, "SyntaxError"),
+    "is no text": ("\0", 2, "null bytes"),
     "lacks a module": ("import no_such_module", 2, "no_such_module"),
     "recurses at import": ("def f(): f()\nf()", 2, "RecursionError"),
 }
