@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -346,7 +347,7 @@ def test_a_missing_package_of_a_tokenizer_is_named_with_its_command(
 
 
 def test_a_missing_start_token_is_reported(saved: Path, tmp_path: Path) -> None:
-    tokenizer = zoo.bert_tokenizer()
+    tokenizer = deepcopy(zoo.bert_tokenizer())  # others share it
     tokenizer.bos_token = "[MASK]"
     model = zoo.bert("ForSequenceClassification", num_labels=3)
     assert not any("start token" in note for note in load(model, processor=tokenizer).notes)
