@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 HOUSE = ROOT / "src" / "regard"
 FLOOR_ZERO = set(
-    "records protocols registry errors trust files foreign_code visible moved random_keys cards".split()  # noqa: SIM905
+    "records protocols registry errors trust files foreign_code visible moved random_keys cards message".split()  # noqa: SIM905
 )
 DRAWERS = {"util", "utils", "helpers", "common", "misc", "base", "core", "manager"}
 

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, cast
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 
 DEFAULT_MAX_BYTES: Final = 2 << 30
 """Largest file that is read, in bytes, and the most that a .gz may unpack to; `--max-bytes` changes it."""
@@ -57,7 +57,7 @@ def max_bytes() -> int:
     try:
         return parse_size(text) if text.strip() else DEFAULT_MAX_BYTES
     except ValueError:
-        raise InputError(ENVIRONMENT, expected="a size such as 500MB or 2GB", got=repr(text)) from None
+        raise InputError(ENVIRONMENT, expected=phrase("errors.files.size_such_mb_or_gb"), got=repr(text)) from None
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def limited(size: int | None) -> Iterator[None]:
         _override.reset(token)
 
 
-def shown_size(size: float) -> str:
+def shown_size(size: float) -> Text:
     """
     >>> shown_size(2 << 30), shown_size(900), shown_size(1.5e6)
     ('2.0 GB', '900 bytes', '1.4 MB')
@@ -78,47 +78,47 @@ def shown_size(size: float) -> str:
     for unit, factor in (("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10)):
         if size >= factor:
             return f"{size / factor:,.1f} {unit}"
-    return f"{size:.0f} bytes"
+    return phrase("errors.files.bytes_size", size=size)
 
 
-def kind_of(path: Path, subject: str = "") -> Literal["file", "directory", "nothing"]:
+def kind_of(path: Path, subject: Text = "") -> Literal["file", "directory", "nothing"]:
     """What stands at a path; pipes, sockets, devices and paths that cannot be followed are refused."""
-    subject = subject or f"file {path}"
+    subject = subject or phrase("errors.common.file_place", place=path)
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return "nothing"
     except (OSError, ValueError, RuntimeError) as error:
-        raise InputError(subject, expected="a readable file", got=reason(error)) from None
+        raise InputError(subject, expected=phrase("errors.common.readable_file"), got=reason(error)) from None
     if stat.S_ISDIR(status.st_mode):
         return "directory"
     _refuse_special(status, subject)
     return "file"
 
 
-def check_file(path: Path, subject: str = "", largest: int | None = None) -> int:
+def check_file(path: Path, subject: Text = "", largest: int | None = None) -> int:
     """Bytes of a regular file of at most `largest` bytes (`max_bytes()`); anything else is an InputError."""
-    subject = subject or f"file {path}"
+    subject = subject or phrase("errors.common.file_place", place=path)
     kind = kind_of(path, subject)
     if kind != "file":
-        got = "a directory" if kind == "directory" else "no such file"
-        raise InputError(subject, expected="a file", got=got)
+        got = phrase("errors.common.directory") if kind == "directory" else phrase("errors.common.no_such_file")
+        raise InputError(subject, expected=phrase("errors.common.file"), got=got)
     size = path.stat().st_size
     if size > max(largest or 0, max_bytes()):
         raise _too_large(subject, shown_size(size), "a smaller file")
     return size
 
 
-def open_binary(path: Path, subject: str = "", largest: int | None = None) -> BinaryIO:
+def open_binary(path: Path, subject: Text = "", largest: int | None = None) -> BinaryIO:
     """A regular file of bounded size for reading, unpacked on the way if it ends in .gz."""
-    subject = subject or f"file {path}"
+    subject = subject or phrase("errors.common.file_place", place=path)
     size = check_file(path, subject, largest)
     try:
         # a pipe that took the file's place since then must not make the opening wait
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         file = os.fdopen(handle, "rb", 1 << 16)
     except (OSError, ValueError) as error:
-        raise InputError(subject, expected="a readable file", got=reason(error)) from None
+        raise InputError(subject, expected=phrase("errors.common.readable_file"), got=reason(error)) from None
     try:
         _refuse_special(os.fstat(handle), subject)
     except InputError:
@@ -129,30 +129,30 @@ def open_binary(path: Path, subject: str = "", largest: int | None = None) -> Bi
     return cast(BinaryIO, io.BufferedReader(_Unpacked(file, size, subject), 1 << 18))
 
 
-def read_bytes(path: Path, subject: str = "") -> bytes:
+def read_bytes(path: Path, subject: Text = "") -> bytes:
     """The content of a regular file of bounded size."""
-    subject = subject or f"file {path}"
+    subject = subject or phrase("errors.common.file_place", place=path)
     try:
         with open_binary(path, subject) as file:
             return file.read()
     except OSError as error:
-        raise InputError(subject, expected="a readable file", got=reason(error)) from None
+        raise InputError(subject, expected=phrase("errors.common.readable_file"), got=reason(error)) from None
 
 
-def read_text(path: Path, subject: str = "") -> str:
+def read_text(path: Path, subject: Text = "") -> str:
     """The same as text; what is no UTF-8 is refused by name."""
-    subject = subject or f"file {path}"
+    subject = subject or phrase("errors.common.file_place", place=path)
     content = read_bytes(path, subject)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        got = f"the byte 0x{content[error.start]:02x} at place {error.start + 1:,}"
-        raise InputError(subject, expected="UTF-8 text", got=got) from None
+        got = phrase("errors.files.byte_at_place", content=content[error.start], start=error.start + 1)
+        raise InputError(subject, expected=phrase("errors.common.utf_text"), got=got) from None
 
 
-def read_json(path: Path, subject: str = "") -> Any:
+def read_json(path: Path, subject: Text = "") -> Any:
     """The JSON value of a file."""
-    subject = subject or f"file {path}"
+    subject = subject or phrase("errors.common.file_place", place=path)
     try:
         return parse_json(read_text(path, subject))
     except ValueError as error:
@@ -179,21 +179,21 @@ def parse_json(text: str | bytes) -> Any:
         raise
 
 
-def read_toml(path: Path, subject: str = "") -> dict[str, Any]:
+def read_toml(path: Path, subject: Text = "") -> dict[str, Any]:
     """The tables of a TOML file."""
-    return parse_toml(read_text(path, subject), subject or f"file {path}")
+    return parse_toml(read_text(path, subject), subject or phrase("errors.common.file_place", place=path))
 
 
-def parse_toml(text: str, subject: str) -> dict[str, Any]:
+def parse_toml(text: str, subject: Text) -> dict[str, Any]:
     """The tables of a TOML text; every failure is an InputError about `subject`."""
     import tomllib
 
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise InputError(subject, expected="TOML", got="tables nested too deeply") from None
+        raise InputError(subject, expected="TOML", got=phrase("errors.files.tables_nested_too_deeply")) from None
     except ValueError as error:
-        got = "a whole number of more than 4,300 digits" if "4300" in str(error) else reason(error)
+        got = phrase("errors.common.whole_number_more_than_digits") if "4300" in str(error) else reason(error)
         raise InputError(subject, expected="TOML", got=got) from None
 
 
@@ -205,38 +205,44 @@ def exists(path: str | Path) -> bool:
         return False
 
 
-def reason(error: BaseException) -> str:
+def reason(error: BaseException) -> Text:
     """Why something failed, in one short line.
 
     >>> reason(FileNotFoundError(2, "No such file or directory")), reason(EOFError())
     ('No such file or directory', 'EOFError')
     """
     if isinstance(error, OSError) and error.errno == errno.ELOOP:
-        return "a symbolic link that leads to itself"
+        return phrase("errors.files.symbolic_link_that_leads_itself")
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return first[:200] or type(error).__name__
 
 
-def _refuse_special(status: os.stat_result, subject: str) -> None:
+def _refuse_special(status: os.stat_result, subject: Text) -> None:
     for check, noun in _KINDS:
         if check(status.st_mode):
             raise InputError(
-                subject, expected="a regular file", got=noun, remedy="write its content to a file first: cat > data.csv"
+                subject,
+                expected=phrase("errors.files.regular_file"),
+                got=noun,
+                remedy=phrase("errors.files.write_content_file_first_cat"),
             )
 
 
-def _too_large(subject: str, got: str, other: str) -> InputError:
+def _too_large(subject: Text, got: Text, other: str) -> InputError:
     limit = shown_size(max_bytes())
     return InputError(
-        subject, expected=f"at most {limit}", got=got, remedy=f"{other}, or a higher limit: --max-bytes 4GB"
+        subject,
+        expected=phrase("errors.common.at_most", n=limit),
+        got=got,
+        remedy=phrase("errors.files.or_higher_limit_max_bytes", other=other),
     )
 
 
 class _Unpacked(io.RawIOBase):
     """The content of a gzip file, counted while it is unpacked: one that grows beyond reason is refused."""
 
-    def __init__(self, file: BinaryIO, size: int, subject: str) -> None:
+    def __init__(self, file: BinaryIO, size: int, subject: Text) -> None:
         super().__init__()
         self._file, self._size, self._subject = file, size, subject
         self._inner = gzip.GzipFile(fileobj=file, mode="rb")
@@ -249,18 +255,20 @@ class _Unpacked(io.RawIOBase):
         try:
             part = self._inner.read1(len(buffer))
         except (OSError, EOFError, zlib.error) as error:
-            raise InputError(self._subject, expected="a readable file", got=reason(error)) from None
+            raise InputError(self._subject, expected=phrase("errors.common.readable_file"), got=reason(error)) from None
         self._count += len(part)
         if self._count > max_bytes():
             raise _too_large(
-                self._subject, f"a .gz that unpacks to more than {shown_size(max_bytes())}", "a part of it"
+                self._subject,
+                phrase("errors.files.gz_that_unpacks_more_than", value=shown_size(max_bytes())),
+                "a part of it",
             )
         if self._count > max(UNPACKED_FREELY, MOST_UNPACKED * self._size):
             raise InputError(
                 self._subject,
-                expected=f"a .gz that unpacks to at most {MOST_UNPACKED} times its size",
-                got=f"more than {shown_size(self._count)} from {shown_size(self._size)}",
-                remedy="gunzip, if the content is what you expect",
+                expected=phrase("errors.files.gz_that_unpacks_at_most", most_unpacked=MOST_UNPACKED),
+                got=phrase("errors.files.more_than_from", count=shown_size(self._count), size=shown_size(self._size)),
+                remedy=phrase("errors.files.gunzip_if_content_what_you"),
             )
         buffer[: len(part)] = part
         return len(part)

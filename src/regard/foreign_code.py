@@ -13,17 +13,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from regard.errors import InputError, RegardError, Stopped
+from regard.errors import InputError, RegardError, Stopped, Text, phrase
 
 
-def described(error: BaseException) -> str:
+def described(error: BaseException) -> Text:
     """What foreign code did, in one line.
 
     >>> described(SystemExit(3)), described(ValueError("no")), described(EOFError())
     ('a call of sys.exit(3)', 'ValueError: no', 'EOFError')
     """
     if isinstance(error, SystemExit):
-        return f"a call of sys.exit({_line(error.code)})"
+        return phrase("errors.foreign_code.call_sys_exit", code=_line(error.code))
     try:
         text = " ".join(str(error).split())[:300]
     except Exception:  # __str__ is foreign code, too
@@ -37,7 +37,7 @@ def _line(code: object) -> str:
 
 @contextlib.contextmanager
 def contained(
-    subject: str, *, expected: str, remedy: str = "", kind: type[RegardError] = InputError, crashes: bool = True
+    subject: Text, *, expected: Text, remedy: Text = "", kind: type[RegardError] = InputError, crashes: bool = True
 ) -> Iterator[None]:
     """Turn what the code inside raises into an error of `kind`.
 
@@ -58,11 +58,19 @@ def contained(
 def load_file(path: Path) -> ModuleType:
     """Run a Python file that the user named in this command, and return it as a module."""
     if not path.is_file():
-        raise InputError(f"file {path}", expected="a Python file", got="no such file")
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.common.python_file"),
+            got=phrase("errors.common.no_such_file"),
+        )
     spec = importlib.util.spec_from_file_location(f"_own_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise InputError(f"file {path}", expected="a Python file", got="another kind of file")
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.common.python_file"),
+            got=phrase("errors.foreign_code.another_kind_file"),
+        )
     module = importlib.util.module_from_spec(spec)
-    with contained(f"file {path}", expected="a file that can be imported"):
+    with contained(phrase("errors.common.file_place", place=path), expected=phrase("errors.common.importable_file")):
         spec.loader.exec_module(module)
     return module

@@ -10,14 +10,20 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
+from regard.message import Message as Message
+from regard.message import Text as Text
+from regard.message import decoded as decoded
+from regard.message import encoded as encoded
+from regard.message import is_message as is_message
+from regard.message import joined as joined
 from regard.random_keys import keyed_rng
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -92,82 +98,12 @@ class Spec:
             except ValueError:
                 params[key.strip()] = value
             except RecursionError as error:
-                raise InputError(f"{kind} {name[:80]!r}", expected="a value", got="brackets too deep") from error
+                raise InputError(
+                    f"{kind} {name[:80]!r}",
+                    expected=phrase("errors.common.value"),
+                    got=phrase("errors.records.brackets_too_deep"),
+                ) from error
         return Spec(kind, name.strip(), params)
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A sentence as data: a key of the message catalogues and the values of its placeholders.
-
-    params: numbers, strings, lists, or other messages. `unit` and `input` name the nouns of the sentence ("patch",
-    "image"); a message inside another one inherits them.
-
-    >>> Message.of("data.note", name="reviews", note=Message("data.no_labels")).to_json()["params"]
-    {'name': 'reviews', 'note': {'message': 'data.no_labels'}}
-    """
-
-    key: str
-    params: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        params = {name: encoded(value) for name, value in sorted(self.params.items())}
-        object.__setattr__(self, "params", MappingProxyType(params))
-
-    @staticmethod
-    def of(key: str, **params: Any) -> Message:
-        return Message(key, params)
-
-    def __hash__(self) -> int:
-        return hash((self.key, json.dumps(dict(self.params), sort_keys=True)))
-
-    def __str__(self) -> str:
-        """For developers; people read what `present.messages` renders."""
-        return f"{self.key} {dict(self.params)}" if self.params else self.key
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return Message, (self.key, dict(self.params))
-
-    def to_json(self) -> dict[str, Json]:
-        return {"message": self.key, **({"params": dict(self.params)} if self.params else {})}
-
-
-Text: TypeAlias = Message | str
-"""A message, or a text that no catalogue holds: the words of a foreign exception, a sentence of an older run."""
-
-
-def joined(sentences: Sequence[Text]) -> Text:
-    """Several sentences as one text; "" for none."""
-    return Message.of("sentences", parts=list(sentences)) if sentences else ""
-
-
-def encoded(value: Any) -> Any:
-    """Return the value with every message and record in it, at any depth, as JSON."""
-    if isinstance(value, Message):
-        return value.to_json()
-    if is_dataclass(value) and not isinstance(value, type):
-        return {part.name: encoded(getattr(value, part.name)) for part in fields(value)}
-    if isinstance(value, Mapping):
-        return {name: encoded(inner) for name, inner in value.items()}
-    return [encoded(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-def decoded(value: Any) -> Text:
-    """The message, or the plain text, that `encoded` wrote.
-
-    >>> decoded({"message": "judge.few"})
-    Message(key='judge.few', params=mappingproxy({}))
-    """
-    if isinstance(value, Message):
-        return value
-    return Message(str(value["message"]), value.get("params", {})) if is_message(value) else str(value)
-
-
-def is_message(value: object) -> bool:
-    """Whether a value is a message, or one in JSON."""
-    return isinstance(value, Message) or (
-        isinstance(value, Mapping) and "message" in value and set(value) <= {"message", "params"}
-    )
 
 
 def _clipped(value: Any, most: int = 80) -> str:
@@ -253,10 +189,18 @@ class Units:
         n = len(self.names)
         width = {"span": 2, "box": 4, "range": 2, "column": 1}[self.place_kind]
         if np.shape(self.places) != (n, width):
-            raise InputError("units", expected=f"places of shape {(n, width)}", got=str(np.shape(self.places)))
+            raise InputError(
+                "units",
+                expected=phrase("errors.records.places_shape", value=(n, width)),
+                got=str(np.shape(self.places)),
+            )
         for name in ("special", "groups", "part", "keys"):
             if np.shape(getattr(self, name)) != (n,):
-                raise InputError("units", expected=f"{name} of shape {(n,)}", got=str(np.shape(getattr(self, name))))
+                raise InputError(
+                    "units",
+                    expected=phrase("errors.common.shape_name", name=name, value=(n,)),
+                    got=str(np.shape(getattr(self, name))),
+                )
         _freeze(
             self,
             places=frozen(self.places),
@@ -306,8 +250,8 @@ class Attention:
     def __post_init__(self) -> None:
         if np.ndim(self.weights) != 4:
             raise InputError(
-                f"attention {self.site.key}",
-                expected="weights of shape (batch, head, query, key)",
+                phrase("errors.common.attention_site", site=self.site.key),
+                expected=phrase("errors.records.weights_shape_batch_head_query"),
                 got=str(np.shape(self.weights)),
             )
         self.weights.setflags(write=False)
@@ -381,16 +325,16 @@ class Relevance:
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.ids) + 1 or int(self.offsets[-1]) != len(self.values):
             raise InputError(
-                f"relevance by {self.method}",
-                expected=f"{int(self.offsets[-1])} values for {len(self.ids)} examples",
-                got=f"{len(self.values)} values and {len(self.offsets)} offsets",
+                phrase("errors.common.relevance_by", label=self.method),
+                expected=phrase("errors.records.values_for_examples", offsets=int(self.offsets[-1]), n=len(self.ids)),
+                got=phrase("errors.records.values_and_offsets", n=len(self.values), n_2=len(self.offsets)),
             )
         if not self.signed and (np.asarray(self.values) < 0).any():
             raise InputError(
-                f"relevance by {self.method}",
-                expected="no negative values where signed=False",
+                phrase("errors.common.relevance_by", label=self.method),
+                expected=phrase("errors.records.no_negative_values_where_signed"),
                 got=f"{np.min(self.values):.3g}",
-                remedy="signed=True, or magnitudes",
+                remedy=phrase("errors.records.signed_true_or_magnitudes"),
             )
         _freeze(self, offsets=frozen(self.offsets, np.int64), values=frozen(self.values))
 
@@ -448,9 +392,17 @@ class Score:
 
     def __post_init__(self) -> None:
         if np.shape(self.values) != (len(self.ids),):
-            raise InputError(f"score {self.metric}", expected=f"{len(self.ids)} values", got=str(np.shape(self.values)))
+            raise InputError(
+                phrase("errors.records.score_metric", metric=self.metric),
+                expected=phrase("errors.records.values_n", n=len(self.ids)),
+                got=str(np.shape(self.values)),
+            )
         if np.isinf(self.values).any():
-            raise InputError(f"score {self.metric}", expected="numbers, NaN where undefined", got="infinite values")
+            raise InputError(
+                phrase("errors.records.score_metric", metric=self.metric),
+                expected=phrase("errors.records.numbers_nan_where_undefined"),
+                got=phrase("errors.records.infinite_values"),
+            )
         _freeze(self, values=frozen(self.values))
 
 
@@ -614,14 +566,22 @@ class Threat:
 
     def __post_init__(self) -> None:
         if self.goal not in ("untargeted", "targeted"):
-            raise InputError(f"goal {self.goal!r}", expected="untargeted or targeted", got=self.goal)
+            raise InputError(
+                phrase("errors.records.goal_goal", goal=repr(self.goal)),
+                expected=phrase("errors.records.untargeted_or_targeted"),
+                got=self.goal,
+            )
         if (self.goal == "targeted") != (self.target is not None):
-            raise InputError("targeted attack", expected="goal targeted and a target class", got=str(self.target))
+            raise InputError(
+                phrase("errors.records.targeted_attack"),
+                expected=phrase("errors.records.goal_targeted_and_target_class"),
+                got=str(self.target),
+            )
         if self.budget < 1 or not 0 < self.max_share <= 1:
             raise InputError(
-                "threat",
-                expected="a budget of at least 1 and a share of words above 0, at most 1",
-                got=f"{self.budget} and {self.max_share}",
+                phrase("errors.records.threat"),
+                expected=phrase("errors.records.budget_at_least_and_share"),
+                got=phrase("errors.common.and_model", model=self.budget, model_option=self.max_share),
             )
         object.__setattr__(self, "keep", tuple(self.keep))
 

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from regard.errors import EnvironmentProblem, InputError, UnknownName
+from regard.errors import EnvironmentProblem, InputError, UnknownName, phrase
 from regard.foreign_code import contained
 from regard.records import Json, Spec
 from regard.trust import refuse_stored
@@ -164,11 +164,17 @@ def method_spec(function: Callable[..., Any]) -> Spec:
     """
     kind, name = marked_kind(function), getattr(function, "__name__", repr(function))
     if not kind:
-        raise InputError(f"method {name}", expected="a function decorated with @explainer, @metric, ...", got="none")
+        raise InputError(
+            phrase("errors.common.method_name", name=name),
+            expected=phrase("errors.registry.function_decorated_with_explainer"),
+            got=phrase("errors.common.none"),
+        )
     if name not in _shipped()[kind]:
         _IN_PROCESS[kind, name] = function
     elif find(kind, name) is not function:
-        raise InputError(f"{kind} {name}", expected="a name of its own", got="the name of one of regard's")
+        raise InputError(
+            f"{kind} {name}", expected=phrase("errors.registry.name_own"), got=phrase("errors.registry.name_one_regard")
+        )
     return Spec(kind, name)
 
 
@@ -409,7 +415,11 @@ question = _decorator("question", Question)
 def describe(function: Callable[..., Any]) -> Entry:
     """The entry of a decorated function; raises where the house rules are broken."""
     if not hasattr(function, _MARK):
-        raise InputError(f"function {function.__name__}", expected="a method decorated with its kind", got="none")
+        raise InputError(
+            phrase("errors.common.function_spec", spec=function.__name__),
+            expected=phrase("errors.registry.method_decorated_with_kind"),
+            got=phrase("errors.common.none"),
+        )
     kind, facts = getattr(function, _MARK)
     hints = typing.get_type_hints(function, include_extras=True)
     parameters = []
@@ -417,7 +427,11 @@ def describe(function: Callable[..., Any]) -> Entry:
         if p.kind is not inspect.Parameter.KEYWORD_ONLY:
             continue
         if p.default is inspect.Parameter.empty:
-            raise InputError(f"{kind} {function.__name__}", expected=f"a default for {p.name}", got="none")
+            raise InputError(
+                f"{kind} {function.__name__}",
+                expected=phrase("errors.registry.default_for", p=p.name),
+                got=phrase("errors.common.none"),
+            )
         name, choices = _type_name(hints[p.name])
         default = list(p.default) if isinstance(p.default, tuple) else p.default
         named_by = next((part.kind for part in getattr(hints[p.name], "__metadata__", ())), "")
@@ -427,7 +441,9 @@ def describe(function: Callable[..., Any]) -> Entry:
     unknown = set(code) - {p.name for p in parameters}
     if unknown:
         raise UnknownName(
-            f"parameter of {function.__name__} that names code", min(unknown), (p.name for p in parameters)
+            phrase("errors.registry.parameter_that_names_code", function=function.__name__),
+            min(unknown),
+            (p.name for p in parameters),
         )
     facts = {**facts, "code": list(code)} if code else facts
     return Entry(kind, function.__name__, function.__module__, doc.strip().split("\n", 1)[0], tuple(parameters), facts)
@@ -559,14 +575,22 @@ def find(kind: str, name: str) -> Callable[..., Any]:
         function = _IN_PROCESS[kind, name]
     mark = getattr(function, _MARK, None)
     if mark is None or mark[0] != kind:
-        got = f"one decorated as {mark[0]}" if mark else "one without it" if callable(function) else repr(function)
-        raise InputError(f"{kind} {name!r}", expected=f"a function decorated with @{kind}", got=got)
+        got = (
+            phrase("errors.registry.one_decorated", mark=mark[0])
+            if mark
+            else phrase("errors.registry.one_without")
+            if callable(function)
+            else repr(function)
+        )
+        raise InputError(
+            f"{kind} {name!r}", expected=phrase("errors.registry.function_decorated_with", kind=kind), got=got
+        )
     if function.__name__ != name:
         raise InputError(
             f"{kind} {name!r}",
-            expected="a function of that name",
+            expected=phrase("errors.registry.function_that_name"),
             got=function.__name__,
-            remedy="name the entry point like its function",
+            remedy=phrase("errors.registry.name_entry_point_like_function"),
         )
     return typing.cast("Callable[..., Any]", function)
 
@@ -575,9 +599,9 @@ def _loaded(kind: str, point: importlib.metadata.EntryPoint) -> Any:
     """What an entry point names; the error about a package that fails names the package."""
     owner = point.dist.name if point.dist else point.value
     with contained(
-        f"{kind} {point.name!r} of {owner}",
-        expected=f"{point.value} to be there and to import",
-        remedy=f"fix or uninstall {owner}",
+        phrase("errors.registry.method_of_package", noun=kind, name=repr(point.name), package=owner),
+        expected=phrase("errors.registry.importable_entry_point", point=point.value),
+        remedy=phrase("errors.registry.fix_or_uninstall", package=owner),
         kind=EnvironmentProblem,
     ):
         function = point.load()
@@ -601,7 +625,8 @@ def build(spec: Spec) -> Callable[..., Any]:
         refuse_stored(spec)
         if not package:
             return function(*given, **bound)
-        with contained(f"{spec.kind} {spec.name!r} of {package}", expected="a result", crashes=False):
+        subject = phrase("errors.registry.method_of_package", noun=spec.kind, name=repr(spec.name), package=package)
+        with contained(subject, expected=phrase("errors.registry.result"), crashes=False):
             return function(*given, **bound)
 
     return call
@@ -621,7 +646,7 @@ def arguments(spec: Spec) -> dict[str, Any]:
     bound: dict[str, Any] = {}
     for key, value in spec.params.items():
         if key not in known:
-            raise UnknownName(f"parameter of {spec.name}", key, known)
+            raise UnknownName(phrase("errors.registry.parameter_spec", spec=spec.name), key, known)
         bound[key] = _checked(spec, known[key], value)
     return bound
 
@@ -631,7 +656,11 @@ def _checked(spec: Spec, parameter: Parameter, value: Json) -> Any:
     if value is None and parameter.type.endswith("?"):
         return None
     if parameter.values and value not in parameter.values:
-        raise UnknownName(f"value of {spec.name}.{parameter.name}", str(value), map(str, parameter.values))
+        raise UnknownName(
+            phrase("errors.registry.value_spec", spec=spec.name, parameter=parameter.name),
+            str(value),
+            map(str, parameter.values),
+        )
     wanted: dict[str, tuple[type, ...]] = {
         "float": (int, float),
         "int": (int,),

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.records import Json, Spec
 
 
@@ -49,7 +49,7 @@ def refuse_stored(spec: Spec) -> None:
             raise code_refused(stored.subject, name)
 
 
-def refuse_code(subject: str, specs: Iterable[Spec], *, typed: Iterable[Spec] = (), allow_code: bool = False) -> None:
+def refuse_code(subject: Text, specs: Iterable[Spec], *, typed: Iterable[Spec] = (), allow_code: bool = False) -> None:
     """Raise where one of these stored Specs names code that the user did not type in this command."""
     if allow_code:
         return
@@ -84,13 +84,13 @@ def code_in(spec: Spec) -> list[str]:
     return found
 
 
-def code_refused(subject: str, code: str) -> InputError:
+def code_refused(subject: Text, code: str) -> InputError:
     """The error for a stored thing that names code."""
     return InputError(
         subject,
-        expected="no code: only code that you name in this command may run",
-        got=f"the name of code, {code}",
-        remedy="read that code; if you trust it, add --allow-code (in Python: allow_code=True)",
+        expected=phrase("errors.trust.no_code_only_code_that"),
+        got=phrase("errors.trust.name_code", code=code),
+        remedy=phrase("errors.trust.read_that_code_if_you"),
     )
 
 

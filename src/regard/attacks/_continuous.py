@@ -17,7 +17,7 @@ from torch import Tensor
 from regard.attacks._epsilon_ball import Arena, Norm, alike, arena, bounds_of, renamed
 from regard.attacks._goal import TIE, Goal, goal_of
 from regard.desk.questions import answers_to
-from regard.errors import CaptureError
+from regard.errors import CaptureError, phrase
 from regard.protocols import Case
 from regard.records import Attacked, Floats, Threat
 
@@ -129,10 +129,10 @@ def _proved(case: Case, goal: Goal, points: PointSearch, name: str) -> dict[int,
         exact = place.f.exact and all(np.asarray(v).dtype.kind == "f" for e in examples[:1] for v in e.inputs.values())
         if exact and not gap <= SAME:
             raise CaptureError(
-                f"the inputs that {name} found",
-                expected="the same predictions for freshly encoded inputs",
-                got=f"probabilities that differ by {gap:.2g}",
-                remedy="report this: encoding changes the inputs",
+                phrase("errors.attacks.inputs_that_found", name=name),
+                expected=phrase("errors.attacks.same_predictions_for_freshly"),
+                got=phrase("errors.attacks.probabilities_that_differ_by", gap=gap),
+                remedy=phrase("errors.attacks.report_this_encoding_changes"),
             )
         rows = fresh
     records = {}

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard.attacks._goal import Goal
 from regard.desk.questions import batch_function
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import BatchFunction, Case
 from regard.records import Example, Floats
 
@@ -121,7 +121,9 @@ def bounds_of(case: Case, given: Sequence[float] | None) -> tuple[Floats, Floats
         return None
     if given is not None:
         if len(given) != 2 or not given[0] < given[1]:
-            raise InputError("bounds", expected="two numbers, the lower one first", got=str(list(given)))
+            raise InputError(
+                "bounds", expected=phrase("errors.attacks.two_numbers_lower_one_first"), got=str(list(given))
+            )
         return np.array(float(given[0])), np.array(float(given[1]))
     entry = next(iter(case.examples[0].inputs))
     # the companions are the same for every shard of an audit, so the bounds are too
@@ -148,7 +150,7 @@ def arena(
 ) -> Arena:
     """Build the arena of the examples in these positions, which share a shape."""
     if not eps > 0:
-        raise InputError("eps", expected="a share of the range of the inputs, above 0", got=str(eps))
+        raise InputError("eps", expected=phrase("errors.attacks.share_range_inputs_above"), got=str(eps))
     f = batch_function(case, positions)
     x: Tensor = f.x
     y = torch.tensor([goal.before[i] for i in positions], device=x.device)

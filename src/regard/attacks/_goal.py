@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.errors import InputError, UnknownName, Unsupported
+from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.protocols import Case
 from regard.records import Answers, Bools, Floats, Threat
 
@@ -53,12 +53,20 @@ def goal_of(case: Case, threat: Threat) -> Goal:
     """Build the goal per example; misclassified examples and those already at the target are skipped."""
     answers: Answers = case.base()
     if answers.distribution is None:
-        raise Unsupported("an attack", expected="a classifier", got="another task")
+        raise Unsupported(
+            phrase("errors.attacks.attack"),
+            expected=phrase("errors.common.classifier"),
+            got=phrase("errors.common.another_task"),
+        )
     before, why = [], list[str]()
     goal_class = _class(threat.target, case.labels, answers.distribution.shape[1])
     for example, target in zip(case.examples, case.targets, strict=True):
         if not isinstance(target, int):
-            raise Unsupported("an attack", expected="a class that is predicted", got=repr(target))
+            raise Unsupported(
+                phrase("errors.attacks.attack"),
+                expected=phrase("errors.attacks.class_that_predicted"),
+                got=repr(target),
+            )
         before.append(target)
         target_name = case.labels[target] if target < len(case.labels) else str(target)
         wrong = example.label is not None and str(example.label) not in (target_name, str(target))
@@ -74,5 +82,9 @@ def _class(target: str | int | None, labels: tuple[str, ...], classes: int) -> i
             raise UnknownName("class", target, labels)
         return labels.index(target)
     if not 0 <= int(target) < classes:
-        raise InputError(f"class {target}", expected=f"an index from 0 to {classes - 1}", got=str(target))
+        raise InputError(
+            phrase("errors.attacks.class_target", target=target),
+            expected=phrase("errors.attacks.index_from", classes=classes - 1),
+            got=str(target),
+        )
     return int(target)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from regard.attacks._characters import Substitutes, misspellings
 from regard.desk.questions import vocabulary
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import exists, read_json
 from regard.measures.ranking import order
 from regard.models.read.words import word_spans
@@ -92,10 +92,14 @@ def _read(path: str, changed: int) -> Mapping[str, list[str]]:
         table = read_json(Path(path))
     except InputError as problem:
         raise InputError(
-            f"source {path}",
-            expected="neighbours, misspellings, delete, or a JSON file {word: [substitute, ...]}",
+            phrase("errors.common.source_path", path=path),
+            expected=phrase("errors.attacks.neighbours_misspellings_delete_or"),
             got=problem.got,
         ) from problem
     if not isinstance(table, dict) or not all(isinstance(v, list) for v in table.values()):
-        raise InputError(f"source {path}", expected="a JSON object {word: [substitute, ...]}", got="another shape")
+        raise InputError(
+            phrase("errors.common.source_path", path=path),
+            expected=phrase("errors.attacks.json_object"),
+            got=phrase("errors.attacks.another_shape"),
+        )
     return {str(k): [str(w) for w in v] for k, v in table.items()}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.measures.text_distance import edit_distance, ngram_overlap
 from regard.models.read.words import word_spans
 from regard.records import Example, Threat
@@ -37,10 +37,10 @@ class Text:
         text = self.example.inputs.get("text")
         if not isinstance(text, str):
             raise Unsupported(
-                f"a text attack on example {self.example.id!r}",
-                expected="a text",
+                phrase("errors.attacks.text_attack_on_example", example=repr(self.example.id)),
+                expected=phrase("errors.common.text"),
                 got=", ".join(sorted(self.example.inputs)),
-                remedy="pgd, apgd or square for arrays",
+                remedy=phrase("errors.attacks.pgd_apgd_or_square_for"),
             )
         return text
 

@@ -14,7 +14,7 @@ from regard.attacks._drift import drift, shares
 from regard.attacks._epsilon_ball import Arena, alike, arena, bounds_of, renamed
 from regard.attacks._goal import Goal, goal_of
 from regard.desk.questions import answers_to
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.protocols import Case
 from regard.records import Attacked, Floats, Threat
 from regard.registry import attack
@@ -98,7 +98,11 @@ def _moved(case: Case, goal: Goal, place: Arena, steps: int, k: int, aim: Aim) -
         if step == steps:
             break
         if not mass.requires_grad:
-            raise Unsupported("explanation_pgd", expected="a model with second derivatives", got="none")
+            raise Unsupported(
+                "explanation_pgd",
+                expected=phrase("errors.attacks.model_with_second_derivatives"),
+                got=phrase("errors.common.none"),
+            )
         (slope,) = torch.autograd.grad(mass.sum(), x)
         x = place.inside(x.detach() - place.step(slope, rows, STRIDE * place.eps / steps), rows)
     return _records(case, goal, place=place, best=best, curves=curves, queries=steps + 1, k=k)

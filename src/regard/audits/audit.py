@@ -31,7 +31,7 @@ from regard.audits.stored_summaries import summaries_from_tables
 from regard.audits.studies import cost_in_words, run_studies, without_studies
 from regard.audits.torch_threads import recorded_threads
 from regard.desk.encoding import encoded_once
-from regard.errors import CaptureError, InputError, RegardError
+from regard.errors import CaptureError, InputError, RegardError, phrase
 from regard.judge.shift import FOLDER as SHIFT
 from regard.judge.shift import shift_of
 from regard.judge.verdicts import headline_settled, verdicts
@@ -147,7 +147,12 @@ def audit(
 def _run(path: Path, plan: Plan, options: AuditOptions, session: Session, budget: Budget) -> None:
     """The steps on one data set: shards, studies, fold, conclude, judge, export."""
     if not options.resume and Ledger.exists(path):
-        raise InputError(f"--out {path}", expected="a new directory", got="a run", remedy="resume it, or another --out")
+        raise InputError(
+            f"--out {path}",
+            expected=phrase("errors.audits.new_directory"),
+            got=phrase("errors.common.run"),
+            remedy=phrase("errors.audits.resume_or_another_out"),
+        )
     workers, subject, say = worker_count(options), plan.subject, session.say
     started = time.monotonic()
     writer = RunWriter(path, plan.identity, text=options.text)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 
 DEFAULT = "5m"
 """Of an audit that names neither a budget nor a profile."""
 NONE = "none"
 _FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|-?\s*passes)")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-EXPECTED = "a time (90s, 10m, 2h), a number of passes (5000-passes) or none"
+EXPECTED = phrase("errors.audits.time_number_passes_passes_or")
 
 
 @dataclass(frozen=True, slots=True)

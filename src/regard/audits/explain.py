@@ -12,7 +12,7 @@ from regard.audits.removal_mark import RemovalMark, removal_marks
 from regard.audits.resolve import open_model, with_numbers
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.errors import InputError, RegardError, Unsupported
+from regard.errors import InputError, RegardError, Unsupported, phrase
 from regard.models.capture import as_examples
 from regard.models.open.labels import named
 from regard.protocols import Model, Target
@@ -106,7 +106,7 @@ def explain(
         cases = answer_cases(live, records, units=units, seed=seed)
         return _explained(cases.case, methods, metrics, cases.relevance, answers=cases)
     if units != "token":
-        raise InputError("units", expected='"token" for inputs without an answer', got=repr(units))
+        raise InputError("units", expected=phrase("errors.audits.token_for_inputs_without_answer"), got=repr(units))
     examples = [window for example in _examples(live, inputs) for window in live.windows(example)]
     case = DeskCase(Desk(live, seed=seed), examples)
     return _explained(case, methods, metrics, case.relevance)
@@ -134,7 +134,11 @@ def _explained(
             skipped[str(spec)] = f"{type(error).__name__}: {error}"
     if methods and not relevances:
         why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
-        raise Unsupported(f"model {live.name}", expected="a method that works on it", got=why)
+        raise Unsupported(
+            phrase("errors.common.model_live", live=live.name),
+            expected=phrase("errors.audits.method_that_works_on"),
+            got=why,
+        )
     contrasted = answers is not None and answers.rivals is not None
     scores = _scores(case, relevances, metrics, skipped, contrasted=contrasted)
     names = tuple(case.desk.answer(name) for name in case.ids) if answers is None else answers.names()
@@ -172,7 +176,11 @@ def _scores(
         for method, relevance in relevances.items():
             try:
                 if contrasted:
-                    raise Unsupported(f"{spec} of a contrast", expected="one answer", got="two")
+                    raise Unsupported(
+                        phrase("errors.audits.contrast_spec", spec=spec),
+                        expected=phrase("errors.common.one_answer"),
+                        got=phrase("errors.audits.two"),
+                    )
                 score = function(case, relevance)
                 scores[method][str(spec)] = tuple(float(value) for value in score.values)
             except RegardError as reason:

@@ -15,7 +15,7 @@ import numpy as np
 
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.models.chat.answer_model import answer_example, answer_model
 from regard.models.chat.answer_reader import AnswerReader
 from regard.protocols import Model
@@ -50,9 +50,9 @@ class AnswerCases:
         spec = self.case.spec(method)
         if self.rivals is not None and not entry("explainer", spec.name).facts.get("signed"):
             raise Unsupported(
-                f"{spec} of a contrast",
-                expected="a method with a sign, which says for or against",
-                got="strengths, which have no difference",
+                phrase("errors.audits.contrast_spec", spec=spec),
+                expected=phrase("errors.audits.method_with_sign_which_says"),
+                got=phrase("errors.audits.strengths_which_no_difference"),
             )
         try:
             return _difference(self.case, self.rivals, spec)
@@ -91,7 +91,11 @@ def answer_cases(model: Model, records: Sequence[Mapping[str, Any]], *, units: s
     """Open prompts with answers; units: "token" or "source"."""
     contrasts = [record.get("contrast") for record in records]
     if any(text is None for text in contrasts) and any(text is not None for text in contrasts):
-        raise InputError("contrast", expected="one for every prompt, or none", got="some with and some without")
+        raise InputError(
+            "contrast",
+            expected=phrase("errors.audits.one_for_every_prompt_or"),
+            got=phrase("errors.audits.some_with_and_some_without"),
+        )
     models = {by: answer_model(model, by) for by in dict.fromkeys((units, "token"))}
     examples = [_example(models[units], record, i) for i, record in enumerate(records)]
     rivals = (
@@ -129,7 +133,11 @@ def _difference(case: DeskCase, rivals: DeskCase | None, spec: Spec) -> Relevanc
 def _example(model: Model, record: Mapping[str, Any], number: int) -> Example:
     unknown = sorted(set(record) - set(KEYS))
     if unknown:
-        raise InputError(f"prompt {number + 1}", expected=f"the keys {', '.join(KEYS)}", got=", ".join(unknown))
+        raise InputError(
+            phrase("errors.common.prompt_prompt", prompt=number + 1),
+            expected=phrase("errors.audits.keys_keys", keys=", ".join(KEYS)),
+            got=", ".join(unknown),
+        )
     return answer_example(
         model,
         record["messages"] if "messages" in record else record["prompt"],
@@ -151,7 +159,11 @@ def _rival(model: Any, example: Example, contrast: Any) -> Example:
     span = tuple(example.inputs.get("span") or (0, len(reply.text)))
     if reader.apart:
         if not isinstance(contrast, str):
-            raise Unsupported("contrast by token ids", expected="a text", got="an encoder-decoder model")
+            raise Unsupported(
+                phrase("errors.audits.contrast_by_token_ids"),
+                expected=phrase("errors.common.text"),
+                got=phrase("errors.common.encoder_decoder_model"),
+            )
         text = reply.text[: span[0]] + contrast
         scored = [span[0], len(text)]
         inputs = {**example.inputs, "answer": text, "span": scored, "log_probability": True}

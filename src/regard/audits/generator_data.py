@@ -11,7 +11,7 @@ from typing import Any
 from regard.audits.options import AuditOptions
 from regard.audits.resolve import read_data
 from regard.datasets.examples import Examples
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import Dataset
 from regard.records import decoded, encoded
 from regard.store.blobs import damaged, room_on_disk, write_atomically
@@ -56,4 +56,6 @@ def _stored(file: Path) -> Examples:
         data = Examples(str(first["name"]), items, modality=first["modality"], **facts)
         return replace(data, notes=tuple(map(decoded, first["notes"])))
     except (ValueError, KeyError, TypeError, InputError) as error:
-        raise damaged(file, "", "the examples of a generator", f"{type(error).__name__}: {error}") from error
+        raise damaged(
+            file, "", phrase("errors.audits.examples_generator"), f"{type(error).__name__}: {error}"
+        ) from error

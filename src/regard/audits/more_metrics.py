@@ -13,7 +13,7 @@ from regard.audits.fold import fold
 from regard.audits.shard import Settings
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.errors import InputError, RegardError, Unsupported
+from regard.errors import InputError, RegardError, Unsupported, phrase
 from regard.protocols import Model
 from regard.records import Example, Relevance, Score, Spec, Summary
 from regard.registry import build
@@ -42,10 +42,10 @@ def judge_again(
     live = model or model_of(run, allow_code=allow_code)
     if live.fingerprint != manifest["model"]["fingerprint"]:
         raise InputError(
-            f"model of run {run.path}",
-            expected="the weights that the run was about",
-            got="other weights",
-            remedy="audit this model anew",
+            phrase("errors.common.model_run", run=run.path),
+            expected=phrase("errors.common.weights_that_run_about"),
+            got=phrase("errors.common.other_weights"),
+            remedy=phrase("errors.audits.audit_this_model_anew"),
         )
     settings = Settings.from_json({**manifest["settings"], "companions": []})
     base_profile = replace(profile("quick"), operators=operators)
@@ -82,10 +82,15 @@ def _check_lengths(run: Run, case: DeskCase, relevance: Relevance) -> None:
         values, units = len(relevance[i]), len(case.units[i])
         if values != units:
             raise InputError(
-                f"run {run.path}",
-                expected=f"one value of {relevance.method} per unit of example {name!r} ({units})",
+                phrase("errors.common.run_run", run=run.path),
+                expected=phrase(
+                    "errors.audits.one_value_per_unit_example",
+                    method=relevance.method,
+                    name=repr(name),
+                    all_units=units,
+                ),
                 got=str(values),
-                remedy="audit the data anew: the text or the relevance was changed",
+                remedy=phrase("errors.audits.audit_data_anew_text_or"),
             )
 
 
@@ -94,15 +99,15 @@ def model_of(run: Run, *, allow_code: bool = False) -> Model:
     facts = run.manifest["model"]
     if facts.get("spec") is None:
         raise InputError(
-            f"run {run.path}",
-            expected="a model that can be opened by its name",
-            got="a live model",
-            remedy="give it: judge_again(run, metrics, model=model)",
+            phrase("errors.common.run_run", run=run.path),
+            expected=phrase("errors.audits.model_that_can_opened_by"),
+            got=phrase("errors.common.live_model"),
+            remedy=phrase("errors.audits.give_judge_again_run_metrics_model"),
         )
     from regard.audits.worker import open_model
     from regard.models.open.stored_model import refuse_changed_files, stored_spec
 
-    subject = f"model of run {run.path}"
+    subject = phrase("errors.common.model_run", run=run.path)
     spec = stored_spec(Spec.from_json(facts["spec"]), subject, allow_code=allow_code)
     refuse_changed_files(spec, facts.get("files"), subject)
     try:
@@ -110,9 +115,9 @@ def model_of(run: Run, *, allow_code: bool = False) -> Model:
     except RegardError as error:
         raise InputError(
             subject,
-            expected="the model at the place where it was",
+            expected=phrase("errors.audits.model_at_place_where"),
             got=str(error),
-            remedy="put it back, or audit it anew",
+            remedy=phrase("errors.audits.put_back_or_audit_anew"),
         ) from error
 
 
@@ -148,7 +153,9 @@ def _array(run: Run, name: str, value: list[object]) -> np.ndarray:
         return np.asarray(value, np.float32)
     except ValueError as error:
         raise InputError(
-            f"run {run.path}", expected=f"a whole array as input {name!r}", got="rows of different lengths"
+            phrase("errors.common.run_run", run=run.path),
+            expected=phrase("errors.audits.whole_array_input", name=repr(name)),
+            got=phrase("errors.audits.rows_different_lengths"),
         ) from error
 
 

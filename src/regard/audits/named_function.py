@@ -8,7 +8,7 @@ import platform
 from collections.abc import Callable
 from typing import Any, cast
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 
 
 def named_function(name: str) -> Callable[..., Any]:
@@ -19,7 +19,11 @@ def named_function(name: str) -> Callable[..., Any]:
     """
     module, colon, function = name.partition(":")
     if not colon:
-        raise InputError(f"work {name!r}", expected="package.module:function", got="no colon")
+        raise InputError(
+            phrase("errors.audits.work_name", name=repr(name)),
+            expected="package.module:function",
+            got=phrase("errors.audits.no_colon"),
+        )
     return cast("Callable[..., Any]", getattr(importlib.import_module(module), function))
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypedDict
 from regard.audits.budget import DEFAULT, Budget
 from regard.audits.default_methods import DEFAULT_PROFILE, PROFILES
 from regard.desk.batching import BATCH
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.records import Json, Spec
 from regard.registry import method_spec
 from regard.store.codec import fields_to_json
@@ -144,22 +144,31 @@ class AuditOptions:
         for name in ("explainers", "metrics", "experiments", "references", "siblings", "slices"):
             value = getattr(self, name)
             if isinstance(value, str):
-                raise InputError(name, expected="a list of names", got=repr(value), remedy=f"[{value!r}]")
+                raise InputError(
+                    name, expected=phrase("errors.common.list_names"), got=repr(value), remedy=f"[{value!r}]"
+                )
             if value is not None:
                 object.__setattr__(self, name, tuple(method_spec(v) if callable(v) else v for v in value))
         if self.every_row == "scores" and not self.narrowed:
-            remedy = "--explainers and --metrics, or --every-row predictions"
-            raise InputError("--every-row scores", expected="named explainers and metrics", got="none", remedy=remedy)
+            remedy = phrase("errors.audits.explainers_and_metrics_or_every")
+            raise InputError(
+                "--every-row scores",
+                expected=phrase("errors.audits.named_explainers_and_metrics"),
+                got=phrase("errors.common.none"),
+                remedy=remedy,
+            )
         for name, least in (("workers", 1), ("batch", 1), ("keep", 0)):
             if getattr(self, name) < least:
-                raise InputError(name, expected=f"at least {least}", got=str(getattr(self, name)))
+                raise InputError(
+                    name, expected=phrase("errors.audits.at_least", least=least), got=str(getattr(self, name))
+                )
 
     def changed(self, changes: Mapping[str, Any]) -> AuditOptions:
         """These options with some of them changed; an unknown name is an error that lists near misses."""
         names = [item.name for item in fields(self)]
         for name in changes:
             if name not in names:
-                raise UnknownName("option of an audit", name, names)
+                raise UnknownName(phrase("errors.audits.option_audit"), name, names)
         return replace(self, **changes)
 
     @property

@@ -15,7 +15,7 @@ from regard.audits.options import AuditOptions
 from regard.audits.resolve import Subject, beside, digest
 from regard.audits.shard import Settings
 from regard.desk.batching import TOKENS
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.explainers._references import REFERENCES
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Model, Task
@@ -144,7 +144,7 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
     common: dict[str, Json] = {"steps": base_profile.steps, "operator": model.operators[0], **screening}
     explainers = [_with(spec, common) for spec in explainers]
     if not explainers:
-        raise InputError("explainers", expected="at least one", got="none")
+        raise InputError("explainers", expected=phrase("errors.audits.at_least_one"), got=phrase("errors.common.none"))
     metrics = base_profile.metrics(rationales=subject.rationales) if options.metrics is None else options.metrics
     judging = metric_specs(model, metrics, base_profile)
     if long_inputs:

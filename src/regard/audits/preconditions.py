@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from regard.cards import Card, HasCard
 from regard.desk.encoding import encoded_once
 from regard.desk.finite_answers import unknown
-from regard.errors import CaptureError, RegardError, Unsupported
+from regard.errors import CaptureError, RegardError, Unsupported, phrase
 from regard.measures.degenerate import LIMIT, constant_gap, uniform_gap
 from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.encoder_decoder import encoder_decoder
@@ -180,7 +180,7 @@ def examine(
         try:
             change = _moved(model, read, look.site)
             if np.isnan(change):
-                raise unknown(f"answer of {model.name} under changed attention", 1, len(read))
+                raise unknown(phrase("errors.audits.answer_under_changed_attention", model=model.name), 1, len(read))
         except RegardError as refusal:
             notes.append(Message.of("defect.untested", site=look.site.key, why=str(refusal)))
             continue
@@ -232,7 +232,7 @@ def _some_rows(site: SiteAttention) -> NDArray[np.float32]:
     queries = site.shape[2]
     rows = site.rows(0, sorted({round(q) for q in np.linspace(0, queries - 1, min(queries, _ROWS))}))
     if not np.isfinite(rows).all():
-        raise unknown(f"attention {site.site.key}", 1, 1)
+        raise unknown(phrase("errors.common.attention_site", site=site.site.key), 1, 1)
     return rows
 
 

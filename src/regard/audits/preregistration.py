@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.audits.options import AuditOptions
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import read_json
 from regard.judge.further_margins import PRINTED_BESIDE
 from regard.judge.margins import PRINTED
@@ -67,7 +67,11 @@ def _policy_facts(name: str, content: bytes) -> dict[str, Json]:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        raise InputError(f"policy {name}", expected="a text file", got="other bytes") from None
+        raise InputError(
+            phrase("errors.common.policy_name", name=name),
+            expected=phrase("errors.common.text_file"),
+            got=phrase("errors.common.other_bytes"),
+        ) from None
     return {"name": name, "sha256": hashlib.sha256(content).hexdigest(), "text": text}
 
 
@@ -80,13 +84,17 @@ def read_plan(path: Path) -> dict[str, Any]:
     """The plan of a file; one that was changed after it was written is an error."""
     value = read_json(path)
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
-        raise InputError(f"plan {path}", expected="a file written by `regard plan`", got="another one")
+        raise InputError(
+            phrase("errors.audits.plan_path", path=path),
+            expected=phrase("errors.audits.file_written_by_regard_plan"),
+            got=phrase("errors.common.another_one"),
+        )
     if value.get("sha256") != plan_digest(value):
         raise InputError(
-            f"plan {path}",
-            expected=f"the content that it was hashed with ({str(value.get('sha256'))[:12]}...)",
-            got=f"another one ({plan_digest(value)[:12]}...)",
-            remedy="the unchanged file, or a new plan",
+            phrase("errors.audits.plan_path", path=path),
+            expected=phrase("errors.audits.content_that_hashed_with", value=str(value.get("sha256"))[:12]),
+            got=phrase("errors.audits.another_one", value=plan_digest(value)[:12]),
+            remedy=phrase("errors.audits.unchanged_file_or_new_plan"),
         )
     return value
 

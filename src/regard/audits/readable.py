@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from regard.desk.encoding import encoded_once
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.protocols import Dataset, Model
 from regard.records import Example
 
@@ -31,9 +31,18 @@ def check_modality(model: Model, data: Dataset, examples: Sequence[Example] | No
     entry, noun = kind
     first = list(islice(data if examples is None else examples, TRIED))
     if first and not any(entry in example.inputs for example in first):
-        remedy = "--text-column NAME, if a column holds the texts" if entry == "text" else f"data with {noun}"
-        expected = f"{noun}, which the model {model.name} reads"
-        raise InputError(f"data {data.name}", expected=expected, got=_what(data, first[0]), remedy=remedy)
+        remedy = (
+            phrase("errors.audits.text_column_name_if_column")
+            if entry == "text"
+            else phrase("errors.audits.data_with", noun=noun)
+        )
+        expected = phrase("errors.audits.which_model_reads", noun=noun, model=model.name)
+        raise InputError(
+            phrase("errors.common.data_path", path=data.name),
+            expected=expected,
+            got=_what(data, first[0]),
+            remedy=remedy,
+        )
     if entry != "text":
         _check_shapes(model, data, first)
 
@@ -51,13 +60,18 @@ def _check_shapes(model: Model, data: Dataset, examples: Sequence[Example]) -> N
         return
     if problems:
         one = problems[0]
-        raise InputError(f"data {data.name}, {one.subject}", expected=one.expected, got=one.got, remedy=one.remedy)
+        raise InputError(
+            phrase("errors.audits.data_data", data=data.name, subject=one.subject),
+            expected=one.expected,
+            got=one.got,
+            remedy=one.remedy,
+        )
 
 
-def _what(data: Dataset, example: Example) -> str:
+def _what(data: Dataset, example: Example) -> Text:
     for entry, noun in _KINDS.values():
         if entry in example.inputs:
             columns = [str(column) for column in getattr(data, "columns", ())]
             column_names = f" ({', '.join(columns[:5])}{', ...' if len(columns) > 5 else ''})" if columns else ""
             return noun + column_names
-    return ", ".join(sorted(example.inputs)) or "empty examples"
+    return ", ".join(sorted(example.inputs)) or phrase("errors.audits.empty_examples")

@@ -16,7 +16,7 @@ from regard.audits.default_methods import profile
 from regard.audits.options import AuditOptions
 from regard.audits.readable import check_modality
 from regard.desk.encoding import encoded_once
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import exists, slug
 from regard.models.open.labels import named
 from regard.protocols import Dataset, Model
@@ -73,7 +73,9 @@ def resolve(model: str | Model, data: Source | None, options: AuditOptions) -> t
     for sibling in options.siblings:
         if not exists(Path(sibling).expanduser()) and named_model(sibling) is None:
             raise InputError(
-                f"--siblings {sibling}", expected="the directory of a model or of a family", got="nothing there"
+                f"--siblings {sibling}",
+                expected=phrase("errors.audits.directory_model_or_family"),
+                got=phrase("errors.common.nothing_there"),
             )
     source = default_data(model) if data is None else data
     dataset = read_data(source, options)
@@ -191,7 +193,10 @@ def default_data(model: str | Model) -> str:
         if isinstance(data, str):
             return data
     raise InputError(
-        "data", expected="a data set for this model", got="none", remedy="--data NAME or FILE (regard list dataset)"
+        "data",
+        expected=phrase("errors.audits.data_set_for_this_model"),
+        got=phrase("errors.common.none"),
+        remedy=phrase("errors.audits.data_name_or_file_regard"),
     )
 
 
@@ -245,10 +250,18 @@ def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Examp
     if cut:
         notes.append(Message.of("data.windows", n=cut))
     if not readable:
-        raise InputError(f"data {data.name}", expected="at least one example", got="none")
+        raise InputError(
+            phrase("errors.common.data_path", path=data.name),
+            expected=phrase("errors.common.at_least_one_example"),
+            got=phrase("errors.common.none"),
+        )
     twice = len(readable) - len({e.id for e in readable})
     if twice:
-        raise InputError(f"data {data.name}", expected="a different id for every example", got=f"{twice} repeated")
+        raise InputError(
+            phrase("errors.common.data_path", path=data.name),
+            expected=phrase("errors.audits.different_id_for_every_example"),
+            got=phrase("errors.audits.repeated_twice", twice=twice),
+        )
     return readable, notes
 
 
@@ -274,7 +287,11 @@ def matched(
     classes = "classification" in model.task and "token" not in model.task
     if not data_labels or not model.labels or not classes or any(isinstance(label, list) for label in data_labels):
         if override:
-            raise InputError("labels", expected="labelled data and a classifier", got="nothing to match")
+            raise InputError(
+                "labels",
+                expected=phrase("errors.audits.labelled_data_and_classifier"),
+                got=phrase("errors.audits.nothing_match"),
+            )
         return list(examples), []
     from regard.models.open.labels import match_labels
 

@@ -15,6 +15,7 @@ from regard.audits.plan import Plan
 from regard.audits.plan import shards as shards_of
 from regard.audits.worker import SETUP, WORK
 from regard.audits.worker_rates import WorkerRates
+from regard.errors import phrase
 from regard.protocols import Executor, Model, Outcome, Task
 from regard.records import Json, Message, Spec, Text
 from regard.registry import build, entry
@@ -69,7 +70,7 @@ def _sent_code(spec: Spec, options: AuditOptions) -> dict[str, Json]:
     if code is None:
         return {}
     if not options.allow_code:
-        raise code_refused(f"engine {options.engine_spec.name}", spec.name)
+        raise code_refused(phrase("errors.audits.engine_engine_spec", engine_spec=options.engine_spec.name), spec.name)
     return {"code": code[0].read_text("utf-8")}
 
 

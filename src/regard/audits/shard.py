@@ -18,7 +18,7 @@ from regard.desk.case import DeskCase, label, selected
 from regard.desk.desk import Desk
 from regard.desk.finite_answers import UnknownAnswer, unknown
 from regard.desk.site_questions import Sites
-from regard.errors import RegardError, Unsupported
+from regard.errors import RegardError, Unsupported, in_words, phrase
 from regard.models.ask.answers_in_words import names_of_tokens
 from regard.models.open.labels import named
 from regard.protocols import Model, Target
@@ -104,7 +104,8 @@ class _Notes:
     def healed(self, name: str, stage: str, error: Exception) -> None:
         """Report a model that answered together with NaN what it answers alone with numbers: those are used."""
         if isinstance(error, UnknownAnswer):
-            self.problems.append(Problem(name, stage, f"{error.subject}: {error.got}; asked again, it gave numbers"))
+            message = phrase("errors.audits.healed", place=error.subject, problem=error.got)
+            self.problems.append(Problem(name, stage, in_words(message)))
 
 
 def compute(
@@ -279,7 +280,7 @@ def _dense(desk: Desk, name: str, notes: _Notes) -> list[Attention]:
             sites = [site.dense() for site in desk.ask([Sites(name)])[0]]
         bad = sum(not np.isfinite(site.weights).all() for site in sites)
         if bad:  # no picture is drawn of what is not known
-            raise unknown(f"attention of {desk.model.name}", bad, len(sites))
+            raise unknown(phrase("errors.common.attention_model", model=desk.model.name), bad, len(sites))
         return sites
     except Exception as error:
         notes.report(name, "kept attention", error)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from regard.audits.fold import fold
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Json, Spec, Summary
 from regard.registry import names
 from regard.store.ledger import canonical
@@ -61,10 +61,10 @@ def _checked(run: Run) -> list[Summary]:
     if wrong:
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         raise InputError(
-            f"summaries of run {run.path}",
-            expected="the numbers that follow from the tables of the run",
+            phrase("errors.audits.summaries_run", run=run.path),
+            expected=phrase("errors.audits.numbers_that_follow_from_tables"),
             got=wrong[0] + more,
-            remedy="repeat the audit command with the same --out to recompute them, or restore the run from a copy",
+            remedy=phrase("errors.audits.repeat_audit_command_with_same"),
         )
     return stored if recent else [computed[_key(s)] for s in stored]
 

@@ -9,7 +9,7 @@ from typing import Literal
 from regard.audits.options import AuditOptions
 from regard.datasets.read import read
 from regard.datasets.sampling import stratified
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import Dataset
 from regard.training.train import read_splits, train
 
@@ -21,7 +21,11 @@ def read_for(task: FileTask, data: str | Path, options: AuditOptions, split: str
     """The windows of a recording, or the rows of a table."""
     if task == "series":
         if options.window is None:
-            raise InputError("--task series", expected="--window N, the steps of one window", got="none")
+            raise InputError(
+                "--task series",
+                expected=phrase("errors.audits.window_steps_one_window"),
+                got=phrase("errors.common.none"),
+            )
         return read(
             data, window=options.window, horizon=options.horizon, label_column=options.label_column, split=split
         )

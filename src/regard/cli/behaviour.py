@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from regard.cli.console import print_json, print_notes, remarks, results
 from regard.cli.model_options import ModelChoice, checked_names, listed
 from regard.cli.progress import bar
-from regard.errors import GateFailed, Incomplete
+from regard.errors import GateFailed, Incomplete, phrase
 from regard.present.messages.messages import columns, render, say
 
 if TYPE_CHECKING:
@@ -73,13 +73,17 @@ def put_tests(choice: ModelChoice, path: Path, seed: int, *, as_json: bool) -> N
     states = {r.test.name: r.status for r in results_by_test}
     failed, undecided = ([n for n, s in states.items() if s == wanted] for wanted in ("failed", "open"))
     if failed:
-        raise GateFailed(f"tests {', '.join(failed)}", expected="the required share to pass", got="less, for sure")
+        raise GateFailed(
+            phrase("errors.common.tests_failed", failed=", ".join(failed)),
+            expected=phrase("errors.cli.required_share_pass"),
+            got=phrase("errors.cli.less_for_sure"),
+        )
     if undecided:
         raise Incomplete(
-            f"tests {', '.join(undecided)}",
-            expected="an interval on one side of the required share",
-            got="one across it",
-            remedy="more fillings",
+            phrase("errors.common.tests_failed", failed=", ".join(undecided)),
+            expected=phrase("errors.cli.interval_on_one_side_required"),
+            got=phrase("errors.cli.one_across"),
+            remedy=phrase("errors.cli.more_fillings"),
         )
 
 

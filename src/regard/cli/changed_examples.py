@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.cli.console import print_json, results
 from regard.cli.model_options import Columns
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import exists
 from regard.present.messages.messages import say
 
@@ -27,7 +27,9 @@ def examples_of(what: str, limit: int | None, columns: Columns = Columns()) -> l
     from regard.registry import names
 
     if not what.strip():  # as a path it would be this directory
-        raise InputError("text", expected="at least one word", got="an empty text")
+        raise InputError(
+            "text", expected=phrase("errors.common.at_least_one_word"), got=phrase("errors.common.empty_text")
+        )
     if what.partition(":")[0] in names("dataset") or exists(what):
         from regard.datasets.read import read
 
@@ -41,9 +43,17 @@ def examples_of(what: str, limit: int | None, columns: Columns = Columns()) -> l
         )
         return [_named(e, data.labels) for e in data]
     if Path(what).suffix in (".csv", ".tsv", ".jsonl", ".json", ".parquet"):
-        raise InputError(f"data {what}", expected="a file", got="no such file")
+        raise InputError(
+            phrase("errors.common.data_path", path=what),
+            expected=phrase("errors.common.file"),
+            got=phrase("errors.common.no_such_file"),
+        )
     if columns != Columns():
-        raise InputError("--text-column, --label-column, --skip-bad", expected="data", got=f"the text {what!r}")
+        raise InputError(
+            "--text-column, --label-column, --skip-bad",
+            expected="data",
+            got=phrase("errors.common.text_what", what=repr(what)),
+        )
     return [Example("input", {"text": what})]
 
 
@@ -163,5 +173,9 @@ def _write(out: Path, made: list[tuple[str, int, Example, Perturbed]], seed: int
         writer.writeheader()
         writer.writerows(rows)
     else:
-        raise InputError(f"--out {out}", expected="FILE.jsonl, or FILE.csv for texts", got=out.suffix or "no ending")
+        raise InputError(
+            f"--out {out}",
+            expected=phrase("errors.cli.file_jsonl_or_file_csv"),
+            got=out.suffix or phrase("errors.common.no_ending"),
+        )
     write_output(out, text.getvalue().encode("utf-8"))  # half a file would be read as a whole one

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import exists, read_json
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,10 +42,16 @@ def answer_record() -> dict[str, Any] | None:
     if messages is None and prompt is None:
         alone = [f"--{name}" for name, value in values.items() if value is not None]
         if alone:
-            raise InputError(", ".join(alone), expected="--messages FILE or --prompt TEXT beside", got="neither")
+            raise InputError(
+                ", ".join(alone),
+                expected=phrase("errors.cli.messages_file_or_prompt_text"),
+                got=phrase("errors.common.neither"),
+            )
         return None
     if messages is not None and prompt is not None:
-        raise InputError("explain", expected="--messages FILE or --prompt TEXT", got="both")
+        raise InputError(
+            "explain", expected=phrase("errors.cli.messages_file_or_prompt_text_b"), got=phrase("errors.common.both")
+        )
     record: dict[str, Any] = {
         "span": characters(values["span"]),
         "contrast": values["contrast"],
@@ -60,9 +66,11 @@ def answer_record() -> dict[str, Any] | None:
 
     chats = read_chats(Path(messages))
     if len(chats) > 1:
-        raise InputError("--messages", expected="one chat", got=f"{len(chats)}")
+        raise InputError("--messages", expected=phrase("errors.cli.one_chat"), got=f"{len(chats)}")
     if values["answer"] is not None and chats[0].answer is not None:
-        raise InputError("--answer", expected="one answer", got="another in the file of --messages")
+        raise InputError(
+            "--answer", expected=phrase("errors.common.one_answer"), got=phrase("errors.cli.another_in_file_messages")
+        )
     answer = values["answer"] if values["answer"] is not None else chats[0].answer
     return {**record, "messages": chats[0].messages, "documents": chats[0].documents, "answer": answer}
 

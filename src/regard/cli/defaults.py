@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 
 OWN, SHARED = "regard.toml", "pyproject.toml"
 ALLOWED = {
@@ -48,7 +48,11 @@ def stored_defaults(commands: Collection[str], folder: Path | None = None) -> di
     tables = {key: value for key, value in options.items() if isinstance(value, dict)}
     for name in tables:
         if name not in commands:
-            raise InputError(f"{path}, table {name}", expected=f"a command: {', '.join(commands)}", got=name)
+            raise InputError(
+                phrase("errors.cli.table_path", path=path, name=name),
+                expected=phrase("errors.cli.command_commands", commands=", ".join(commands)),
+                got=name,
+            )
     checked = _parameters(path, shared)
     return {name: {**checked, **_parameters(path, tables.get(name, {}))} for name in commands} if options else {}
 
@@ -69,11 +73,15 @@ def _read(path: Path, only: str = "") -> dict[str, Any]:
 
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise InputError(str(path), expected=f"at most {MOST_BYTES >> 20} MB", got="a larger file")
+            raise InputError(
+                str(path),
+                expected=phrase("errors.cli.at_most_mb", most_bytes=MOST_BYTES >> 20),
+                got=phrase("errors.cli.larger_file"),
+            )
         text = path.read_text("utf-8")
         return tomllib.loads(text) if only in text else {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(str(path), expected="a TOML file", got=str(error)) from error
+        raise InputError(str(path), expected=phrase("errors.cli.toml_file"), got=str(error)) from error
 
 
 def _parameters(path: Path, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,12 +90,16 @@ def _parameters(path: Path, options: Mapping[str, Any]) -> dict[str, Any]:
         key = name.replace("_", "-")
         if key not in ALLOWED:
             raise InputError(
-                f"{path}, option {name}",
-                expected=f"one of {', '.join(ALLOWED)}",
+                phrase("errors.cli.option_path", path=path, name=name),
+                expected=phrase("errors.common.one_allowed", allowed=", ".join(ALLOWED)),
                 got=name,
-                remedy=f"--{key} on the command line: a file may not name code, data or outputs, or allow anything",
+                remedy=phrase("errors.cli.on_command_line_file_may", key=key),
             )
         if not isinstance(value, str | int | float):
-            raise InputError(f"{path}, option {name}", expected="a text, a number or true/false", got=repr(value))
+            raise InputError(
+                phrase("errors.cli.option_path", path=path, name=name),
+                expected=phrase("errors.cli.text_number_or_true_false"),
+                got=repr(value),
+            )
         parameters[ALLOWED[key]] = value
     return parameters

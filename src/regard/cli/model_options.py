@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from regard.cli.progress import duration
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import exists
 
 if TYPE_CHECKING:
@@ -271,7 +271,11 @@ def named_columns(data: str | None, columns: Columns, limit: int | None, seed: i
     if columns == Columns():
         return data
     if data is None:
-        raise InputError("--text-column, --label-column, --split, --skip-bad", expected="--data FILE", got="no data")
+        raise InputError(
+            "--text-column, --label-column, --split, --skip-bad",
+            expected="--data FILE",
+            got=phrase("errors.cli.no_data"),
+        )
     from regard.datasets.read import read
 
     return read(
@@ -319,7 +323,7 @@ def _own_method(kind: str, text: str) -> str:
     module = load_file(Path(match["file"]))
     methods = {name: value for name, value in vars(module).items() if marked_kind(value) == kind}
     if match["name"] not in methods:
-        raise UnknownName(f"{kind} in {match['file']}", match["name"], methods)
+        raise UnknownName(phrase("errors.cli.in_noun", noun=kind, file=match["file"]), match["name"], methods)
     return method_spec(methods[match["name"]]).name + (match["rest"] or "")
 
 
@@ -356,9 +360,14 @@ def picture_example(file: Path) -> Example:
 
     kind = kind_of(file)
     if kind != "file":
-        got = "no such file" if kind == "nothing" else "a directory"
-        raise InputError(f"picture {file}", expected="a picture file", got=got, remedy="--data DIR for a directory")
-    return Example(file.name, {"image": decoded(file, f"picture {file}")[0]})
+        got = phrase("errors.common.no_such_file") if kind == "nothing" else phrase("errors.common.directory")
+        raise InputError(
+            phrase("errors.common.picture_file", file=file),
+            expected=phrase("errors.cli.picture_file"),
+            got=got,
+            remedy=phrase("errors.cli.data_dir_for_directory"),
+        )
+    return Example(file.name, {"image": decoded(file, phrase("errors.common.picture_file", file=file))[0]})
 
 
 def sound_option(function: F) -> F:
@@ -384,18 +393,26 @@ def one_example(
     columns = columns.completed()
     if image is not None:
         if text is not None or data is not None or audio is not None:
-            raise InputError("--image", expected="no --text, --audio or --data beside it", got="both")
+            raise InputError(
+                "--image", expected=phrase("errors.cli.no_text_audio_or_data"), got=phrase("errors.common.both")
+            )
         return picture_example(image)
     if audio is not None:
         if text is not None or data is not None:
-            raise InputError("--audio", expected="no --text and no --data beside it", got="both")
+            raise InputError(
+                "--audio", expected=phrase("errors.cli.no_text_and_no_data"), got=phrase("errors.common.both")
+            )
         from regard.datasets.formats.sounds import read_wav
 
         sound, rate = read_wav(audio)
         return Example(audio.name, {"audio": sound, "rate": rate})
     if data is not None:
         if text is not None:
-            raise InputError("--text and --data", expected="one of them", got="both")
+            raise InputError(
+                phrase("errors.cli.text_and_data"),
+                expected=phrase("errors.cli.one_them"),
+                got=phrase("errors.common.both"),
+            )
         from regard.datasets.read import read
 
         dataset = read(
@@ -408,13 +425,17 @@ def one_example(
         )
         examples = list(dataset)
         if not 0 <= row < len(examples):
-            raise InputError(f"--row {row}", expected=f"a row from 0 to {len(examples) - 1}", got=str(row))
+            raise InputError(f"--row {row}", expected=phrase("errors.cli.row_from", n=len(examples) - 1), got=str(row))
         return examples[row]
     if columns != Columns():
-        raise InputError("--text-column, --pair-column, --label-column, --split", expected="--data FILE", got="no data")
+        raise InputError(
+            "--text-column, --pair-column, --label-column, --split",
+            expected="--data FILE",
+            got=phrase("errors.cli.no_data"),
+        )
     if text is None:
-        expected = "--text TEXT, --image FILE, --audio FILE, or --data NAME and --row N"
-        raise InputError("input", expected=expected, got="none of them")
+        expected = phrase("errors.cli.text_text_image_file_audio")
+        raise InputError("input", expected=expected, got=phrase("errors.common.none_them"))
     if not text.strip():
         from regard.present.messages.messages import say
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from regard.errors import phrase
+
 if TYPE_CHECKING:
     from regard.gate.check import Check
     from regard.gate.gate import Outcome
@@ -51,8 +53,13 @@ class GateFile(pytest.File):
             policy = read_policy(self.path)
             run = self.config.getoption("--regard-run") or policy.run
             if run is None:
-                remedy = "--regard-run RUN, or run = ... in the policy"
-                raise InputError(f"policy {self.path}", expected="a run to check", got="none", remedy=remedy)
+                remedy = phrase("errors.cli.regard_run_run_or_run")
+                raise InputError(
+                    phrase("errors.common.policy_name", name=self.path),
+                    expected=phrase("errors.cli.run_check"),
+                    got=phrase("errors.common.none"),
+                    remedy=remedy,
+                )
             outcome = gate(run, policy, baseline=self.config.getoption("--regard-baseline"))
         except RegardError as error:
             raise self.CollectError(str(error)) from None

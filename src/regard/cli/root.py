@@ -18,7 +18,7 @@ import click
 
 from regard.cli.console import echo
 from regard.cli.signals import damage_in_one_line, stopping
-from regard.errors import EXIT_CODES, RegardError, UnknownName
+from regard.errors import EXIT_CODES, RegardError
 from regard.foreign_code import described
 from regard.present.messages.messages import is_language, say, speaking
 
@@ -195,7 +195,7 @@ _NO_PATH = (errno.ENAMETOOLONG, errno.ELOOP)
 def _tell(error: BaseException, stopped: int = 130) -> int:
     """Print one line about an error; return its exit code, `stopped` where the user or a signal ended the command."""
     if isinstance(error, RegardError):
-        return _say(_in_words(error), error.exit_code)
+        return _say(str(error), error.exit_code)
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         hint = f" ({say('term.see_help', command=context.command_path)})" if context else ""
@@ -213,26 +213,6 @@ def _tell(error: BaseException, stopped: int = 130) -> int:
         return _say(f"path {path if len(path) <= 80 else path[:77] + '...'}: {error.strerror}", 2)
     # never 1: a crash must not look like a gate that failed
     return _say(f"{_whose(error)}: {described(error)}. Try: the same command with --debug for the traceback", 4)
-
-
-def _in_words(error: RegardError) -> str:
-    """Return `str(error)` in the current language."""
-    expected, got, remedy = error.expected, error.got, error.remedy
-    if isinstance(error, UnknownName) and error.kind:
-        expected, got = say("error.known_name"), say("error.no_such", kind=error.kind)
-        if error.near:
-            remedy = say("error.or").join(error.near)
-        elif error.known:
-            remedy = say("error.one_of", names=", ".join(error.known))
-    parts = []
-    if expected:
-        parts.append(say("error.expected", expected=expected))
-    if got:
-        parts.append(say("error.got", got=got))
-    sentence = (
-        say("error.said", subject=error.subject, parts=say("error.between").join(parts)) if parts else error.subject
-    )
-    return say("error.try", said=sentence, remedy=remedy) if remedy else sentence
 
 
 def _whose(error: BaseException) -> str:

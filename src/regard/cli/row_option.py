@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 
 
 def typed_rows(text: str) -> Any:
@@ -13,12 +13,12 @@ def typed_rows(text: str) -> Any:
 
     rows = parsed_rows(text)
     if rows == "new":
-        raise InputError("--rows new", expected="--generate N beside it", got="none")
+        raise InputError("--rows new", expected=phrase("errors.cli.generate_beside"), got=phrase("errors.common.none"))
     return rows
 
 
 def new_rows(text: str | None) -> Literal["new"] | None:
     """Read the rows of a generation: those of new tokens, or all."""
     if text not in (None, "new"):
-        raise InputError(f"--rows {text}", expected="--rows new beside --generate", got=repr(text))
+        raise InputError(f"--rows {text}", expected=phrase("errors.cli.rows_new_beside_generate"), got=repr(text))
     return "new" if text == "new" else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from regard.datasets.chat_logs import chat_of
 from regard.datasets.planted_answers import PlantedAnswer
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.files import parse_json, read_text, reason
 
 
@@ -36,7 +36,7 @@ def read_answer_prompts(path: Path) -> list[AnswerPrompt]:
     prompts = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         if line.strip():
-            subject = f"{path.name}, line {number}"
+            subject = phrase("errors.common.line_path", path=path.name, number=number)
             try:
                 record = parse_json(line)
             except ValueError as error:
@@ -47,11 +47,14 @@ def read_answer_prompts(path: Path) -> list[AnswerPrompt]:
 
 def answer_prompts(records: Sequence[Any]) -> list[AnswerPrompt]:
     """Return prompts from Python: mappings as in a file, planted answers, or `AnswerPrompt`s."""
-    prompts = [answer_prompt(record, str(i + 1), f"prompt {i + 1}") for i, record in enumerate(records)]
+    prompts = [
+        answer_prompt(record, str(i + 1), phrase("errors.common.prompt_prompt", prompt=i + 1))
+        for i, record in enumerate(records)
+    ]
     return _named_apart(prompts, "prompts")
 
 
-def answer_prompt(record: Any, name: str, subject: str) -> AnswerPrompt:
+def answer_prompt(record: Any, name: str, subject: Text) -> AnswerPrompt:
     """Return one prompt. name: its id if the record has none. subject: of errors."""
     if isinstance(record, AnswerPrompt):
         return record
@@ -65,11 +68,13 @@ def answer_prompt(record: Any, name: str, subject: str) -> AnswerPrompt:
             truth=tuple(sorted(set().union(*record.gold))),
         )
     if not isinstance(record, Mapping):
-        raise InputError(subject, expected="an object with messages or prompt", got=type(record).__name__)
+        raise InputError(
+            subject, expected=phrase("errors.datasets.object_with_messages_or_prompt"), got=type(record).__name__
+        )
     plain = record.get("prompt")
     if plain is not None and not isinstance(plain, str):
-        raise InputError(subject, expected="a text as prompt", got=type(plain).__name__)
-    chat = chat_of(dict(record), subject) if plain is None else None
+        raise InputError(subject, expected=phrase("errors.datasets.text_prompt"), got=type(plain).__name__)
+    chat = chat_of(dict(record), name, subject) if plain is None else None
     messages = chat.messages if chat is not None else plain or ""
     return AnswerPrompt(
         id=str(record.get("id", name)),
@@ -83,27 +88,43 @@ def answer_prompt(record: Any, name: str, subject: str) -> AnswerPrompt:
     )
 
 
-def _text(record: Mapping[str, Any], key: str, subject: str) -> str | None:
+def _text(record: Mapping[str, Any], key: str, subject: Text) -> str | None:
     value = record.get(key)
     if value is not None and not isinstance(value, str):
-        raise InputError(f"{key} of {subject}", expected="a text", got=type(value).__name__)
+        raise InputError(
+            phrase("errors.common.of_key", key=key, subject=subject),
+            expected=phrase("errors.common.text"),
+            got=type(value).__name__,
+        )
     return value
 
 
-def _truth(value: Any, subject: str) -> tuple[int, ...] | None:
+def _truth(value: Any, subject: Text) -> tuple[int, ...] | None:
     if value is None:
         return None
     numbers = value if isinstance(value, list | tuple) else [value]
     if not all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers):
-        raise InputError(f"source of {subject}", expected="numbers of sources, from 0", got=repr(value)[:60])
+        raise InputError(
+            phrase("errors.datasets.source_subject", subject=subject),
+            expected=phrase("errors.datasets.numbers_sources_from"),
+            got=repr(value)[:60],
+        )
     return tuple(numbers)
 
 
 def _named_apart(prompts: list[AnswerPrompt], subject: str) -> list[AnswerPrompt]:
     if not prompts:
-        raise InputError(f"data {subject}", expected="at least one prompt", got="none")
+        raise InputError(
+            phrase("errors.common.data_path", path=subject),
+            expected=phrase("errors.datasets.at_least_one_prompt"),
+            got=phrase("errors.common.none"),
+        )
     names = [prompt.id for prompt in prompts]
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:
-        raise InputError(f"data {subject}", expected="a different id for every prompt", got=f"{twice!r} twice")
+        raise InputError(
+            phrase("errors.common.data_path", path=subject),
+            expected=phrase("errors.datasets.different_id_for_every_prompt"),
+            got=phrase("errors.common.twice_twice", twice=repr(twice)),
+        )
     return prompts

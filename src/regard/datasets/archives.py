@@ -9,7 +9,7 @@ import os
 import tarfile
 from pathlib import Path
 
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, phrase
 
 FOLDER = "archives"
 
@@ -32,16 +32,26 @@ def archive_bytes(name: str, *inside: str, sha256: str, needs: str, folder: Path
         content = path.read_bytes()
     except OSError as error:
         raise EnvironmentProblem(
-            f"archive {name}", expected=f"it in {path.parent}", got=error.strerror or "nothing", remedy=remedy
+            phrase("errors.datasets.archive_name", name=name),
+            expected=phrase("errors.datasets.in_parent", parent=path.parent),
+            got=error.strerror or phrase("errors.common.nothing"),
+            remedy=remedy,
         ) from None
     digest = hashlib.sha256(content).hexdigest()
     if digest != sha256:
         expected = f"sha256 {sha256[:12]}..."
-        raise EnvironmentProblem(f"file {path}", expected=expected, got=f"{digest[:12]}...", remedy=remedy)
+        raise EnvironmentProblem(
+            phrase("errors.common.file_place", place=path), expected=expected, got=f"{digest[:12]}...", remedy=remedy
+        )
     for member in inside:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
             part = archive.extractfile(member)
             if part is None:
-                raise EnvironmentProblem(f"file {path}", expected=f"{member} inside", got="none", remedy=remedy)
+                raise EnvironmentProblem(
+                    phrase("errors.common.file_place", place=path),
+                    expected=phrase("errors.datasets.inside_member", member=member),
+                    got=phrase("errors.common.none"),
+                    remedy=remedy,
+                )
             content = part.read()
     return content

@@ -16,7 +16,7 @@ from regard.datasets.formats.sounds import sound_of
 from regard.datasets.picture_decoder import PictureDecoder, is_encoded, picture_bytes, picture_name, pil_pixels
 from regard.datasets.rationales import Places, places_elsewhere, places_in_text
 from regard.datasets.table import Row, RowError
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.files import parse_json
 from regard.measures.pixel_range import full_brightness
 from regard.records import Json, frozen
@@ -84,7 +84,7 @@ def label_of(value: Any, *, typed: bool) -> Json:
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
-        raise RowError("a label that is text, a number or a list of these", shown(value)) from None
+        raise RowError(phrase("errors.datasets.label_that_text_number_or"), shown(value)) from None
     label: Json = value
     return label
 
@@ -100,10 +100,13 @@ def _check_depth(label: Any) -> None:
             for part in (value.values() if isinstance(value, dict) else value)
         ]
     if inside:
-        raise RowError("a label that is text, a number or a list of these", f"lists nested {DEEPEST_LABEL} deep")
+        raise RowError(
+            phrase("errors.datasets.label_that_text_number_or"),
+            phrase("errors.datasets.lists_nested_deep", deepest_label=DEEPEST_LABEL),
+        )
 
 
-def shown(value: Any) -> str:
+def shown(value: Any) -> Text:
     """Shorten the content of a cell for a message.
 
     >>> shown("a" * 50), shown(10**5000)
@@ -112,9 +115,9 @@ def shown(value: Any) -> str:
     try:
         return repr(value)[:40]
     except ValueError:
-        return "a whole number of more than 4,300 digits"
+        return phrase("errors.common.whole_number_more_than_digits")
     except RecursionError:
-        return f"a {type(value).__name__} nested too deeply"
+        return phrase("errors.datasets.nested_too_deeply", type=type(value).__name__)
 
 
 def number_kind(label: Json) -> int:
@@ -139,7 +142,10 @@ def rationale_of(row: Row, columns: Columns, inputs: dict[str, Any]) -> Places |
             return places_in_text(value, inputs["text"], words=by_word)
         return places_elsewhere(value, columns.modality, columns.main)
     except ValueError as error:
-        raise RowError("a rationale that fits the input", f"{error} (column {columns.rationale!r})") from None
+        raise RowError(
+            phrase("errors.datasets.rationale_that_fits_input"),
+            phrase("errors.datasets.column_error", error=error, rationale=repr(columns.rationale)),
+        ) from None
 
 
 def word(value: Any) -> str:
@@ -154,15 +160,24 @@ def _text(row: Row, column: str) -> str:
     if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
         value = " ".join(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
-        raise RowError("a text", f"nothing (NaN) in column {column!r}")
+        raise RowError(
+            phrase("errors.common.text"), phrase("errors.datasets.nothing_nan_in_column", column=repr(column))
+        )
     if not isinstance(value, str):
-        raise RowError("a text", f"a {type(value).__name__} in column {column!r}")
+        raise RowError(
+            phrase("errors.common.text"),
+            phrase("errors.datasets.in_column", type=type(value).__name__, column=repr(column)),
+        )
     if not value.strip():
-        raise RowError("a text", f"an empty cell in column {column!r}")
+        raise RowError(
+            phrase("errors.common.text"), phrase("errors.datasets.empty_cell_in_column", column=repr(column))
+        )
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise RowError("a text", f"half a surrogate pair in column {column!r}") from None
+        raise RowError(
+            phrase("errors.common.text"), phrase("errors.datasets.half_surrogate_pair_in_column", column=repr(column))
+        ) from None
     return value
 
 
@@ -172,7 +187,10 @@ def _number(row: Row, column: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise RowError("a number", f"{shown(row.values.get(column))} in column {column!r}")
+        raise RowError(
+            phrase("errors.common.number"),
+            phrase("errors.datasets.in_column_b", column=shown(row.values.get(column)), column_2=repr(column)),
+        )
     return number
 
 
@@ -181,11 +199,15 @@ def _picture(row: Row, columns: Columns, decoder: PictureDecoder | None) -> Any:
     column = columns.main[0]
     cell = row.values.get(column)
     if hasattr(cell, "convert") and hasattr(cell, "mode"):
-        return _checked_pixels(lambda: pil_pixels(cell, f"column {column!r}"))
+        return _checked_pixels(lambda: pil_pixels(cell, phrase("errors.datasets.column_column", column=repr(column))))
     if isinstance(cell, str) and not cell.strip().startswith("[") and not is_encoded(cell):
         remote = "://" in cell
-        expected = "a file on this machine" if remote else "a picture file, or numbers of a picture"
-        raise RowError(expected, f"{shown(cell)} in column {column!r}")
+        expected = (
+            phrase("errors.datasets.file_on_this_machine")
+            if remote
+            else phrase("errors.datasets.picture_file_or_numbers_picture")
+        )
+        raise RowError(expected, phrase("errors.datasets.in_column_b", column=shown(cell), column_2=repr(column)))
     if not is_encoded(cell):
         return _array(row, columns)
     if decoder is None:
@@ -200,7 +222,8 @@ def _checked_pixels(decode: Callable[[], Any]) -> Any:
     try:
         return decode()
     except InputError as error:
-        raise RowError(error.expected, f"{error.got} ({error.subject})") from None
+        problem = phrase("errors.common.with_place", problem=error.got, place=error.subject)
+        raise RowError(error.expected, problem) from None
 
 
 def _array(row: Row, columns: Columns) -> Any:
@@ -210,17 +233,29 @@ def _array(row: Row, columns: Columns) -> Any:
     try:
         array = np.array(parse_json(value) if isinstance(value, str) else value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RecursionError):
-        raise RowError(f"numbers of shape {shape}", f"{shown(value)} in column {column!r}") from None
+        raise RowError(
+            phrase("errors.datasets.numbers_shape", shape=shape),
+            phrase("errors.datasets.in_column_b", column=shown(value), column_2=repr(column)),
+        ) from None
     if columns.modality == "series" and array.ndim == 1:
         array = array[:, None]
     if array.ndim not in axes or array.size == 0:
-        raise RowError(f"numbers of shape {shape}", f"shape {array.shape} in column {column!r}")
+        raise RowError(
+            phrase("errors.datasets.numbers_shape", shape=shape),
+            phrase("errors.datasets.shape_in_column", shape=array.shape, column=repr(column)),
+        )
     if not np.isfinite(array).all():
-        raise RowError("finite numbers", f"NaN or infinity in column {column!r}")
+        raise RowError(
+            phrase("errors.common.finite_numbers"),
+            phrase("errors.datasets.nan_or_infinity_in_column", column=repr(column)),
+        )
     if columns.modality == "image":
         top = full_brightness(array)
         if top is None:
-            raise RowError("pixels of 0..1 or 0..255", f"{array.min():g} to {array.max():g} in column {column!r}")
+            raise RowError(
+                phrase("errors.datasets.pixels_or"),
+                phrase("errors.datasets.in_column_c", array=array.min(), array_2=array.max(), column=repr(column)),
+            )
         array = array / top
     return frozen(array)
 
@@ -231,11 +266,11 @@ def alignment_of(row: Row, columns: Columns, inputs: dict[str, Any], label: Json
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         return None
     if not isinstance(value, str) or not isinstance(label, str):
-        raise RowError("links of words such as 0-0 1-2, and a label that is a text", shown(value))
+        raise RowError(phrase("errors.datasets.links_words_such_and_label"), shown(value))
     try:
         return word_links(value, str(inputs["text"]), label)
     except ValueError as error:
-        raise RowError("links of words such as 0-0 1-2, counted from 0", str(error)) from None
+        raise RowError(phrase("errors.datasets.links_words_such_counted_from"), str(error)) from None
 
 
 def named_labels(labels: Any) -> tuple[str, ...]:
@@ -246,6 +281,8 @@ def named_labels(labels: Any) -> tuple[str, ...]:
     """
     if isinstance(labels, dict):
         if sorted(labels.values()) != list(range(len(labels))):
-            raise InputError("labels", expected="codes 0, 1, 2, ...", got=str(labels), remedy="--labels neg=0,pos=1")
+            raise InputError(
+                "labels", expected=phrase("errors.datasets.codes"), got=str(labels), remedy="--labels neg=0,pos=1"
+            )
         return tuple(str(name) for name in sorted(labels, key=labels.__getitem__))
     return tuple(str(name) for name in labels)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.files import parse_json, read_json, read_text, reason
 
 
@@ -36,19 +36,24 @@ def read_chats(path: Path) -> list[Chat]:
     chats = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         if line.strip():
-            subject = f"{path.name}, line {number}"
+            name = f"{path.name}, line {number}"
+            subject = phrase("errors.common.line_path", path=path.name, number=number)
             try:
                 record = parse_json(line)
             except ValueError as error:
                 raise InputError(subject, expected="JSON", got=reason(error)) from None
-            chats.append(chat_of(record, subject))
+            chats.append(chat_of(record, name, subject))
     if not chats:
-        raise InputError(f"file {path.name}", expected="one chat per line", got="an empty file")
+        raise InputError(
+            phrase("errors.common.file_place", place=path.name),
+            expected=phrase("errors.datasets.one_chat_per_line"),
+            got=phrase("errors.datasets.empty_file"),
+        )
     return chats
 
 
-def chat_of(record: Any, name: str) -> Chat:
-    """Return the chat of one record; name: of the record, for errors."""
+def chat_of(record: Any, name: str, subject: Text = "") -> Chat:
+    """Return the chat of one record; subject: of errors, the name if empty."""
     if isinstance(record, list):
         return Chat(name, record, (), None)
     objects = [record] if isinstance(record, dict) else []
@@ -57,11 +62,17 @@ def chat_of(record: Any, name: str) -> Chat:
     objects += [part["body"] for part in objects[1:] if isinstance(part.get("body"), dict)]
     messages = next((part["messages"] for part in objects if isinstance(part.get("messages"), list)), None)
     if messages is None:
-        expected = "a list of messages, or an object with messages"
-        raise InputError(name, expected=expected, got=f"a JSON {type(record).__name__}")
+        expected = phrase("errors.datasets.list_messages_or_object_with")
+        raise InputError(
+            subject or name, expected=expected, got=phrase("errors.datasets.json_type", type=type(record).__name__)
+        )
     documents: Any = next((part["documents"] for part in objects if part.get("documents")), [])
     if not isinstance(documents, list):
-        raise InputError(name, expected="a list of documents", got=f"a JSON {type(documents).__name__}")
+        raise InputError(
+            subject or name,
+            expected=phrase("errors.datasets.list_documents"),
+            got=phrase("errors.datasets.json_type", type=type(documents).__name__),
+        )
     answer = next((text for part in objects if (text := _answer(part)) is not None), None)
     tokens = next((tokens for part in objects if (tokens := _tokens(part)) is not None), None)
     return Chat(name, messages, documents, answer, tokens)

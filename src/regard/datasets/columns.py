@@ -14,7 +14,7 @@ from typing import Any
 from regard.datasets.examples import Modality
 from regard.datasets.picture_decoder import is_encoded
 from regard.datasets.table import Table, listed
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Message, Text
 
 PAIRS = (
@@ -229,10 +229,17 @@ def _inputs(
         rest = Message.of("data.left_out", columns=listed(left)) if left else ""
         notes.append(Message.of("data.table_row", n=len(numbers), rest=rest))
         return "tabular", numbers, None
-    remedy = "--text-column NAME" if rows else "a file with rows"
-    problem = f"the columns {listed(table.columns)}" + ("" if rows else " and no rows")
-    expected = "a column of texts, or columns of numbers"
-    raise InputError(f"file {table.name}", expected=expected, got=problem, remedy=remedy)
+    remedy = "--text-column NAME" if rows else phrase("errors.datasets.file_with_rows")
+    columns = listed(table.columns)
+    problem = (
+        phrase("errors.datasets.columns_columns", columns=columns)
+        if rows
+        else phrase("errors.datasets.columns_and_no_rows", columns=columns)
+    )
+    expected = phrase("errors.datasets.column_texts_or_columns_numbers")
+    raise InputError(
+        phrase("errors.common.file_place", place=table.name), expected=expected, got=problem, remedy=remedy
+    )
 
 
 def _holds_pictures(table: Table, column: str) -> bool:
@@ -283,5 +290,10 @@ def missing(table: Table, option: str, name: str) -> InputError:
     near = difflib.get_close_matches(name, table.columns, n=3, cutoff=0.5)
     near = near or [c for c in table.columns if c.lower() == name.lower()]
     remedy = " or ".join(f"--{option}-column {shlex.quote(n)}" for n in near)
-    subject = f"column {name!r} of {table.name}"
-    return InputError(subject, expected=f"one of {listed(table.columns)}", got="no such column", remedy=remedy)
+    subject = phrase("errors.datasets.column_name", name=repr(name), table=table.name)
+    return InputError(
+        subject,
+        expected=phrase("errors.common.one_allowed", allowed=listed(table.columns)),
+        got=phrase("errors.datasets.no_such_column"),
+        remedy=remedy,
+    )

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from regard.datasets.answer_prompts import AnswerPrompt
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.measures.keyed_random import keyed_rng
 
 Rule = Literal["asked", "first", "memory"]
@@ -40,7 +40,9 @@ def copying_prompts(
     if rule not in RULES:
         raise UnknownName("rule", rule, RULES)
     if n < 1 or not 2 <= passages[0] <= passages[1] <= len(NAMES):
-        raise InputError("copying_prompts", expected=f"n above 0, 2 to {len(NAMES)} passages", got=f"{n}, {passages}")
+        raise InputError(
+            "copying_prompts", expected=phrase("errors.datasets.above_passages", n=len(NAMES)), got=f"{n}, {passages}"
+        )
     rng = keyed_rng(seed, "copying_prompts")
     return [_prompt(rule, str(i + 1), rng, passages) for i in range(n)]
 

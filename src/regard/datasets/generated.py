@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from regard.datasets.splits import THIRDS, checked, split_of
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.records import Example, Json, Message
 
@@ -52,7 +52,7 @@ def generated(
     """
     split = checked(split)
     if n < 1:
-        raise InputError(f"{name}.n", expected="at least 1 example", got=str(n))
+        raise InputError(f"{name}.n", expected=phrase("errors.datasets.at_least_example"), got=str(n))
     rng = keyed_rng(seed, name, split, *settings)
     items: list[Example] = []
     taken_names: set[str | bytes] = set()
@@ -60,8 +60,8 @@ def generated(
     while len(items) < n:
         tries += 1
         if tries > PATIENCE:
-            expected = "fewer examples, or settings that allow more"
-            raise InputError(f"{name}.n", expected=expected, got=f"{len(items)} of {n} found")
+            expected = phrase("errors.datasets.fewer_examples_or_settings_that")
+            raise InputError(f"{name}.n", expected=expected, got=phrase("errors.datasets.found_n", n=len(items), n_2=n))
         candidate = draw(rng, count)
         if split != "all" and split_of(f"{name} {candidate.home}", fractions=THIRDS) != split:
             continue
@@ -99,5 +99,5 @@ def note(what: str, count: int, *, split: str, seed: int, known: str) -> Message
 def share(name: str, value: float) -> float:
     """Check a share in 0..1; an error names the parameter."""
     if not 0 <= value <= 1:
-        raise InputError(name, expected="a share in 0..1", got=str(value))
+        raise InputError(name, expected=phrase("errors.datasets.share_in"), got=str(value))
     return value

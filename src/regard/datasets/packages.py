@@ -7,7 +7,7 @@ import hashlib
 import importlib.util
 from pathlib import Path
 
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, phrase
 
 
 def package_bytes(package: str, inside: str, *, sha256: str, needs: str, remedy: str) -> bytes:
@@ -17,17 +17,27 @@ def package_bytes(package: str, inside: str, *, sha256: str, needs: str, remedy:
     """
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise EnvironmentProblem(f"package {needs}", expected="it to be installed", got="not installed", remedy=remedy)
+        raise EnvironmentProblem(
+            phrase("errors.common.package_needs", needs=needs),
+            expected=phrase("errors.common.installed"),
+            got=phrase("errors.common.not_installed"),
+            remedy=remedy,
+        )
     path = Path(next(iter(spec.submodule_search_locations)), *inside.split("/"))
     try:
         content = path.read_bytes()
     except OSError as error:
         raise EnvironmentProblem(
-            f"package {needs}", expected=f"the file {inside}", got=error.strerror or "nothing", remedy=remedy
+            phrase("errors.common.package_needs", needs=needs),
+            expected=phrase("errors.common.file_inside", inside=inside),
+            got=error.strerror or phrase("errors.common.nothing"),
+            remedy=remedy,
         ) from None
     content = gzip.decompress(content) if path.suffix == ".gz" else content
     digest = hashlib.sha256(content).hexdigest()
     if digest != sha256:
         expected = f"sha256 {sha256[:12]}..."
-        raise EnvironmentProblem(f"file {path}", expected=expected, got=f"{digest[:12]}...", remedy=remedy)
+        raise EnvironmentProblem(
+            phrase("errors.common.file_place", place=path), expected=expected, got=f"{digest[:12]}...", remedy=remedy
+        )
     return content

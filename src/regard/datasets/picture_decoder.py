@@ -12,14 +12,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import EnvironmentProblem, InputError
+from regard.errors import EnvironmentProblem, InputError, Text, phrase
 from regard.files import check_file, reason
 from regard.records import frozen
 
 SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 MOST_PIXELS: Final = 4_000_000
 """Larger pictures are averaged down by a whole factor: models read far fewer pixels, and every example is kept."""
-EXPECTED: Final = "a PNG, JPEG or other picture file that can be read"
+EXPECTED: Final = phrase("errors.datasets.png_jpeg_or_other_picture")
 
 
 @dataclass
@@ -67,7 +67,7 @@ def picture_name(cell: Any) -> str:
     return name.strip() if isinstance(name, str) else ""
 
 
-def decoded(content: Path | bytes, subject: str) -> tuple[NDArray[Any], int]:
+def decoded(content: Path | bytes, subject: Text) -> tuple[NDArray[Any], int]:
     """(height, width) of a grey or (height, width, 3) of a coloured picture, and the factor it was averaged down by.
 
     Bytes of 0..255; a picture of 16 bits per pixel becomes numbers of 0..1. It is turned as its camera says (EXIF).
@@ -76,7 +76,12 @@ def decoded(content: Path | bytes, subject: str) -> tuple[NDArray[Any], int]:
         from PIL import Image, ImageOps
     except ImportError:
         remedy = "pip install 'regard[images]'"
-        raise EnvironmentProblem(subject, expected="Pillow, which reads pictures", got="none", remedy=remedy) from None
+        raise EnvironmentProblem(
+            subject,
+            expected=phrase("errors.datasets.pillow_which_reads_pictures"),
+            got=phrase("errors.common.none"),
+            remedy=remedy,
+        ) from None
     if isinstance(content, Path):
         check_file(content, subject)
     # Pillow meets damaged files with exceptions of many kinds, and huge ones with a warning
@@ -97,28 +102,32 @@ def decoded(content: Path | bytes, subject: str) -> tuple[NDArray[Any], int]:
     return _pixels(upright, factor, subject), factor
 
 
-def _problem(error: Exception, content: Path | bytes) -> str:
+def _problem(error: Exception, content: Path | bytes) -> Text:
     """Pillow's words without the object or path that they repeat."""
     if type(error).__name__ == "UnidentifiedImageError":
         size = content.stat().st_size if isinstance(content, Path) else len(content)
-        return f"{size:,} bytes that are no picture" if size else "an empty file"
+        return (
+            phrase("errors.datasets.bytes_that_no_picture", size=size) if size else phrase("errors.datasets.empty_file")
+        )
     return reason(error)
 
 
-def pil_pixels(image: Any, subject: str) -> NDArray[Any]:
+def pil_pixels(image: Any, subject: Text) -> NDArray[Any]:
     """Pixels of a PIL image in memory, in their own size."""
     return _pixels(image, 1, subject)
 
 
-def _pixels(image: Any, factor: int, subject: str) -> NDArray[Any]:
+def _pixels(image: Any, factor: int, subject: Text) -> NDArray[Any]:
     if image.mode.startswith("I"):
         array = np.asarray(image, np.float64)
         if array.size and not (array.min() >= 0 and array.max() <= 65535):
-            expected = "whole numbers of 0..65535 (16 bits per pixel)"
-            raise InputError(subject, expected=expected, got=f"{array.min():g} to {array.max():g}")
+            expected = phrase("errors.datasets.whole_numbers_bits_per_pixel")
+            raise InputError(
+                subject, expected=expected, got=phrase("errors.common.to_array", array=array.min(), array_2=array.max())
+            )
         return frozen(array[::factor, ::factor] / 65535)
     if image.mode == "F":
-        expected, got = "pixels of 8 or 16 bits", "32-bit floats, whose range the file does not tell"
-        raise InputError(subject, expected=expected, got=got, remedy="convert it to PNG")
+        expected, got = phrase("errors.datasets.pixels_or_bits"), phrase("errors.datasets.bit_floats_whose_range_file")
+        raise InputError(subject, expected=expected, got=got, remedy=phrase("errors.datasets.convert_png"))
     plain = image.convert("L" if image.mode in ("1", "L", "LA", "La") else "RGB")
     return frozen(np.asarray(plain.reduce(factor) if factor > 1 else plain), np.uint8)

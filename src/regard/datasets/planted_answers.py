@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.measures.keyed_random import keyed_rng
 
 KINDS = ("single", "pair", "distractor", "sentences", "two_hop", "long", "memory", "question", "unrelated")
@@ -211,11 +211,13 @@ def planted_answers(
     (True, True)
     """
     if kind not in KINDS:
-        raise UnknownName("kind of planted answer", kind, KINDS)
+        raise UnknownName(phrase("errors.datasets.kind_planted_answer"), kind, KINDS)
     if language not in WORDINGS:
-        raise UnknownName("language of planted answers", language, WORDINGS)
+        raise UnknownName(phrase("errors.datasets.language_planted_answers"), language, WORDINGS)
     if n < 1 or not 3 <= passages[0] <= passages[1] <= 10:
-        raise InputError("planted_answers", expected="n above 0, 3 to 10 passages", got=f"n={n}, passages={passages}")
+        raise InputError(
+            "planted_answers", expected=phrase("errors.datasets.above_passages_b"), got=f"n={n}, passages={passages}"
+        )
     rng = keyed_rng(seed, "planted_answers", kind, language)
     return [_drawn(kind, language, rng, passages) for _ in range(n)]
 

@@ -18,7 +18,7 @@ from regard.datasets.formats.sounds import is_sounds, metadata_of, read_sounds
 from regard.datasets.recordings import Windows, windows_of
 from regard.datasets.rows import Selection, examples_of
 from regard.datasets.table import Table
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import kind_of, limited
 from regard.records import Example, Message, Spec
 from regard.registry import build
@@ -70,7 +70,7 @@ def read(
     (20, ('negative', 'positive'), 'data.sample')
     """
     if limit is not None and limit < 1:
-        raise InputError("limit", expected="at least 1 example", got=str(limit))
+        raise InputError("limit", expected=phrase("errors.datasets.at_least_example"), got=str(limit))
     columns = ColumnChoice(
         text=text_column,
         pair=pair_column,
@@ -113,14 +113,24 @@ def _from_disk(source: str | Path, choice: ColumnChoice, selection: Selection, n
     try:
         path = Path(source).expanduser()
     except RuntimeError as error:  # ~name of a user that does not exist
-        raise InputError(f"data {source}", expected="a path", got=str(error)) from None
+        raise InputError(
+            phrase("errors.common.data_path", path=source), expected=phrase("errors.datasets.path"), got=str(error)
+        ) from None
     if is_sounds(path):
         if selection.split is not None or choice != ColumnChoice():
-            raise InputError(f"sounds {path}", expected="no split and no columns", got=selection.split or str(choice))
+            raise InputError(
+                phrase("errors.datasets.sounds_path", path=path),
+                expected=phrase("errors.datasets.no_split_and_no_columns"),
+                got=selection.split or str(choice),
+            )
         return _limited(read_sounds(path, skip_bad=selection.skip_bad), selection, names)
     if is_pictures(path):
         if choice != ColumnChoice():
-            raise InputError(f"pictures {path}", expected="no columns: the folders are the labels", got=str(choice))
+            raise InputError(
+                phrase("errors.datasets.pictures_path", path=path),
+                expected=phrase("errors.datasets.no_columns_folders_labels"),
+                got=str(choice),
+            )
         table, columns = open_pictures(path, split=selection.split)
         if table.split is not None:
             selection = dataclasses.replace(selection, split=None)
@@ -137,8 +147,12 @@ def open_table(path: Path, *, split: str | None = None) -> Table:
     """Open a file or directory as a table by its suffix, importing only the reader of that format."""
     kind_on_disk = kind_of(path)
     if kind_on_disk == "directory" and not any(path.iterdir()):
-        expected = "pictures (.png, .jpg, ...), sounds (.wav), or a data set saved by Hugging Face datasets"
-        raise InputError(f"directory {path}", expected=expected, got="an empty directory")
+        expected = phrase("errors.datasets.pictures_png_jpg_sounds_wav_b")
+        raise InputError(
+            phrase("errors.common.directory_path", path=path),
+            expected=expected,
+            got=phrase("errors.datasets.empty_directory"),
+        )
     if kind_on_disk == "directory":
         from regard.datasets.formats.hugging_face import open_hugging_face
 
@@ -158,22 +172,33 @@ def open_table(path: Path, *, split: str | None = None) -> Table:
         from regard.datasets.formats.parquet import open_parquet
 
         return open_parquet([path], name=path.name)
-    remedy = "rename it after its format"
-    expected = f"a name that ends in {', '.join(SUFFIXES)}"
-    raise InputError(f"file {path}", expected=expected, got=kind or "no ending", remedy=remedy)
+    remedy = phrase("errors.datasets.rename_after_format")
+    expected = phrase("errors.datasets.name_that_ends_in", suffixes=", ".join(SUFFIXES))
+    raise InputError(
+        phrase("errors.common.file_place", place=path),
+        expected=expected,
+        got=kind or phrase("errors.common.no_ending"),
+        remedy=remedy,
+    )
 
 
 def _builtin(source: str, choice: ColumnChoice, selection: Selection, names: tuple[str, ...]) -> Examples:
     if choice != ColumnChoice():
-        remedy = f"a path, if the file {source!r} was meant (./{source})"
-        expected = "no column options: its columns are known"
-        raise InputError(f"data {source!r}", expected=expected, got=str(choice), remedy=remedy)
+        remedy = phrase("errors.datasets.path_if_file_meant", source=repr(source), source_2=source)
+        expected = phrase("errors.datasets.no_column_options_columns_known")
+        raise InputError(
+            phrase("errors.common.data_path", path=repr(source)), expected=expected, got=str(choice), remedy=remedy
+        )
     spec = Spec.parse("dataset", source)
     if selection.split is not None:
         spec = Spec(spec.kind, spec.name, {**spec.params, "split": selection.split})
     data = build(spec)()
     if not isinstance(data, Examples):
-        raise InputError(f"dataset {spec.name!r}", expected="Examples", got=type(data).__name__)
+        raise InputError(
+            phrase("errors.datasets.dataset_spec", spec=repr(spec.name)),
+            expected=phrase("errors.datasets.examples"),
+            got=type(data).__name__,
+        )
     return _limited(data, selection, names)
 
 
@@ -201,8 +226,18 @@ def _nobody(source: str) -> InputError:
     )
     if Path(source).suffix or folder != Path("."):
         remedy = " or ".join(near)
-        expected = "a csv, jsonl or parquet file, or a directory"
-        return InputError(f"data {source!r}", expected=expected, got="no such file", remedy=remedy)
+        expected = phrase("errors.datasets.csv_jsonl_or_parquet_file")
+        return InputError(
+            phrase("errors.common.data_path", path=repr(source)),
+            expected=expected,
+            got=phrase("errors.common.no_such_file"),
+            remedy=remedy,
+        )
     remedy = " or ".join(near)
-    expected = f"a built-in ({', '.join(builtin_names)}), a csv, jsonl or parquet file, or a directory"
-    return InputError(f"data {source!r}", expected=expected, got="no such name and no such file", remedy=remedy)
+    expected = phrase("errors.datasets.built_in_csv_jsonl_or", builtin_names=", ".join(builtin_names))
+    return InputError(
+        phrase("errors.common.data_path", path=repr(source)),
+        expected=expected,
+        got=phrase("errors.datasets.no_such_name_and_no"),
+        remedy=remedy,
+    )

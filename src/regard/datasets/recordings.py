@@ -20,7 +20,7 @@ from regard.datasets.columns import LABELS
 from regard.datasets.examples import Examples
 from regard.datasets.splits import FRACTIONS, checked
 from regard.datasets.table import Table
-from regard.errors import InputError
+from regard.errors import InputError, NoExamples, phrase
 from regard.records import Example, Floats, Json, frozen
 
 TIMES: Final = ("time", "timestamp", "date", "datetime", "t", "seconds", "year")
@@ -68,9 +68,9 @@ def windows_of(table: Table, cut: Windows, *, label: str | None = None, split: s
     ahead = 0 if recording.marks is not None else cut.horizon
     if cut.window < 2 or cut.stride < 0 or cut.horizon < 1 or cut.window + ahead > total:
         raise InputError(
-            f"windows of {table.name}",
-            expected=f"a window of 2 to {total - ahead} steps",
-            got=f"window {cut.window}, horizon {ahead}",
+            phrase("errors.datasets.windows_table", table=table.name),
+            expected=phrase("errors.datasets.window_steps", total=total - ahead),
+            got=phrase("errors.datasets.window_horizon", window=cut.window, ahead=ahead),
             remedy="--window N",
         )
     low, high = _part(split or "all", total)
@@ -81,7 +81,12 @@ def windows_of(table: Table, cut: Windows, *, label: str | None = None, split: s
         if low <= (start + cut.window if ahead else start) and start + cut.window + ahead <= high
     ]
     if not items:
-        raise InputError(f"split {split!r}", expected="at least one window", got="none", remedy="a smaller --window")
+        raise NoExamples(
+            phrase("errors.datasets.split_split", split=repr(split)),
+            expected=phrase("errors.datasets.at_least_one_window"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.datasets.smaller_window"),
+        )
     labels: tuple[str, ...] = ()
     if recording.marks is not None:
         labels = (
@@ -102,11 +107,19 @@ def read_recording(table: Table, label: str | None = None) -> Recording:
     """Read every step; refuse a table whose steps are not equally far apart."""
     rows = [row for row in table.walk(None) if not row.problem]
     if not rows:
-        raise InputError(f"file {table.name}", expected="one row per step", got="no rows")
+        raise InputError(
+            phrase("errors.common.file_place", place=table.name),
+            expected=phrase("errors.datasets.one_row_per_step"),
+            got=phrase("errors.datasets.no_rows"),
+        )
     names = {column.strip().lower(): column for column in reversed(table.columns)}
     time = next((names[name] for name in TIMES if name in names), None)
     if label is not None and label not in table.columns:
-        raise InputError(f"column {label!r} of {table.name}", expected=", ".join(table.columns), got="no such column")
+        raise InputError(
+            phrase("errors.datasets.column_name", name=repr(label), table=table.name),
+            expected=", ".join(table.columns),
+            got=phrase("errors.datasets.no_such_column"),
+        )
     mark = label or next((names[name] for name in MARKS if name in names), None)
     if time is not None:
         _refuse_irregular(table, [(row.number, row.values.get(time)) for row in rows])
@@ -117,7 +130,9 @@ def read_recording(table: Table, label: str | None = None) -> Recording:
     )
     if not channels:
         raise InputError(
-            f"file {table.name}", expected="columns of numbers, one per channel", got=", ".join(table.columns)
+            phrase("errors.common.file_place", place=table.name),
+            expected=phrase("errors.datasets.columns_numbers_one_per_channel"),
+            got=", ".join(table.columns),
         )
     values = np.stack([_whole(table, c, numbers[c], [row.number for row in rows]) for c in channels], axis=1)
     target = channels.index(mark) if mark in channels else 0
@@ -176,10 +191,10 @@ def _whole(table: Table, column: str, numbers: list[float | None] | None, lines:
     if not np.isfinite(values).all():
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         raise InputError(
-            f"{table.counted} {lines[at]} of {table.name}",
-            expected=f"a number in channel {column!r}",
-            got="none",
-            remedy="interpolate or drop missing steps before cutting windows",
+            phrase("errors.datasets.of_noun", noun=table.counted, lines=lines[at], table=table.name),
+            expected=phrase("errors.datasets.number_in_channel", column=repr(column)),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.datasets.interpolate_or_drop_missing_steps"),
         )
     return values
 
@@ -203,10 +218,10 @@ def _refuse_irregular(table: Table, cells: Sequence[tuple[int, Any]]) -> None:
     if len(uneven):
         at = int(uneven[0])
         raise InputError(
-            f"{table.counted} {cells[at + 1][0]} of {table.name}",
-            expected=f"a regular recording, one step of {usual:g} after the other",
-            got=f"a step of {steps[at]:g} ({len(uneven)} of {len(steps)} steps are irregular)",
-            remedy="resample the recording to a regular grid first (pandas: resample().interpolate())",
+            phrase("errors.datasets.of_noun", noun=table.counted, lines=cells[at + 1][0], table=table.name),
+            expected=phrase("errors.datasets.regular_recording_one_step_after", usual=usual),
+            got=phrase("errors.datasets.step_steps_irregular", steps=steps[at], n=len(uneven), n_2=len(steps)),
+            remedy=phrase("errors.datasets.resample_recording_regular_grid"),
         )
 
 
@@ -219,7 +234,7 @@ def _seconds(cell: Any, table: Table, number: int) -> float:
         return datetime.fromisoformat(str(cell).strip()).timestamp()
     except ValueError:
         raise InputError(
-            f"{table.counted} {number} of {table.name}",
-            expected="a time: a number, or a date such as 2024-01-31 13:00",
+            phrase("errors.datasets.of_noun", noun=table.counted, lines=number, table=table.name),
+            expected=phrase("errors.datasets.time_number_or_date_such"),
             got=repr(cell),
         ) from None

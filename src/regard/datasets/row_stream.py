@@ -12,7 +12,7 @@ from regard.datasets.examples import Examples
 from regard.datasets.read import open_table, read
 from regard.datasets.rows import Selection, TableStream
 from regard.datasets.table import RowError
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import kind_of
 from regard.records import Example
 from regard.registry import names as known_names
@@ -61,7 +61,7 @@ def _from_file(path: Path, columns: ColumnChoice, selection: Selection) -> RowSt
         for row in table.walk(tuple(dict.fromkeys(names))):
             try:
                 if row.problem:
-                    raise RowError(f"a row of {table.name}", row.problem)
+                    raise RowError(phrase("errors.datasets.row_table", table=table.name), row.problem)
                 if stream.holds(row):
                     yield stream.example(row, f"row-{row.number}", stream.label_in(row))
             except RowError as bad:
@@ -90,5 +90,9 @@ def _digest(path: Path) -> tuple[str, int]:
                 digest.update(part)
                 lines += part.count(b"\n")
     except OSError as error:
-        raise InputError(f"file {path}", expected="a readable file", got=str(error)) from error
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.common.readable_file"),
+            got=str(error),
+        ) from error
     return digest.hexdigest(), lines

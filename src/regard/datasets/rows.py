@@ -24,8 +24,10 @@ from regard.datasets.mark_set import MarkSet
 from regard.datasets.picture_decoder import MOST_PIXELS, PictureDecoder
 from regard.datasets.splits import ALIASES, checked, normalised, split_of
 from regard.datasets.table import Row, RowError, Table
-from regard.errors import InputError
+from regard.errors import InputError, NoExamples, phrase
 from regard.records import Example, Json, Message, Text
+
+_DIFFERENT_IDS = phrase("errors.datasets.ids_that_differ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,11 @@ def examples_of(table: Table, columns: Columns, selection: Selection, names: tup
         unlabelled += example.label is None
     notes += _late_notes(stream, unusable)
     if not examples:
-        raise InputError(f"file {table.name}", expected="at least one usable row", got=stream.nothing())
+        raise NoExamples(
+            phrase("errors.common.file_place", place=table.name),
+            expected=phrase("errors.datasets.at_least_one_usable_row"),
+            got=stream.nothing(),
+        )
     if columns.label and unlabelled:
         notes.append(Message.of("data.unlabelled", n=unlabelled, of=len(examples)))
     names = names or table.labels.get(columns.label or "", ()) or stream.label_names()
@@ -117,7 +123,7 @@ class TableStream:
 
     def _take(self, row: Row) -> None:
         if row.problem:
-            raise RowError(f"a row of {self.table.name}", row.problem)
+            raise RowError(phrase("errors.datasets.row_table", table=self.table.name), row.problem)
         inputs = inputs_of(row, self.columns)
         group = word(row.values.get(self.columns.group)) if self.columns.group else ""
         label = self.label_in(row)
@@ -171,17 +177,25 @@ class TableStream:
             return f"{digest.hexdigest()[:12]}-{self.again[mark] + 1}"
         ident = word(row.values.get(self.columns.id))
         if not ident:
-            raise RowError("an id", f"an empty cell in column {self.columns.id!r}")
+            raise RowError(
+                phrase("errors.datasets.id"),
+                phrase("errors.datasets.empty_cell_in_column", column=repr(self.columns.id)),
+            )
         mark = sampling.key(0, ident)
         if not self.seen.add(mark):
-            raise RowError("ids that differ", f"{ident!r} a second time in column {self.columns.id!r}")
+            raise RowError(
+                _DIFFERENT_IDS,
+                phrase("errors.datasets.second_time_in_column", ident=repr(ident), columns=repr(self.columns.id)),
+            )
         return ident
 
     def refusal(self, row: Row, bad: RowError) -> InputError:
-        remedy = "mend the row, or leave such rows out with --skip-bad"
-        if bad.expected == "ids that differ":
-            remedy = "another --id-column, or --id-column '' for ids made from the content"
-        subject = f"{self.table.name}, {self.table.counted} {row.number}"
+        remedy = phrase("errors.datasets.fix_row_or_skip_unreadable")
+        if bad.expected == _DIFFERENT_IDS:
+            remedy = phrase("errors.datasets.another_id_column_or_id")
+        subject = phrase(
+            "errors.datasets.counted_place", table=self.table.name, noun=self.table.counted, number=row.number
+        )
         return InputError(subject, expected=bad.expected, got=bad.got, remedy=remedy)
 
     def chosen(self) -> list[tuple[Row, str, Json]]:

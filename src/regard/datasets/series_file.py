@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.datasets.packages import package_bytes
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Floats, frozen
 
 
@@ -24,7 +24,11 @@ def parse_ts(text: str) -> list[tuple[Floats, str]]:
             values = [[float(v) for v in channel.split(",")] for channel in channels]
             series = frozen(np.array(values, dtype=np.float64).T)
         except ValueError as error:
-            raise InputError(f"line {number}", expected="numbers parted by commas", got=str(error)) from None
+            raise InputError(
+                phrase("errors.datasets.line_number", number=number),
+                expected=phrase("errors.datasets.numbers_parted_by_commas"),
+                got=str(error),
+            ) from None
         rows.append((series, label))
     return rows
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from regard.datasets.sampling import key
-from regard.errors import InputError, UnknownName
+from regard.errors import NoExamples, UnknownName, phrase
 from regard.records import Example
 
 FRACTIONS: Mapping[str, float] = {"train": 0.8, "dev": 0.1, "test": 0.1}
@@ -66,5 +66,10 @@ def split(
         return list(examples)
     members = [e for e in examples if split_of(home(e), seed=seed, fractions=fractions) == which]
     if not members:
-        raise InputError(f"split {which!r}", expected="at least one example", got="none", remedy="split 'all'")
+        raise NoExamples(
+            phrase("errors.datasets.split_split", split=repr(which)),
+            expected=phrase("errors.common.at_least_one_example"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.datasets.split_all"),
+        )
     return members

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import open_binary, reason, shown_size
 from regard.records import Text
 
@@ -33,7 +33,7 @@ class Row(NamedTuple):
 class RowError(Exception):
     """An unusable row with the expected and actual value; becomes an InputError or a count."""
 
-    def __init__(self, expected: str, got: str) -> None:
+    def __init__(self, expected: Text, got: Text) -> None:
         self.expected, self.got = expected, got
         super().__init__(expected, got)
 
@@ -72,24 +72,37 @@ def lines(path: Path, longest: int = LONGEST_LINE) -> Iterator[tuple[int, str]]:
                 yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             bad = error.object[error.start : error.start + 1].hex()
-            remedy = f"iconv -f latin1 -t utf-8 {shlex.quote(path.name)} (if it is Latin-1)"
-            problem = f"the byte 0x{bad} at column {error.start + 1}"
-            raise InputError(f"{path.name}, line {number}", expected="UTF-8 text", got=problem, remedy=remedy) from None
+            remedy = phrase("errors.datasets.iconv_latin_utf_if_latin", path=shlex.quote(path.name))
+            problem = phrase("errors.datasets.byte_at_column", bad=bad, start=error.start + 1)
+            raise InputError(
+                phrase("errors.common.line_path", path=path.name, number=number),
+                expected=phrase("errors.common.utf_text"),
+                got=problem,
+                remedy=remedy,
+            ) from None
         except (OSError, EOFError) as error:
-            subject = f"{path.name}, after line {number}"
-            raise InputError(subject, expected="a readable file", got=reason(error)) from None
+            subject = phrase("errors.datasets.after_line", path=path.name, number=number)
+            raise InputError(subject, expected=phrase("errors.common.readable_file"), got=reason(error)) from None
 
 
-def check_columns(names: Sequence[str], subject: str) -> None:
+def check_columns(names: Sequence[str], subject: Text) -> None:
     """Reject duplicate column names and too many columns."""
     if len(names) > MOST_COLUMNS:
-        raise InputError(subject, expected=f"at most {MOST_COLUMNS:,} columns", got=f"{len(names):,}")
+        raise InputError(
+            subject,
+            expected=phrase("errors.datasets.at_most_columns", most_columns=MOST_COLUMNS),
+            got=f"{len(names):,}",
+        )
     repeated = next((name for name, count in Counter(names).items() if count > 1), None)
     if repeated is not None:
-        raise InputError(subject, expected="column names that differ", got=f"{repeated[:80]!r} more than once")
+        raise InputError(
+            subject,
+            expected=phrase("errors.datasets.column_names_that_differ"),
+            got=phrase("errors.datasets.more_than_once", repeated=repr(repeated[:80])),
+        )
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> Text:
     """List column names for a message: the first ones and the number of others.
 
     >>> listed(["a", "b"]), listed([])
@@ -97,7 +110,7 @@ def listed(names: Sequence[str]) -> str:
     """
     first = ", ".join(name[:80] for name in names[:MOST_LISTED])
     more = len(names) - MOST_LISTED
-    return (f"{first} and {more:,} more" if more > 0 else first) or "(none)"
+    return (phrase("errors.datasets.and_more", first=first, more=more) if more > 0 else first) or "(none)"
 
 
 def _split(file: BinaryIO, longest: int) -> Iterator[bytes]:
@@ -117,9 +130,18 @@ def _check_line(raw: bytes, number: int, name: str, longest: int) -> None:
     wide = number == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     zero = raw.find(b"\0")
     if wide or zero >= 0:
-        remedy = f"iconv -f utf-16 -t utf-8 {shlex.quote(name)} (if it is UTF-16)"
-        problem = "UTF-16" if wide else f"a zero byte at column {zero + 1} (UTF-16, or no text at all)"
-        raise InputError(f"{name}, line {number}", expected="UTF-8 text", got=problem, remedy=remedy)
+        remedy = phrase("errors.datasets.iconv_utf_utf_if_utf", name=shlex.quote(name))
+        problem = "UTF-16" if wide else phrase("errors.datasets.zero_byte_at_column_utf", zero=zero + 1)
+        raise InputError(
+            phrase("errors.common.line_path", path=name, number=number),
+            expected=phrase("errors.common.utf_text"),
+            got=problem,
+            remedy=remedy,
+        )
     if len(raw) > longest:
-        expected = f"lines of at most {shown_size(longest)}"
-        raise InputError(f"{name}, line {number}", expected=expected, got="a longer one")
+        expected = phrase("errors.datasets.lines_at_most", longest=shown_size(longest))
+        raise InputError(
+            phrase("errors.common.line_path", path=name, number=number),
+            expected=expected,
+            got=phrase("errors.common.longer_one"),
+        )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Answers, Floats
 
 LIMIT = 1 << 28
@@ -102,9 +102,9 @@ def finite(rows: Floats, name: str) -> Floats:
     bad = int((~np.isfinite(rows).all(-1)).sum())
     if bad:
         raise InputError(
-            f"answers of {name}",
-            expected="finite numbers",
-            got=f"NaN or infinite ones for {bad} of {len(rows)}",
-            remedy="check its weights: training may have diverged, or the file is damaged",
+            phrase("errors.common.answers_name", name=name),
+            expected=phrase("errors.common.finite_numbers"),
+            got=phrase("errors.desk.nan_or_infinite_ones_for", bad=bad, n=len(rows)),
+            remedy=phrase("errors.desk.check_weights_training_may"),
         )
     return rows

@@ -13,7 +13,7 @@ from regard.desk.changes import DeskChange
 from regard.desk.desk import Desk
 from regard.desk.questions import Removed, removals
 from regard.desk.site_questions import Sites
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Change, Question, SiteAttention, Target
 from regard.records import Answers, Bools, Example, Floats, Relevance, Spec
@@ -141,21 +141,33 @@ def label(spec: Spec, specs: Mapping[str, Spec]) -> str:
 def checked(relevance: object, case: DeskCase, label: str) -> Relevance:
     """The relevance under its label, or an error if it is not one finite number per unit, 0 for special ones."""
     if not isinstance(relevance, Relevance):
-        raise InputError(f"explainer {label}", expected="a Relevance", got=type(relevance).__name__)
+        raise InputError(
+            phrase("errors.desk.explainer_label", label=label),
+            expected=phrase("errors.desk.relevance"),
+            got=type(relevance).__name__,
+        )
     sizes = np.diff(relevance.offsets).tolist()
     expected = [len(units) for units in case.units]
     if relevance.ids != case.ids or sizes != expected:
         raise InputError(
-            f"relevance by {label}",
-            expected=f"{expected} values for {list(case.ids)}",
-            got=f"{sizes} for {list(relevance.ids)}",
+            phrase("errors.common.relevance_by", label=label),
+            expected=phrase("errors.desk.values_for", expected=expected, ids=list(case.ids)),
+            got=phrase("errors.common.for_sizes", sizes=sizes, ids=list(relevance.ids)),
         )
     bad = int(np.count_nonzero(~np.isfinite(relevance.values)))
     if bad:
-        raise InputError(f"relevance by {label}", expected="finite numbers", got=f"{bad} that are NaN or infinite")
+        raise InputError(
+            phrase("errors.common.relevance_by", label=label),
+            expected=phrase("errors.common.finite_numbers"),
+            got=phrase("errors.desk.that_nan_or_infinite", bad=bad),
+        )
     special = np.concatenate([units.special for units in case.units]) if case.ids else np.zeros(0, np.bool_)
     if np.any(relevance.values[special]):
-        raise InputError(f"relevance by {label}", expected="exactly 0 for special units", got="nonzero values")
+        raise InputError(
+            phrase("errors.common.relevance_by", label=label),
+            expected=phrase("errors.desk.exactly_for_special_units"),
+            got=phrase("errors.desk.nonzero_values"),
+        )
     return Relevance(
         method=label,
         ids=relevance.ids,

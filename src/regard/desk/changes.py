@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from regard.desk.unit_alignment import unit_origins
-from regard.errors import Unsupported
+from regard.errors import Text, Unsupported, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.add_noise import add_noise
 from regard.models.ask.randomised import randomised_copy
@@ -153,7 +153,7 @@ class ShuffledLabels(DeskChange):
     """The same model trained on shuffled labels; Unsupported where there is no recipe to train it."""
 
     def model(self, model: Model) -> Model:
-        return _twin(model, "labels", "shuffled", remedy='by="head", which swaps the classes instead')
+        return _twin(model, "labels", "shuffled", remedy=phrase("errors.desk.by_head_which_swaps_classes"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class MaskTuned(DeskChange):
         name = "" if model.spec is None else model.spec.name
         if (Path(name).expanduser() / "regard.json").is_file():
             return _rebuilt(model, Spec("source", "masked_twin", {"directory": name}))
-        remedy = "a model by `regard train classifier`"
+        remedy = phrase("errors.desk.model_by_regard_train_classifier")
         return _twin(model, "masking", MASKING, remedy=remedy)
 
 
@@ -180,9 +180,9 @@ class OtherClass(DeskChange):
             classes = 0 if answer.distribution is None else len(answer.distribution)
             if classes < 2 or not isinstance(target, int):
                 raise Unsupported(
-                    f"another class for {origin.model.name}",
-                    expected="a model that chooses among classes",
-                    got=f"the task {origin.model.task}",
+                    phrase("errors.desk.another_class_for", model=origin.model.name),
+                    expected=phrase("errors.common.model_that_chooses_among_classes"),
+                    got=phrase("errors.desk.task_task", task=origin.model.task),
                 )
             others.append((target + 1 + self.draw % (classes - 1)) % classes)
         return others
@@ -225,16 +225,16 @@ def shuffle(units: Units, rng: np.random.Generator) -> Ints:
     return order
 
 
-def _twin(model: Model, parameter: str, value: Json, *, remedy: str) -> Model:
+def _twin(model: Model, parameter: str, value: Json, *, remedy: Text) -> Model:
     """Train the model's recipe with one parameter changed on first use, and cache the result."""
     spec = None if model.spec is None else Spec.parse("source", model.spec.name)
     has_source = spec is not None and spec.name in names("source")
     trainable = has_source and spec is not None and parameter in {p.name for p in entry("source", spec.name).parameters}
     if spec is None or model.spec is None or not trainable:
         raise Unsupported(
-            f"a twin of {model.name} with {parameter}={value}",
-            expected=f"a model by name whose recipe takes {parameter}",
-            got="a model that is not trained here",
+            phrase("errors.desk.twin_with", model=model.name, parameter=parameter, value=value),
+            expected=phrase("errors.desk.model_by_name_whose_recipe", parameter=parameter),
+            got=phrase("errors.desk.model_that_not_trained_here"),
             remedy=remedy,
         )
     return _rebuilt(model, Spec("source", spec.name, {**spec.params, parameter: value}))

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.protocols import Parts, PropagatedRelevance, Slopes, WeightSlopes, Zeroed
 from regard.records import Answers
 
-REMEDY = "look at its weights, and at what it computes where units are removed or attention is changed"
+REMEDY = phrase("errors.desk.look_at_weights_and_at")
 T = TypeVar("T")
 
 
@@ -26,38 +26,38 @@ def known(answers: Answers, name: str) -> Answers:
         each = each & np.isfinite(answers.distribution).all(-1)
     bad = int((~each).sum())
     if bad:
-        raise unknown(f"answer of {name}", bad, len(each))
+        raise unknown(phrase("errors.common.answer_name", name=name), bad, len(each))
     return answers
 
 
 def known_slopes(slopes: Sequence[Slopes], name: str) -> Sequence[Slopes]:
     """Gradients as they are; the ends of a path may be unknown where no point lies on it."""
-    _refuse(f"gradient of {name}", ((s.dot, s.norm, s.value) for s in slopes))
+    _refuse(phrase("errors.desk.gradient_name", name=name), ((s.dot, s.norm, s.value) for s in slopes))
     return slopes
 
 
 def known_weight_slopes(slopes: Sequence[WeightSlopes], name: str) -> Sequence[WeightSlopes]:
-    _refuse(f"attention gradient of {name}", ((s.weights, s.gradient) for s in slopes))
+    _refuse(phrase("errors.desk.attention_gradient", name=name), ((s.weights, s.gradient) for s in slopes))
     return slopes
 
 
 def known_relevance(rows: Sequence[PropagatedRelevance], name: str) -> Sequence[PropagatedRelevance]:
-    _refuse(f"relevance of {name}", ((row.units, row.special, row.value) for row in rows))
+    _refuse(phrase("errors.desk.relevance_name", name=name), ((row.units, row.special, row.value) for row in rows))
     return rows
 
 
 def known_parts(parts: Sequence[Parts], name: str) -> Sequence[Parts]:
-    _refuse(f"attention output of {name}", ((p.weights, p.values, p.own, p.whole) for p in parts))
+    _refuse(phrase("errors.desk.attention_output", name=name), ((p.weights, p.values, p.own, p.whole) for p in parts))
     return parts
 
 
 def known_zeroed(outputs: Sequence[Zeroed], name: str) -> Sequence[Zeroed]:
-    _refuse(f"layer output of {name}", ((z.distance,) for z in outputs))
+    _refuse(phrase("errors.desk.layer_output", name=name), ((z.distance,) for z in outputs))
     return outputs
 
 
 def known_arrays(arrays: list[T], name: str) -> list[T]:
-    _refuse(f"gradient of {name}", ((a,) for a in arrays))
+    _refuse(phrase("errors.desk.gradient_name", name=name), ((a,) for a in arrays))
     return arrays
 
 
@@ -65,7 +65,7 @@ def known_tensor(tensor: Any, name: str) -> Any:
     """A torch tensor of answers as it is, or an error."""
     each = tensor.detach().isfinite()
     if not bool(each.all()):
-        raise unknown(f"answer of {name}", int((~each).sum()), int(each.numel()))
+        raise unknown(phrase("errors.common.answer_name", name=name), int((~each).sum()), int(each.numel()))
     return tensor
 
 
@@ -74,7 +74,7 @@ def known_logits(tensor: Any, name: str) -> Any:
     logits = tensor.detach()
     bad = logits.isnan() | logits.isposinf()
     if bool(bad.any()):
-        raise unknown(f"answer of {name}", int(bad.sum()), int(bad.numel()))
+        raise unknown(phrase("errors.common.answer_name", name=name), int(bad.sum()), int(bad.numel()))
     return tensor
 
 
@@ -82,13 +82,16 @@ class UnknownAnswer(InputError):
     """The model returned NaN or infinity."""
 
 
-def unknown(subject: str, bad: int, count: int) -> UnknownAnswer:
+def unknown(subject: Text, bad: int, count: int) -> UnknownAnswer:
     return UnknownAnswer(
-        subject, expected="finite numbers", got=f"NaN or infinite ones for {bad} of {count}", remedy=REMEDY
+        subject,
+        expected=phrase("errors.common.finite_numbers"),
+        got=phrase("errors.desk.nan_or_infinite_ones_for", bad=bad, n=count),
+        remedy=REMEDY,
     )
 
 
-def _refuse(subject: str, rows: Iterable[Iterable[Any]]) -> None:
+def _refuse(subject: Text, rows: Iterable[Iterable[Any]]) -> None:
     fine = [all(bool(np.isfinite(array).all()) for array in row) for row in rows]
     if not all(fine):
         raise unknown(subject, fine.count(False), len(fine))

@@ -29,7 +29,7 @@ from regard.desk.finite_answers import (
     known_slopes,
     known_tensor,
 )
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.models.ask import batch_function as batch_functions
 from regard.models.ask import gradients, patching, sparse_recompute, weight_batches
@@ -211,12 +211,18 @@ def removals(case: Case, drops: Sequence[Bools], operator: str | None) -> tuple[
     """The operator, and (example, dropped units) of every variant; special units are never removed."""
     name = operator or case.operators[0]
     if name not in case.operators:
-        raise InputError(f"operator {name!r}", expected=f"one of {', '.join(case.operators)}", got=name)
+        raise InputError(
+            phrase("errors.common.operator_name", name=repr(name)),
+            expected=phrase("errors.common.one_allowed", allowed=", ".join(case.operators)),
+            got=name,
+        )
     variants = []
     for example, units, rows in zip(case.ids, case.units, drops, strict=True):
         if np.ndim(rows) != 2 or np.shape(rows)[1] != len(units):
             raise InputError(
-                f"drops of example {example}", expected=f"shape (variants, {len(units)})", got=str(np.shape(rows))
+                phrase("errors.desk.drops_example", example=example),
+                expected=phrase("errors.desk.shape_variants", n=len(units)),
+                got=str(np.shape(rows)),
             )
         variants += [(example, np.logical_and(row, units.free).tobytes()) for row in np.asarray(rows, np.bool_)]
     return name, variants
@@ -423,7 +429,7 @@ def slopes_at(case: Case, points: Sequence[Point]) -> list[Slopes]:
     """Gradients of the objective at these points, which share a baseline; one record per example."""
     baselines = {point.baseline for point in points}
     if len(baselines) > 1:
-        raise InputError("points", expected="one baseline for all", got=str(sorted(baselines)))
+        raise InputError("points", expected=phrase("errors.desk.one_baseline_for_all"), got=str(sorted(baselines)))
     answers = iter(case.ask([SlopeAt(name, point) for name in case.ids for point in points]))
     return [_joined([next(answers) for _ in points]) for _ in case.ids]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.models.read.words import word_spans
 from regard.records import Example, Ints, Perturbed, Units
 
@@ -22,10 +22,10 @@ def unit_origins(before: Units, after: Units, original: Example, made: Perturbed
     if made.origin is None or after.place_kind != "span":
         if len(before) != len(after):
             raise InputError(
-                f"example {original.id!r} under noise",
-                expected=f"{len(before)} units in the same places",
-                got=f"{len(after)} units",
-                remedy="return an origin from a noise that changes the number of units",
+                phrase("errors.desk.example_under_noise", original=repr(original.id)),
+                expected=phrase("errors.desk.units_in_same_places", n=len(before)),
+                got=phrase("errors.desk.units_n", n=len(after)),
+                remedy=phrase("errors.desk.return_origin_from_noise_that"),
             )
         return np.arange(len(after))
     words, original_words = words_of_units(after, made.example), words_of_units(before, original)

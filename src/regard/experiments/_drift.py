@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.desk.changes import Replaced
 from regard.desk.unit_alignment import unit_origins
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.measures.agreement import ragged, spearman
 from regard.measures.centre import centre_shift, middles
 from regard.measures.divergence import jsd
@@ -152,5 +152,9 @@ def attacked_drift(
 def _rows(case: Case) -> Floats:
     rows = case.base().distribution
     if rows is None:
-        raise Unsupported("drift under attack", expected="a classifier", got="another task")
+        raise Unsupported(
+            phrase("errors.experiments.drift_under_attack"),
+            expected=phrase("errors.common.classifier"),
+            got=phrase("errors.common.another_task"),
+        )
     return rows

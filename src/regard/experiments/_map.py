@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from regard.desk.finite_answers import unknown
 from regard.desk.questions import edited
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.explainers._alignment import on_units, pooled_heads, rows_read
 from regard.explainers._site_choice import chosen_sites
 from regard.measures.ranking import order
@@ -109,7 +109,7 @@ def _map(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> Map:
         queries = tuple(rows_read(case, i, site))
         weights = np.asarray(site.rows(0, queries), np.float64)
         if not np.isfinite(weights).all():  # else nothing on any unit would pass for no preference
-            raise unknown(f"attention {site.site.key}", 1, 1)
+            raise unknown(phrase("errors.common.attention_site", site=site.site.key), 1, 1)
         read.append(pooled_heads(weights.mean(1), heads))
         only = (heads,) if isinstance(heads, int) else None
         selected_heads = weights if only is None else weights[list(only)]
@@ -175,7 +175,11 @@ def distances(case: Case, answers: Answers) -> tuple[list[Floats], list[Bools]]:
     """
     base = case.base()
     if base.distribution is None or answers.distribution is None:
-        raise Unsupported("verdicts about attention", expected="a classifier", got="another task")
+        raise Unsupported(
+            phrase("errors.experiments.verdicts_about_attention"),
+            expected=phrase("errors.common.classifier"),
+            got=phrase("errors.common.another_task"),
+        )
     apart, flips = [], []
     for i in range(len(case.ids)):
         rows = answers.distribution[answers.rows(i)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.desk.screening import screened
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.explainers._references import BY_REMOVAL, REFERENCES
 from regard.measures.ranking import order
 from regard.protocols import Case
@@ -71,7 +71,11 @@ def references(
             continue
         rankings[name] = [row[units.free] for row, units in zip(effects, case.units, strict=True)]
     if not rankings:
-        raise Unsupported("other rankings", expected="gradients or removals", got="; ".join(reasons))
+        raise Unsupported(
+            phrase("errors.experiments.other_rankings"),
+            expected=phrase("errors.experiments.gradients_or_removals"),
+            got="; ".join(reasons),
+        )
     return rankings
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from regard.datasets.read import read
-from regard.errors import RegardError, Unsupported
+from regard.errors import RegardError, Text, Unsupported, phrase
 from regard.measures.significance import t_quantile
 from regard.networks.checkpoint import load_checkpoint
 from regard.networks.classifier import AttentionClassifier
@@ -56,25 +56,29 @@ class Origin:
 
 def origin(study: Study, data: str, name: str) -> Origin:
     """Return the origin of the network; raise with the reason if it cannot be retrained."""
-    who = f"experiment {name}"
+    who = phrase("errors.experiments.experiment_name", name=name)
     folder = _checkpoint(study.model)
     if folder is None:
         raise Unsupported(
             who,
-            expected="a network trained by regard, for retraining",
-            got="an external model",
+            expected=phrase("errors.experiments.network_trained_by_regard_for"),
+            got=phrase("errors.experiments.external_model"),
             remedy="regard train",
         )
     network, about = load_checkpoint(folder)
     own = isinstance(network, AttentionClassifier) and network.config["attention"] not in ("frozen", "uniform")
     if not isinstance(network, AttentionClassifier) or not own or network.config["aspects"]:
-        raise Unsupported(who, expected="a classifier with one learned attention over words", got=network.name)
+        raise Unsupported(who, expected=phrase("errors.experiments.classifier_with_one_learned"), got=network.name)
     facts = about.get("training")
     if not isinstance(facts, dict):
-        raise Unsupported(who, expected="a record of its training", got="none in regard.json")
+        raise Unsupported(
+            who,
+            expected=phrase("errors.experiments.record_training"),
+            got=phrase("errors.experiments.none_in_regard_json"),
+        )
     config = {key: network.config[key] for key in KEPT}
     settings = {k: v for k, v in facts["settings"].items() if k not in RESERVED}
-    splits = _splits(facts, data, who)
+    splits = _splits(facts, data, name, who)
     return Origin(folder, Spec("learner", "classifier", config), splits, settings, int(facts["settings"]["seed"]))
 
 
@@ -91,18 +95,25 @@ def _checkpoint(model: Model) -> Path | None:
     return folder if (folder / "regard.json").is_file() else None
 
 
-def _splits(facts: Mapping[str, Any], data: str, who: str) -> Splits:
+def _splits(facts: Mapping[str, Any], data: str, name: str, who: Text) -> Splits:
     source = data or str(facts["data"])
-    remedy = f"--experiments '{who.partition(' ')[2]}:data=FILE'"
+    remedy = f"--experiments '{name}:data=FILE'"
     try:
         splits = read_splits(source)
         if not data and splits.train.fingerprint != facts["data_fingerprint"]:
             # trained on a part: the same one is drawn again
             splits = replace(splits, train=read(source, split="train", limit=int(facts["examples"])))
     except RegardError as error:
-        raise Unsupported(who, expected="the training data of the network", got=str(error), remedy=remedy) from error
+        raise Unsupported(
+            who, expected=phrase("errors.experiments.training_data_network"), got=str(error), remedy=remedy
+        ) from error
     if not data and splits.train.fingerprint != facts["data_fingerprint"]:
-        raise Unsupported(who, expected="the training data of the network", got=f"another {source}", remedy=remedy)
+        raise Unsupported(
+            who,
+            expected=phrase("errors.experiments.training_data_network"),
+            got=phrase("errors.common.another_source", source=source),
+            remedy=remedy,
+        )
     return splits
 
 

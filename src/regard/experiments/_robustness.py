@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.measures.answer_change import Answered, answered
 from regard.perturbations.apply import modality_of, noises
 from regard.protocols import Case
@@ -59,7 +59,11 @@ def modality(case: Case, name: str) -> str:
     """Return the modality of the examples; raise if it is unknown."""
     kind = modality_of(case.examples[0]) if case.examples else ""
     if not kind:
-        raise Unsupported(f"experiment {name}", expected="text, an image, sound, a series or a row", got="other inputs")
+        raise Unsupported(
+            phrase("errors.experiments.experiment_name", name=name),
+            expected=phrase("errors.experiments.text_image_sound_series_or"),
+            got=phrase("errors.experiments.other_inputs"),
+        )
     return kind
 
 
@@ -75,7 +79,11 @@ def chosen_noises(case: Case, wanted: Chosen, name: str) -> list[Spec]:
     first = own if own and _chinese(case) else []
     order = [*first, *(n for n in usual if n in available), *sorted(n for n in available if n not in (*usual, *own))]
     if not order:
-        raise Unsupported(f"experiment {name}", expected=f"noises for {kind}", got="none")
+        raise Unsupported(
+            phrase("errors.experiments.experiment_name", name=name),
+            expected=phrase("errors.experiments.noises_for", noun=kind),
+            got=phrase("errors.common.none"),
+        )
     return [available[n] for n in order[:wanted]]
 
 
@@ -94,7 +102,11 @@ def chosen_attacks(case: Case, wanted: Chosen, name: str) -> list[Spec]:
     fitting = {n: f for n, f in facts_of.items() if _fits(f.get("modality"), kind) and f.get("goal") == "prediction"}
     usual = [s for s in (Spec.parse("attack", a) for a in ATTACKS.get(kind, ())) if s.name in fitting][:wanted]
     if not usual:
-        raise Unsupported(f"experiment {name}", expected=f"attacks on {kind}", got="none")
+        raise Unsupported(
+            phrase("errors.experiments.experiment_name", name=name),
+            expected=phrase("errors.common.attacks_on", noun=kind),
+            got=phrase("errors.common.none"),
+        )
     return [*usual, *(Spec("attack", n) for n, f in fitting.items() if f.get("role") == "baseline")]
 
 
@@ -105,7 +117,7 @@ def _fits(modalities: Json, kind: str) -> bool:
 def sampled(case: Case, share: float) -> list[int]:
     """Return positions of a share of the examples, each drawn independently of the caller."""
     if not 0 < share <= 1:
-        raise InputError("share", expected="more than 0, at most 1", got=str(share))
+        raise InputError("share", expected=phrase("errors.common.more_than_at_most"), got=str(share))
     return [i for i in range(len(case.ids)) if share == 1 or case.rng(i, "robustness").random() < share]
 
 
@@ -113,7 +125,11 @@ def distribution(answers: Answers, name: str) -> Floats:
     """Return (rows, classes) probabilities; raise for models that do not predict one of several classes."""
     rows = answers.distribution
     if rows is None or not np.allclose(rows.sum(-1), 1, atol=1e-3):
-        raise Unsupported(f"experiment {name}", expected="a classifier", got="another task")
+        raise Unsupported(
+            phrase("errors.experiments.experiment_name", name=name),
+            expected=phrase("errors.common.classifier"),
+            got=phrase("errors.common.another_task"),
+        )
     return rows
 
 
@@ -121,7 +137,11 @@ def said_by(case: Case, name: str) -> Answered:
     """Return the model's prediction for every example (class, labels or number); raise for other tasks."""
     base = case.base()
     number = base.distribution is None
-    return answered(base, case.companions.base() if number and case.companions.ids else None, f"experiment {name}")
+    return answered(
+        base,
+        case.companions.base() if number and case.companions.ids else None,
+        phrase("errors.experiments.experiment_name", name=name),
+    )
 
 
 def truth(case: Case) -> Ints:

@@ -15,7 +15,7 @@ import numpy as np
 
 from regard.desk.questions import with_weights
 from regard.desk.site_questions import weight_gradients
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.experiments._map import Heads, Layers, Map, Rows, maps
 from regard.measures.divergence import tvd
 from regard.protocols import Case
@@ -175,7 +175,11 @@ def _linear(case: Case, i: int, m: Map, value: float, target: object) -> Linear:
     slopes = []
     for rows in m.sites:
         if rows.read.site not in gradients:
-            raise Unsupported("a linear answer", expected=f"a gradient of {rows.read.site}", got="none")
+            raise Unsupported(
+                phrase("errors.experiments.linear_answer"),
+                expected=phrase("errors.experiments.gradient_site", site=rows.read.site),
+                got=phrase("errors.common.none"),
+            )
         gradient = np.asarray(gradients[rows.read.site], np.float64)
         head_gradient = gradient if rows.read.heads is None else gradient[list(rows.read.heads)]
         slopes.append(head_gradient[:, list(rows.read.queries)][:, :, list(rows.keys)])
@@ -192,7 +196,11 @@ def answers(
         return [line.distribution(some) for line, some in zip(lines, weights, strict=True)]
     swept = with_weights(case, [edits(m, some) for m, some in zip(found, weights, strict=True)])
     if swept.distribution is None:
-        raise Unsupported("other attention", expected="a classifier", got="another task")
+        raise Unsupported(
+            phrase("errors.experiments.other_attention"),
+            expected=phrase("errors.common.classifier"),
+            got=phrase("errors.common.another_task"),
+        )
     return [swept.distribution[swept.rows(i)] for i in range(len(found))]
 
 
@@ -209,5 +217,9 @@ def decided(case: Case) -> tuple[Floats, Ints]:
     """Return (examples, classes) unperturbed predictions, and (examples,) predicted classes."""
     distribution = case.base().distribution
     if distribution is None:
-        raise Unsupported("other attention", expected="a classifier", got="another task")
+        raise Unsupported(
+            phrase("errors.experiments.other_attention"),
+            expected=phrase("errors.common.classifier"),
+            got=phrase("errors.common.another_task"),
+        )
     return distribution, np.asarray(distribution.argmax(-1))

@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.desk.changes import Replaced
 from regard.desk.questions import attacked
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.experiments._drift import attacked_drift
 from regard.experiments._robustness import (
     MODEL,
@@ -89,7 +89,11 @@ def attack_success(
         scores += attacked_drift(part, results, explainers or part.explainers, where)
         scores += _shown(part, results, where)
     if not scores:
-        raise Unsupported(f"experiment {name}", expected="an attack that works here", got="; ".join(reasons) or "none")
+        raise Unsupported(
+            phrase("errors.experiments.experiment_name", name=name),
+            expected=phrase("errors.experiments.attack_that_works_here"),
+            got="; ".join(reasons) or phrase("errors.common.none"),
+        )
     if turned and not np.isnan(clean).all():
         worst = {"attacks_tried": len(turned), "budget": budget}
         scores.append(

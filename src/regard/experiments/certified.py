@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 from regard.desk.questions import batch_function
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.experiments._robustness import MODEL, distribution, modality, sampled, truth
 from regard.measures.intervals import clopper_pearson
 from regard.protocols import Case, Findings
@@ -50,8 +50,8 @@ def certified(
     name = "certified"
     if samples < 10 or not 0 < keep < 1 or sigma <= 0 or not 0 < alpha < 1:
         raise InputError(
-            f"experiment {name}",
-            expected="samples of at least 10, keep and alpha in 0..1, sigma above 0",
+            phrase("errors.experiments.experiment_name", name=name),
+            expected=phrase("errors.experiments.samples_at_least_keep_and"),
             got=f"{samples}, {keep}, {alpha}, {sigma}",
         )
     kind = modality(case, name)
@@ -165,7 +165,11 @@ def _scale(case: Case, kind: str) -> Floats:
 def _array(inputs: object) -> Floats:
     values = [v for v in dict(inputs).values() if not isinstance(v, str)]  # type: ignore[call-overload]
     if not values:
-        raise Unsupported("experiment certified", expected="numbers to add noise to", got="none")
+        raise Unsupported(
+            phrase("errors.experiments.experiment_certified"),
+            expected=phrase("errors.experiments.numbers_add_noise"),
+            got=phrase("errors.common.none"),
+        )
     return np.asarray(values[0], np.float64)
 
 
@@ -178,9 +182,9 @@ def _noisy_votes(case: Case, draws: int, sigma: float, kind: str) -> list[Ints]:
         together = batch_function(case, [i])
         if not together.user:
             raise Unsupported(
-                "experiment certified",
-                expected="inputs in the user's own units",
-                got="embeddings",
+                phrase("errors.experiments.experiment_certified"),
+                expected=phrase("errors.experiments.inputs_in_user_own_units"),
+                got=phrase("errors.experiments.embeddings"),
             )
         normals = case.rng(i, "certified", draws).standard_normal((draws, *together.x.shape[1:]))
         noise = (

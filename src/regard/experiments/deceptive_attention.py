@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from regard.datasets.examples import Examples
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.experiments._retraining import again, answers, by_text, looks, origin, over_seeds, right
 from regard.measures.divergence import tvd
 from regard.protocols import Dataset, Findings, Study
@@ -54,8 +54,8 @@ def deceptive_attention(
     test = _with(source.splits.test, learner, hide)
     if len(test) < LEAST:
         raise Unsupported(
-            "experiment deceptive_attention",
-            expected=f"{LEAST} test texts with one of {', '.join(hide[:5])}",
+            phrase("errors.experiments.experiment_deceptive_attention"),
+            expected=phrase("errors.experiments.test_texts_with_one", least=LEAST, hide=", ".join(hide[:5])),
             got=str(len(test)),
             remedy="deceptive_attention:words=[...]",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.site_questions import weight_gradients
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.experiments._map import Map, setting
 from regard.experiments._weight_batches import answers, decided, read, without
 from regard.measures.divergence import jsd
@@ -137,7 +137,11 @@ def _slopes(case: Case, i: int, m: Map) -> tuple[Floats, Floats]:
     gradient, product = np.zeros(len(m)), np.zeros(len(m))
     for rows in m.sites:
         if rows.read.site not in gradients:
-            raise Unsupported("erasure", expected=f"a gradient of {rows.read.site}", got="none")
+            raise Unsupported(
+                "erasure",
+                expected=phrase("errors.experiments.gradient_site", site=rows.read.site),
+                got=phrase("errors.common.none"),
+            )
         whole = gradients[rows.read.site]
         head_gradient = whole if rows.read.heads is None else whole[list(rows.read.heads)]
         part = head_gradient[:, list(rows.read.queries)][:, :, list(rows.keys)]

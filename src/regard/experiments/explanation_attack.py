@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.questions import attacked
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.experiments._drift import attacked_drift
 from regard.experiments._robustness import modality, sampled
 from regard.protocols import Case, Findings
@@ -69,7 +69,11 @@ def explanation_attack(
         )
         scores += attacked_drift(part, results, [aim] if text else methods, where)
     if not scores:
-        raise Unsupported(f"experiment {name}", expected="an explanation that can be attacked", got="; ".join(reasons))
+        raise Unsupported(
+            phrase("errors.experiments.experiment_name", name=name),
+            expected=phrase("errors.experiments.explanation_that_can_attacked"),
+            got="; ".join(reasons),
+        )
     return scores
 
 

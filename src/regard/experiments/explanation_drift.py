@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.desk.changes import PerturbedBy, Replaced
 from regard.desk.questions import UnitOrigins
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.experiments._drift import LEAST_CHANGE, QUANTITIES, drift
 from regard.experiments._robustness import MODEL, Chosen, chosen_noises, said_by, sampled
 from regard.protocols import Case, Findings
@@ -61,7 +61,11 @@ def explanation_drift(
     scores: list[Score] = []
     methods = dict(_supported(part, explainers or part.explainers))
     if not methods:
-        raise Unsupported(f"experiment {name}", expected="an explainer that works here", got="none")
+        raise Unsupported(
+            phrase("errors.experiments.experiment_name", name=name),
+            expected=phrase("errors.experiments.explainer_that_works_here"),
+            got=phrase("errors.common.none"),
+        )
     seeds = {method: _other_seed(part, method, relevance) for method, relevance in methods.items()}
     for method, values in seeds.items():
         for quantity in ("rank", "jsd"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.questions import slopes_at
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.experiments._map import maps, setting
 from regard.measures.agreement import kendall, null_sd, ragged
 from regard.measures.divergence import tvd
@@ -93,7 +93,9 @@ def _left_out(case: Case, free: list[np.ndarray], operator: str) -> list[Floats]
     drops = [np.eye(len(units), dtype=np.bool_)[f] for units, f in zip(case.units, free, strict=True)]
     answers = case.removed(drops, operator)
     if base is None or answers.distribution is None:
-        raise Unsupported("rank_agreement", expected="a classifier", got="another task")
+        raise Unsupported(
+            "rank_agreement", expected=phrase("errors.common.classifier"), got=phrase("errors.common.another_task")
+        )
     return [tvd(answers.distribution[answers.rows(i)], base[i][None]) for i in range(len(free))]
 
 

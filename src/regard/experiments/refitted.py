@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.experiments._map import setting
 from regard.measures.divergence import tvd
 from regard.measures.keyed_random import keyed_rng
@@ -43,10 +43,18 @@ def refitted(
     """
     model = study.model
     if not last_layer.supports(model) or "classification" not in model.task or "token" in model.task:
-        raise Unsupported("experiment refitted", expected="a classifier made of torch modules", got=model.task)
+        raise Unsupported(
+            phrase("errors.experiments.experiment_refitted"),
+            expected=phrase("errors.experiments.classifier_made_torch_modules"),
+            got=model.task,
+        )
     labelled = [(e, c) for e in study.examples if (c := _class(e, model.labels)) >= 0]
     if len(labelled) < FEWEST:
-        raise Unsupported("experiment refitted", expected=f"{FEWEST} labelled examples", got=str(len(labelled)))
+        raise Unsupported(
+            phrase("errors.experiments.experiment_refitted"),
+            expected=phrase("errors.experiments.labelled_examples", fewest=FEWEST),
+            got=str(len(labelled)),
+        )
     examples, labels = [e for e, _ in labelled], np.array([c for _, c in labelled])
     layer, inputs, logits = last_layer(model, examples)
     fold = keyed_rng(study.seed, "refitted").permutation(len(examples)) % folds

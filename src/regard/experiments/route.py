@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.questions import patched
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.experiments._map import maps, setting
 from regard.protocols import Case, Findings
 from regard.records import Score
@@ -37,7 +37,9 @@ def route(case: Case, *, donors: int = 2, layers: str | int = "last", heads: str
     base, others = case.base(), case.companions
     donor_distribution = others.base().distribution if others.ids else np.zeros((0, 2))
     if base.distribution is None or donor_distribution is None:
-        raise Unsupported("route", expected="a classifier", got="another task")
+        raise Unsupported(
+            "route", expected=phrase("errors.common.classifier"), got=phrase("errors.common.another_task")
+        )
     decided, donor_classes = base.distribution.argmax(-1), donor_distribution.argmax(-1)
     donor_lists: list[list[int]] = []
     alike: list[list[int]] = []

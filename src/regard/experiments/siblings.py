@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.errors import InputError, RegardError, Unsupported
+from regard.errors import InputError, RegardError, Unsupported, phrase
 from regard.experiments._leave_one_out import lost_without
 from regard.experiments._map import maps, setting
 from regard.experiments._rankings import first
@@ -56,7 +56,11 @@ def siblings(
         base = _case(study.model, examples, study.seed)
         alphas, distribution = [m.alpha for m in maps(base, layers, heads, "siblings")], base.base().distribution
         if distribution is None:
-            raise Unsupported("experiment siblings", expected="a classifier", got="another task")
+            raise Unsupported(
+                phrase("errors.experiments.experiment_siblings"),
+                expected=phrase("errors.common.classifier"),
+                got=phrase("errors.common.another_task"),
+            )
         chance.append(np.array([_shuffled(a, study.seed, e.id) for a, e in zip(alphas, examples, strict=True)]))
         rows = [
             _beside(
@@ -68,7 +72,11 @@ def siblings(
             columns[name].append(np.stack([row[name] for row in rows], -1))
     tables = {name: np.concatenate(parts) for name, parts in columns.items()}
     if np.isnan(tables["jsd"]).all():
-        raise Unsupported("experiment siblings", expected="siblings with the same units", got="other units")
+        raise Unsupported(
+            phrase("errors.experiments.experiment_siblings"),
+            expected=phrase("errors.experiments.siblings_with_same_units"),
+            got=phrase("errors.experiments.other_units"),
+        )
     ids = tuple(e.id for e in study.examples)
     where: dict[str, Json] = setting(layers, heads, siblings=[m.name for m in others])
     scores = [
@@ -121,7 +129,10 @@ def _opened(folders: Sequence[str], model: Model) -> list[Model]:
 
     if not folders:
         raise Unsupported(
-            "experiment siblings", expected="directories of other models", got="none", remedy="--siblings DIR ..."
+            phrase("errors.experiments.experiment_siblings"),
+            expected=phrase("errors.experiments.directories_other_models"),
+            got=phrase("errors.common.none"),
+            remedy="--siblings DIR ...",
         )
     models: dict[str, Model] = {}
     for folder in folders:
@@ -131,11 +142,17 @@ def _opened(folders: Sequence[str], model: Model) -> list[Model]:
             try:
                 other = load(member, device="cpu")
             except RegardError as error:
-                raise InputError(f"--siblings {member}", expected="a model", got=str(error)) from error
+                raise InputError(
+                    f"--siblings {member}", expected=phrase("errors.common.model"), got=str(error)
+                ) from error
             if other.fingerprint != model.fingerprint:
                 models[other.fingerprint] = other
     if not models:
-        raise Unsupported("experiment siblings", expected="models other than the audited one", got="only itself")
+        raise Unsupported(
+            phrase("errors.experiments.experiment_siblings"),
+            expected=phrase("errors.experiments.models_other_than_audited_one"),
+            got=phrase("errors.experiments.only_itself"),
+        )
     return [*models.values()]
 
 
@@ -150,7 +167,11 @@ def _beside(
     other_alphas = [m.alpha for m in maps(other, layers, heads, "siblings")]
     answers = other.base().distribution
     if answers is None or answers.shape != said.shape:
-        raise Unsupported("experiment siblings", expected="siblings with the same classes", got="other classes")
+        raise Unsupported(
+            phrase("errors.experiments.experiment_siblings"),
+            expected=phrase("errors.experiments.siblings_with_same_classes"),
+            got=phrase("errors.experiments.other_classes"),
+        )
     columns = {name: np.full(len(ours), np.nan) for name in ("jsd", "change", *KINDS)}
     lost = lost_without(other)
     for i, (a, b) in enumerate(zip(ours, other_alphas, strict=True)):

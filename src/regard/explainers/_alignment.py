@@ -8,21 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.desk.site_questions import read_rows, weight_gradients
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Text, Unsupported, phrase
 from regard.protocols import Case, SiteAttention
 from regard.records import Floats, Units
 
 
-def misfit(units: Units, attention: SiteAttention) -> str:
+def misfit(units: Units, attention: SiteAttention) -> Text:
     """Explain why the site's keys are not the units; "" if they are."""
     keys = units.keys[units.free]
     if (keys < 0).any():
-        return "some units have no place on the key axis"
+        return phrase("errors.explainers.some_units_no_place_on")
     _, _, _, length = attention.shape
     positions = int(units.keys.max(initial=-1)) + 1
     if attention.site.kind == "windowed" and length != positions:
-        return f"its {length} keys are a window, not the {positions} positions"
-    return f"it has {length} keys for {positions} positions" if length < positions else ""
+        return phrase("errors.explainers.keys_window_not_positions", length=length, positions=positions)
+    return (
+        phrase("errors.explainers.keys_for_positions", length=length, positions=positions) if length < positions else ""
+    )
 
 
 def rows_read(case: Case, i: int, attention: SiteAttention) -> Sequence[int]:
@@ -52,20 +54,26 @@ def _sloped(case: Case, i: int, attention: SiteAttention) -> tuple[int, ...]:
     return tuple(int(row) for row in np.flatnonzero(np.any(slopes[0].gradient != 0, axis=(0, 2))))
 
 
-def unread(case: Case, i: int, attention: SiteAttention) -> str:
+def unread(case: Case, i: int, attention: SiteAttention) -> Text:
     """Explain why the objective does not read the site's rows; "" if it does."""
     rows = rows_read(case, i, attention)
     _, _, queries, _ = attention.shape
     if not rows:
-        return "the objective reads none of its rows"
-    return f"the objective reads row {max(rows)} of {queries}" if max(rows) >= queries else ""
+        return phrase("errors.explainers.objective_reads_none_rows")
+    return (
+        phrase("errors.explainers.objective_reads_row", rows=max(rows), queries=queries) if max(rows) >= queries else ""
+    )
 
 
 def sites_of(case: Case, i: int, method: str) -> Sequence[SiteAttention]:
     """Return every attention site of example i; raise for a model without attention."""
     sites = case.attention(i)
     if not sites:
-        raise Unsupported(method, expected="a model with attention", got="no attention site")
+        raise Unsupported(
+            method,
+            expected=phrase("errors.common.model_with_attention"),
+            got=phrase("errors.explainers.no_attention_site"),
+        )
     return sites
 
 
@@ -74,10 +82,12 @@ def pooled_heads(weights: NDArray[np.floating], heads: str | int) -> Floats:
     w = np.asarray(weights, np.float64)
     if isinstance(heads, int):
         if not 0 <= heads < len(w):
-            raise InputError(f"head {heads}", expected=f"0..{len(w) - 1}", got=str(heads))
+            raise InputError(
+                phrase("errors.common.head_heads", heads=heads), expected=f"0..{len(w) - 1}", got=str(heads)
+            )
         return np.asarray(w[heads])
     if heads not in ("mean", "max"):
-        raise InputError("heads", expected='"mean", "max" or a number', got=repr(heads))
+        raise InputError("heads", expected=phrase("errors.explainers.mean_max_or_number"), got=repr(heads))
     return np.asarray(w.mean(0) if heads == "mean" else w.max(0))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.errors import Unsupported
+from regard.errors import Text, Unsupported, phrase
 from regard.explainers._alignment import misfit, rows_read, sites_of, unread
 from regard.protocols import Case, SiteAttention
 from regard.records import Floats
@@ -49,8 +49,8 @@ def chain_of(case: Case, i: int, method: str, *, bare: bool = True) -> Chain:
     the states of a recurrent network) as a chain without layers.
     """
 
-    def refuse(reason: str) -> Unsupported:
-        return Unsupported(method, expected="square self-attention over the units in every layer", got=reason)
+    def refuse(reason: Text) -> Unsupported:
+        return Unsupported(method, expected=phrase("errors.explainers.square_self_attention_over_units"), got=reason)
 
     sites = list(sites_of(case, i, method))
     crosses = [s for s in sites if s.site.kind == "cross"]
@@ -63,19 +63,26 @@ def chain_of(case: Case, i: int, method: str, *, bare: bool = True) -> Chain:
     readers = [s for s in sites if s.site.kind == "pooling"] or crosses
     top = readers[-1] if readers else None
     if not layers and not (bare and top is not None and top.site.kind == "pooling"):
-        raise refuse("no self-attention over the units")
+        raise refuse(phrase("errors.explainers.no_self_attention_over_units"))
     for site in layers or [s for s in (top,) if s is not None]:
-        reason = misfit(case.units[i], site)
+        reason: Text = misfit(case.units[i], site)
         _, _, queries, keys = site.shape
         if not reason and queries != keys and layers:
-            reason = f"{queries} queries for {keys} keys"
+            reason = phrase("errors.explainers.queries_for_keys", queries=queries, keys=keys)
         if not reason and keys != (layers[0] if layers else site).shape[-1]:
-            reason = f"{keys} keys where the first layer has {layers[0].shape[-1]}"
+            reason = phrase("errors.explainers.keys_where_first_layer", keys=keys, shape=layers[0].shape[-1])
         if reason:
-            raise refuse(f"{site.site.key}: {reason}")
+            raise refuse(phrase("errors.common.because", place=site.site.key, reason=reason))
     reader = top or layers[-1]
     if reason := unread(case, i, reader):
-        raise refuse(f"{reader.site.key}: {reason}")
+        raise refuse(phrase("errors.common.because", place=reader.site.key, reason=reason))
     if top is not None and layers and top.shape[3] != layers[0].shape[3]:
-        raise refuse(f"{top.site.key}: {top.shape[3]} keys where the layers below have {layers[0].shape[3]}")
+        raise refuse(
+            phrase(
+                "errors.explainers.keys_where_layers_below",
+                site=top.site.key,
+                shape=top.shape[3],
+                shape_2=layers[0].shape[3],
+            )
+        )
     return Chain(layers, top, tuple(rows_read(case, i, reader)))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.measures.contributions import part_distances, part_norms, shares, through_norm
 from regard.protocols import Norm, Parts
 from regard.records import Floats
@@ -41,7 +41,9 @@ def one_head(parts: Parts, heads: str | int) -> tuple[Array, Array]:
     if heads == "all":
         return parts.weights, parts.values
     if not isinstance(heads, int) or not 0 <= heads < len(parts.weights):
-        raise InputError("heads", expected=f'"all" or 0..{len(parts.weights) - 1}', got=repr(heads))
+        raise InputError(
+            "heads", expected=phrase("errors.explainers.all_or", n=len(parts.weights) - 1), got=repr(heads)
+        )
     return parts.weights[heads : heads + 1], parts.values[heads : heads + 1]
 
 
@@ -81,9 +83,9 @@ def _kept(parts: Parts, seen: _Seen, method: str) -> Array | None:
         return None
     if not parts.own.any():
         raise Unsupported(
-            f"{method} at {parts.site.key}",
-            expected="a residual stream that attention is added to",
-            got="no residual stream before normalization",
+            phrase("errors.common.at_method", method=method, site=parts.site.key),
+            expected=phrase("errors.explainers.residual_stream_that_attention"),
+            got=phrase("errors.explainers.no_residual_stream_before"),
             remedy="value_norms",
         )
     return seen.own

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, listing, phrase
 from regard.explainers._alignment import misfit, sites_of, unread
 from regard.protocols import Case, SiteAttention
 
@@ -23,13 +23,15 @@ def chosen_sites(case: Case, i: int, layers: str | int, method: str) -> Sequence
                 continue
             reason = misfit(case.units[i], site) or unread(case, i, site)
             if reason:
-                reasons.append(f"{site.site.key}: {reason}")
+                reasons.append(phrase("errors.common.because", place=site.site.key, reason=reason))
             else:
                 fitting.append(site)
         if fitting:
             return of_layers(fitting, layers)
-    reason_text = "; ".join(reasons[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")
-    raise Unsupported(method, expected="a site whose keys are the units", got=reason_text)
+    reason_text = listing(reasons[:3])
+    if len(reasons) > 3:
+        reason_text = phrase("errors.explainers.and_more", listing=reason_text, n=len(reasons) - 3)
+    raise Unsupported(method, expected=phrase("errors.explainers.site_whose_keys_units"), got=reason_text)
 
 
 def of_layers(sites: Sequence[SiteAttention], layers: str | int) -> Sequence[SiteAttention]:
@@ -41,8 +43,8 @@ def of_layers(sites: Sequence[SiteAttention], layers: str | int) -> Sequence[Sit
     matching = [s for s in sites if s.site.layer == layer]
     if not matching:
         raise InputError(
-            f"layers {layers!r}",
-            expected=f'"last", "all" or one of {", ".join(map(str, layer_numbers))}',
+            phrase("errors.explainers.layers_layers", layers=repr(layers)),
+            expected=phrase("errors.explainers.last_all_or_one", str=", ".join(map(str, layer_numbers))),
             got=repr(layers),
         )
     return matching
@@ -59,5 +61,9 @@ def sites_over_units(case: Case, i: int, method: str) -> Sequence[SiteAttention]
     fitting = [s for s in sites if not misfit(case.units[i], s)]
     if not fitting:
         reason = "; ".join(f"{s.site.key}: {misfit(case.units[i], s)}" for s in sites[:3])
-        raise Unsupported(method, expected="a site whose keys are the units", got=reason or "none")
+        raise Unsupported(
+            method,
+            expected=phrase("errors.explainers.site_whose_keys_units"),
+            got=reason or phrase("errors.common.none"),
+        )
     return fitting

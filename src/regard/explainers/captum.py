@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from regard.desk.questions import input_function
-from regard.errors import EnvironmentProblem, InputError, UnknownName, Unsupported
+from regard.errors import EnvironmentProblem, InputError, UnknownName, Unsupported, phrase
 from regard.protocols import Case, InputFunction
 from regard.records import Floats, Json, Relevance
 from regard.registry import explainer
@@ -70,7 +70,10 @@ def _classes(attribution: str) -> tuple[Any, Any]:
         from captum import attr
     except ImportError as problem:
         raise EnvironmentProblem(
-            "explainer captum", expected="the package captum", got=str(problem), remedy="pip install 'regard[captum]'"
+            phrase("errors.explainers.explainer_captum"),
+            expected=phrase("errors.explainers.package_captum"),
+            got=str(problem),
+            remedy="pip install 'regard[captum]'",
         ) from problem
     methods = {
         name: kind
@@ -83,10 +86,18 @@ def _classes(attribution: str) -> tuple[Any, Any]:
     for name in names:
         if name not in fitting:
             if name in methods:
-                raise Unsupported(f"Captum's {name}", expected="an attribution to the inputs", got="to inner layers")
-            raise UnknownName("attribution of Captum", name, fitting)
+                raise Unsupported(
+                    phrase("errors.explainers.captum_name", name=name),
+                    expected=phrase("errors.explainers.attribution_inputs"),
+                    got=phrase("errors.explainers.inner_layers"),
+                )
+            raise UnknownName(phrase("errors.explainers.attribution_captum"), name, fitting)
     if (len(names) == 2) != (names[0] == "NoiseTunnel"):
-        raise InputError(f"attribution {attribution!r}", expected="Name, or NoiseTunnel(Name)", got=attribution)
+        raise InputError(
+            phrase("errors.explainers.attribution_attribution", attribution=repr(attribution)),
+            expected=phrase("errors.explainers.name_or_noisetunnel_name"),
+            got=attribution,
+        )
     return methods[names[0]], methods[names[1]] if len(names) == 2 else None
 
 
@@ -113,7 +124,9 @@ def _attributed(outer: Any, inner: Any, function: InputFunction, params: dict[st
     takes_outer = set(inspect.signature(outer.attribute).parameters)
     unknown = sorted(set(params) - takes - takes_outer)
     if unknown:
-        raise UnknownName(f"argument of {outer.__name__}", unknown[0], takes | takes_outer)
+        raise UnknownName(
+            phrase("errors.explainers.argument_outer", outer=outer.__name__), unknown[0], takes | takes_outer
+        )
     x = function.x.clone().detach().requires_grad_()
     arguments: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in params.items()}
     if "baselines" in takes:

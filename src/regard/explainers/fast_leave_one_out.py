@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.questions import nearly_removed
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.measures.agreement import kendall, spearman
 from regard.protocols import Case
 from regard.records import Bools, Floats, Relevance
@@ -47,7 +47,9 @@ def fast_leave_one_out(
     [0.0, 2.0, 0.11]
     """
     if checks < 1 or not -1 <= bar <= 1:
-        raise InputError("fast_leave_one_out", expected="checks of at least 1, bar in -1..1", got=f"{checks}, {bar}")
+        raise InputError(
+            "fast_leave_one_out", expected=phrase("errors.explainers.checks_at_least_bar_in"), got=f"{checks}, {bar}"
+        )
     base = case.base()
     every = [np.eye(len(units), dtype=np.bool_)[units.free] for units in case.units]
     short = [len(drop) < FEW for drop in every]
@@ -69,10 +71,10 @@ def fast_leave_one_out(
     rho, tau = (float(np.mean(found)) if found else 1.0 for found in (rhos, taus))
     if rho < bar:
         raise Unsupported(
-            "fast_leave_one_out on this model",
-            expected=f"a rank correlation with the exact one of {bar:g} or more",
-            got=f"{rho:.3f} on {len(check_examples)} example{'s' * (len(check_examples) > 1)}",
-            remedy="leave_one_out, or a schedule with larger shares",
+            phrase("errors.explainers.fast_leave_one_out_on_this_model"),
+            expected=phrase("errors.explainers.rank_correlation_with_exact_one", bar=bar),
+            got=f"{rho:.3f} (n = {len(check_examples)})",
+            remedy=phrase("errors.explainers.leave_one_out_or_schedule_with"),
         )
     n = len(rows)
     extras = {

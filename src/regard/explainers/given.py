@@ -14,7 +14,7 @@ import numpy as np
 from regard.datasets.cells import shown
 from regard.datasets.formats.arrays import read_npz
 from regard.datasets.read import open_table
-from regard.errors import InputError, UnknownName, Unsupported
+from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.files import parse_json
 from regard.foreign_code import contained
 from regard.measures.plausibility import inside
@@ -47,7 +47,9 @@ def given(case: Case, *, file: str = "", function: str = "") -> Relevance:
     [0.0, 1.0, 0.0]
     """
     if file and function:
-        raise InputError("given", expected="a file or a function", got="both")
+        raise InputError(
+            "given", expected=phrase("errors.explainers.file_or_function"), got=phrase("errors.common.both")
+        )
     tell = _from_file(file) if file else _from_function(function) if function else _rationale
     rows = [_fitted(example, u, tell(example, u)) for example, u in zip(case.examples, case.units, strict=True)]
     return Relevance.of("given", case.ids, rows, signed=True)
@@ -57,15 +59,19 @@ def _fitted(example: Example, units: Units, values: Any) -> Floats:
     try:
         row = np.asarray(values, np.float64)
     except (TypeError, ValueError) as problem:
-        raise InputError(f"given relevance of {example.id!r}", expected="numbers", got=str(problem)) from problem
+        raise InputError(
+            phrase("errors.explainers.given_relevance", example=repr(example.id)),
+            expected=phrase("errors.common.numbers"),
+            got=str(problem),
+        ) from problem
     n, free = len(units), int(units.free.sum())
     if row.shape not in ((n,), (free,)):
         unit_names = ", ".join(units.names[:8]) + (", ..." if n > 8 else "")
         raise InputError(
-            f"given relevance of {example.id!r}",
-            expected=f"{free} values, one per free unit (or {n} with special)",
-            got=f"an array of shape {row.shape}",
-            remedy=f"the units are {unit_names}",
+            phrase("errors.explainers.given_relevance", example=repr(example.id)),
+            expected=phrase("errors.explainers.values_one_per_free_unit", free=free, n=n),
+            got=phrase("errors.common.array_shape", shape=row.shape),
+            remedy=phrase("errors.explainers.units_unit_names", unit_names=unit_names),
         )
     whole = np.zeros(n)
     whole[units.free] = row[units.free] if len(row) == n else row
@@ -75,9 +81,9 @@ def _fitted(example: Example, units: Units, values: Any) -> Floats:
 def _rationale(example: Example, units: Units) -> Floats:
     if example.rationale is None:
         raise Unsupported(
-            f"given relevance of {example.id!r}",
-            expected="a file, a function, or an example with a rationale",
-            got="none of them",
+            phrase("errors.explainers.given_relevance", example=repr(example.id)),
+            expected=phrase("errors.explainers.file_function_or_example_with"),
+            got=phrase("errors.common.none_them"),
             remedy="given:file=relevances.jsonl",
         )
     return np.asarray(inside(units.places, example.rationale) & (units.part == 0), np.float64)
@@ -89,20 +95,26 @@ Tell = Callable[[Example, Units], Any]
 def _from_file(file: str) -> Tell:
     path = Path(file).expanduser()
     if not path.is_file():
-        raise InputError(f"file {file}", expected="an .npz, .jsonl, .csv or .parquet file", got="no such file")
+        raise InputError(
+            phrase("errors.common.file_place", place=file),
+            expected=phrase("errors.explainers.npz_jsonl_csv_or_parquet"),
+            got=phrase("errors.common.no_such_file"),
+        )
     table = _table(str(path), path.stat().st_mtime_ns)
 
     def tell(example: Example, units: Units) -> Any:
         if example.id not in table:
-            raise UnknownName(f"example in {path.name}", example.id, list(table)[:1000])
+            raise UnknownName(phrase("errors.explainers.example_in", path=path.name), example.id, list(table)[:1000])
         entry = table[example.id]
         if isinstance(entry, dict):
             row = np.zeros(int(units.free.sum()))
             bad = [unit for unit in entry if not 0 <= unit < len(row)]
             if bad:
-                problem = f"unit {bad[0]}"
+                problem = phrase("errors.common.unit_bad", bad=bad[0])
                 raise InputError(
-                    f"{path.name}, example {example.id!r}", expected=f"units below {len(row)}", got=problem
+                    phrase("errors.explainers.example_path", path=path.name, example=repr(example.id)),
+                    expected=phrase("errors.explainers.units_below", n=len(row)),
+                    got=problem,
                 )
             row[list(entry)] = list(entry.values())
             return row
@@ -120,12 +132,18 @@ def _table(file: str, stamp: int) -> dict[str, Any]:
     missing = {"id", "relevance"} - set(table.columns)
     if missing:
         raise InputError(
-            f"file {file}", expected="columns id, relevance and perhaps unit", got=", ".join(table.columns)
+            phrase("errors.common.file_place", place=file),
+            expected=phrase("errors.explainers.columns_id_relevance_and_perhaps"),
+            got=", ".join(table.columns),
         )
     relevances: dict[str, Any] = {}
     for row in table.walk(None):
         if row.problem:
-            raise InputError(f"{Path(file).name}, {table.counted} {row.number}", expected="a row", got=row.problem)
+            raise InputError(
+                f"{Path(file).name}, {table.counted} {row.number}",
+                expected=phrase("errors.explainers.row"),
+                got=row.problem,
+            )
         name = str(row.values.get("id"))
         value: Any = row.values.get("relevance")
         try:
@@ -135,22 +153,39 @@ def _table(file: str, stamp: int) -> dict[str, Any]:
                 relevances[name] = parse_json(value) if isinstance(value, str) else value
         except (TypeError, ValueError, OverflowError) as problem:
             where = f"{Path(file).name}, {table.counted} {row.number}"
-            raise InputError(where, expected="a number, or a list of numbers", got=shown(value)) from problem
+            raise InputError(
+                where, expected=phrase("errors.explainers.number_or_list_numbers"), got=shown(value)
+            ) from problem
     return relevances
 
 
 def _from_function(spec: str) -> Tell:
     home, _, name = spec.rpartition(":")
     if not home or not name:
-        raise InputError(f"function {spec!r}", expected="package.module:name or file.py:name", got=repr(spec))
-    with contained(f"function {spec!r}", expected="a module that can be imported"):
+        raise InputError(
+            phrase("errors.common.function_spec", spec=repr(spec)),
+            expected=phrase("errors.explainers.package_module_name_or_file"),
+            got=repr(spec),
+        )
+    with contained(
+        phrase("errors.common.function_spec", spec=repr(spec)),
+        expected=phrase("errors.explainers.importable_module"),
+    ):
         module = _loaded(Path(home)) if home.endswith(".py") else importlib.import_module(home)
     called = getattr(module, name, None)
     if not callable(called):
-        raise UnknownName(f"function in {home}", name, [k for k, v in vars(module).items() if callable(v)])
+        raise UnknownName(
+            phrase("errors.explainers.function_in", home=home),
+            name,
+            [k for k, v in vars(module).items() if callable(v)],
+        )
 
     def tell(example: Example, units: Units) -> Any:
-        with contained(f"function {spec!r}", expected=f"relevances of {example.id!r}", crashes=False):
+        with contained(
+            phrase("errors.common.function_spec", spec=repr(spec)),
+            expected=phrase("errors.explainers.relevances_of", example=repr(example.id)),
+            crashes=False,
+        ):
             return called(example, units)
 
     return tell

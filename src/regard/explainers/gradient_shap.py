@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.questions import slopes_at
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import Case, Point
 from regard.records import Relevance
 from regard.registry import explainer
@@ -34,7 +34,7 @@ def gradient_shap(case: Case, *, samples: int = 20, baseline: str | None = None,
     """
     if samples < 1 or noise < 0:
         raise InputError(
-            "gradient_shap", expected="samples of at least 1, noise of at least 0", got=f"{samples}, {noise}"
+            "gradient_shap", expected=phrase("errors.explainers.samples_at_least_noise_at"), got=f"{samples}, {noise}"
         )
     start = baseline or ("resample" if "resample" in case.baselines else case.baselines[0])
     rng = case.rng(None, "gradient_shap")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.questions import slopes_at
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import Case, Point
 from regard.records import Relevance
 from regard.registry import EVERY, InProfile, explainer
@@ -35,7 +35,7 @@ def integrated_gradients(case: Case, *, steps: int = 20, baseline: str | None = 
     [0.0, 2.0, 0.11]
     """
     if steps < 1:
-        raise InputError("integrated_gradients.steps", expected="at least 1", got=str(steps))
+        raise InputError("integrated_gradients.steps", expected=phrase("errors.common.at_least"), got=str(steps))
     start = baseline or case.baselines[0]
     points = [Point(alpha=(k + 0.5) / steps, baseline=start) for k in range(steps)]
     rows, errors, differences, specials = [], [], [], []

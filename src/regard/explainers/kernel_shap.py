@@ -6,7 +6,7 @@ from math import comb
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import Case
 from regard.records import Bools, Floats, Relevance
 from regard.registry import explainer
@@ -34,7 +34,7 @@ def kernel_shap(case: Case, *, samples: int = 256, operator: str | None = None) 
     [0.0, 2.0, 0.11]
     """
     if samples < 2:
-        raise InputError("kernel_shap.samples", expected="at least 2", got=str(samples))
+        raise InputError("kernel_shap.samples", expected=phrase("errors.common.at_least_b"), got=str(samples))
     base = case.base()
     samples_of = []
     for i, units in enumerate(case.units):

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from regard.desk.questions import edited
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.explainers._alignment import rows_read
 from regard.explainers._site_choice import of_layers, sites_over_units
 from regard.protocols import Case, SiteAttention
@@ -45,7 +45,7 @@ def knock_out(
     [0.0, 0.0, 0.0]
     """
     if not isinstance(heads, int) and heads != "all":
-        raise InputError("heads", expected='"all" or a number', got=repr(heads))
+        raise InputError("heads", expected=phrase("errors.explainers.all_or_number"), got=repr(heads))
     cuts = []
     for i, units in enumerate(case.units):
         sites = of_layers(sites_over_units(case, i, "knock_out"), layers)
@@ -65,7 +65,7 @@ def knock_out(
 def _cut(case: Case, i: int, site: SiteAttention, key: int, heads: str | int, queries: str) -> Edit:
     _, count, rows, keys = site.shape
     if isinstance(heads, int) and not 0 <= heads < count:
-        raise InputError("heads", expected=f'"all" or 0..{count - 1}', got=repr(heads))
+        raise InputError("heads", expected=phrase("errors.explainers.all_or", n=count - 1), got=repr(heads))
     among = range(rows) if queries == "all" else rows_read(case, i, site)
     own = key if site.site.kind in ("self", "causal", "windowed") and rows == keys else -1
     rows_cut = tuple(q for q in among if q != own and q < rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.screening import screened
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import Case
 from regard.records import Relevance
 from regard.registry import EVERY, InProfile, explainer
@@ -39,7 +39,7 @@ def leave_one_out(case: Case, *, operator: str | None = None, most: int | None =
     [0.0, 2.0, 0.11]
     """
     if most is not None and most < 1:
-        raise InputError("leave_one_out", expected="most of at least 1", got=str(most))
+        raise InputError("leave_one_out", expected=phrase("errors.explainers.most_at_least"), got=str(most))
     effects = screened(case, operator, most)
     extras = {}
     if not np.isnan(effects.largest).all():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import Case
 from regard.records import Bools, Floats, Relevance
 from regard.registry import explainer
@@ -35,7 +35,7 @@ def lime(
     """
     if samples < 1 or width <= 0 or ridge < 0:
         settings = f"{samples}, {width}, {ridge}"
-        raise InputError("lime", expected="samples of at least 1, width above 0, ridge of at least 0", got=settings)
+        raise InputError("lime", expected=phrase("errors.explainers.samples_at_least_width_above"), got=settings)
     base = case.base()
     drops = [drawn(case.rng(i, "lime"), units.free, samples) for i, units in enumerate(case.units)]
     answers = case.removed(drops, operator)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import Case
 from regard.records import Bools, Relevance, Units
 from regard.registry import explainer
@@ -40,7 +40,9 @@ def occlusion(
     [0.0, 2.0, 0.11]
     """
     if window < 1 or stride < 1:
-        raise InputError("occlusion", expected="window and stride of at least 1", got=f"{window}, {stride}")
+        raise InputError(
+            "occlusion", expected=phrase("errors.explainers.window_and_stride_at_least"), got=f"{window}, {stride}"
+        )
     base = case.base()
     drops = [windows(units, window, stride, words=per == "word") for units in case.units]
     answers = case.removed(drops, operator)

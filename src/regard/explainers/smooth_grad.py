@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from regard.desk.questions import slopes_at
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import Case, Point
 from regard.records import Relevance
 from regard.registry import explainer
@@ -42,7 +42,7 @@ def smooth_grad(
     """
     if samples < 1 or noise < 0:
         raise InputError(
-            "smooth_grad", expected="samples of at least 1, noise of at least 0", got=f"{samples}, {noise}"
+            "smooth_grad", expected=phrase("errors.explainers.samples_at_least_noise_at"), got=f"{samples}, {noise}"
         )
     draws = case.rng(None, "smooth_grad").integers(2**62, size=samples)
     points = [Point(noise=noise, draw=int(draw)) for draw in draws]

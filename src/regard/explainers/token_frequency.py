@@ -10,7 +10,7 @@ from math import log
 import numpy as np
 
 from regard.datasets.read import read
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.protocols import Case
 from regard.records import Example, Relevance, Units
 from regard.registry import explainer
@@ -50,7 +50,11 @@ def token_frequency(case: Case, *, corpus: str = "reviews") -> Relevance:
 def _words(example: Example, units: Units) -> list[str]:
     """Return the word of each unit as spelled in the text."""
     if units.place_kind != "span":
-        raise Unsupported("token_frequency", expected="units of text", got=f"units of kind {units.kind!r}")
+        raise Unsupported(
+            "token_frequency",
+            expected=phrase("errors.explainers.units_text"),
+            got=phrase("errors.explainers.units_kind", kind=repr(units.kind)),
+        )
     texts = [str(example.inputs.get(key, "")) for key in ("text", "text_pair")]
     words = []
     for j in range(len(units)):
@@ -68,5 +72,9 @@ def _counts(corpus: str) -> Counter[str]:
         for key in ("text", "text_pair"):
             counts.update(_WORD.findall(str(example.inputs.get(key, "")).lower()))
     if not counts:
-        raise Unsupported(f"token_frequency of {corpus}", expected="a corpus of texts", got="no words")
+        raise Unsupported(
+            phrase("errors.explainers.token_frequency_corpus", corpus=corpus),
+            expected=phrase("errors.explainers.corpus_texts"),
+            got=phrase("errors.explainers.no_words"),
+        )
     return counts

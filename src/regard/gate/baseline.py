@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.gate.policy import Drift
 from regard.gate.run_numbers import RunNumbers, Series, is_baseline, matches
 from regard.measures import agreement
@@ -54,17 +54,17 @@ class BaselineComparison:
         other = [name for name in both if self.new.examples[name]["inputs"] != self.old.examples[name]["inputs"]]
         if other:
             raise InputError(
-                f"baseline {self.old.run.path}",
-                expected="the same examples under the same names",
-                got=f"{len(other)} of {len(both)} that differ, such as {other[0]}",
-                remedy="a baseline on the same data",
+                phrase("errors.gate.baseline_run", run=self.old.run.path),
+                expected=phrase("errors.gate.same_examples_under_same_names"),
+                got=phrase("errors.gate.that_differ_such", n=len(other), n_2=len(both), other=other[0]),
+                remedy=phrase("errors.gate.baseline_on_same_data"),
             )
         if not both:
             raise InputError(
-                f"baseline {self.old.run.path}",
-                expected="the same examples",
-                got="no example in common",
-                remedy="a baseline on the same data and seed",
+                phrase("errors.gate.baseline_run", run=self.old.run.path),
+                expected=phrase("errors.gate.same_examples"),
+                got=phrase("errors.gate.no_example_in_common"),
+                remedy=phrase("errors.gate.baseline_on_same_data_and"),
             )
         return tuple(both)
 
@@ -78,10 +78,10 @@ class BaselineComparison:
         """Return new minus old, p of "no difference", n, and the number of independent draws."""
         if column.confidence is not None:
             raise InputError(
-                f"{column.metric} against a baseline",
-                expected="a metric with a value per example",
-                got="a calibration error",
-                remedy="brier or nll with drop, or max without a baseline",
+                phrase("errors.gate.against_baseline", metric=column.metric),
+                expected=phrase("errors.gate.metric_with_value_per_example"),
+                got=phrase("errors.gate.calibration_error"),
+                remedy=phrase("errors.gate.brier_or_nll_with_drop"),
             )
         twin = self._twin(column)
         common = set(self.shared)
@@ -101,12 +101,12 @@ class BaselineComparison:
         for other in self.old.series.get(column.metric, ()):
             if other.method == column.method and _without_words(other.where) == setting:
                 return other
-        title = f"{column.metric} of {column.method}"
+        title = phrase("errors.common.of_key", key=column.metric, subject=column.method)
         raise InputError(
-            f"baseline {self.old.run.path}",
-            expected=f"{title} in the same setting",
-            got="a run that did not store it",
-            remedy="a baseline by the same profile",
+            phrase("errors.gate.baseline_run", run=self.old.run.path),
+            expected=phrase("errors.gate.in_same_setting", title=title),
+            got=phrase("errors.gate.run_that_did_not_store"),
+            remedy=phrase("errors.gate.baseline_by_same_profile"),
         )
 
     def drifted(self, drift: Drift) -> list[DriftResult]:
@@ -119,7 +119,7 @@ class BaselineComparison:
             methods = [m for m in both if matches(m, patterns)]  # type: ignore[arg-type]
         if not methods:
             pattern = ", ".join(drift.method) if isinstance(drift.method, tuple) else drift.method or "any"
-            raise UnknownName("method of both runs", pattern, both)
+            raise UnknownName(phrase("errors.gate.method_both_runs"), pattern, both)
         return [self._drift(method, drift) for method in methods]
 
     def _drift(self, method: str, drift: Drift) -> DriftResult:

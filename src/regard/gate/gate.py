@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from regard.errors import EnvironmentProblem, Incomplete, InputError, RegardError, UnknownName
+from regard.errors import EnvironmentProblem, Incomplete, InputError, RegardError, UnknownName, phrase
 from regard.gate.baseline import BaselineComparison
 from regard.gate.check import Check, judge_interval
 from regard.gate.policy import AGAINST_BASELINE, Drift, Gate, Policy
@@ -99,7 +99,7 @@ def gate(
     gate_names |= {r.name for r in policy.requirements}
     for name in allow_fail:
         if name not in gate_names or not name:
-            raise UnknownName("gate of this policy", name, gate_names - {""})
+            raise UnknownName(phrase("errors.gate.gate_this_policy"), name, gate_names - {""})
     requirements: list[Callable[[float], list[Check]]] = [
         *(partial(_gated, stored, against, g, policy, allow_fail) for g in policy.gates),
         *(partial(_drifted, against, d, policy, allow_fail) for d in policy.drifts),
@@ -124,10 +124,10 @@ def _refuse_broken(stored: RunNumbers) -> None:
     """Raise if the model of a run is not deterministic, so that none of its numbers is reliable."""
     if stored.broken:
         raise Incomplete(
-            f"model of run {stored.run.path}",
-            expected="the same answer to the same input",
-            got="a model that does not repeat its predictions",
-            remedy="fix the model (evaluation mode, fixed seeds, no state) and audit it anew",
+            phrase("errors.common.model_run", run=stored.run.path),
+            expected=phrase("errors.common.same_answer_same_input"),
+            got=phrase("errors.gate.model_that_does_not_repeat"),
+            remedy=phrase("errors.gate.fix_model_evaluation_mode_fixed"),
         )
 
 
@@ -150,17 +150,17 @@ def _against(stored: RunNumbers, policy: Policy, baseline: str | Path | Run | No
         if policy.needs_baseline:
             raise InputError(
                 f"policy {policy.path}".strip(),
-                expected="a run to compare with",
-                got="no baseline",
-                remedy="--baseline RUN, or baseline = ... in the policy",
+                expected=phrase("errors.gate.run_compare_with"),
+                got=phrase("errors.gate.no_baseline"),
+                remedy=phrase("errors.gate.baseline_run_or_baseline_in"),
             )
         return None
     if not isinstance(baseline_run, Run) and not Path(baseline_run).exists():
         raise EnvironmentProblem(
-            f"baseline {baseline_run}",
-            expected="the run to compare with",
-            got="nothing there",
-            remedy="fetch it (a CI cache or artifact), or make one with regard audit",
+            phrase("errors.gate.baseline_run", run=baseline_run),
+            expected=phrase("errors.gate.run_compare_with_b"),
+            got=phrase("errors.common.nothing_there"),
+            remedy=phrase("errors.gate.fetch_ci_cache_or_artifact"),
         )
     return BaselineComparison(stored, RunNumbers(baseline_run if isinstance(baseline_run, Run) else Run(baseline_run)))
 
@@ -242,10 +242,10 @@ def _range(kind: str, value: float, column: Series, asked: Gate) -> tuple[float,
     if better == "lower":
         return -np.inf, value, Message.of("gate.rise", x=value)
     raise InputError(
-        f"gate on {column.metric}, drop",
-        expected="a metric that is better one way",
-        got="one that is not",
-        remedy='better = "higher" or "lower", or change instead of drop',
+        phrase("errors.gate.gate_on_drop", metric=column.metric),
+        expected=phrase("errors.gate.metric_that_better_one_way"),
+        got=phrase("errors.gate.one_that_not"),
+        remedy=phrase("errors.gate.better_higher_or_lower_or"),
     )
 
 

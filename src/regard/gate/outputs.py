@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, phrase
 from regard.gate.check import Check
 from regard.gate.gate import Outcome
 from regard.records import Message, Text
@@ -114,5 +114,7 @@ def write(outcome: Outcome, path: Path, form: Callable[[Outcome, Render], str], 
             file.write(form(outcome, render))
     except OSError as error:
         raise EnvironmentProblem(
-            f"file {path}", expected="a place that can be written to", got=error.strerror or type(error).__name__
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.gate.place_that_can_written"),
+            got=error.strerror or type(error).__name__,
         ) from error

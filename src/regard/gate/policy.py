@@ -31,7 +31,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, Text, UnknownName, phrase
 from regard.files import parse_toml, read_text
 from regard.records import Json, Reading
 from regard.store.judgements import ANSWER_IDS, OTHER_ANSWERS
@@ -125,7 +125,7 @@ class Policy:
 def read_policy(path: Path | str) -> Policy:
     """Read a policy from a TOML file; its `run` and `baseline` paths are relative to the file."""
     place = Path(path)
-    return parse_policy(read_text(place, f"policy {place}"), place)
+    return parse_policy(read_text(place, phrase("errors.common.policy_name", name=place)), place)
 
 
 def parse_policy(text: str, place: Path | None = None) -> Policy:
@@ -134,94 +134,148 @@ def parse_policy(text: str, place: Path | None = None) -> Policy:
     >>> policy.gates[0].bounds, policy.confidence
     ([('min', 0.8)], 0.95)
     """
-    subject = f"policy {place}" if place else "policy"
+    subject = phrase("errors.common.policy_name", name=place) if place else phrase("errors.gate.policy")
     table = parse_toml(text, subject)
     keys = {f.name for f in fields(Policy)} - {"gates", "drifts", "requirements", "path"} | {"gate", "drift", "require"}
-    _refuse_unknown(table, keys, f"key of {subject}")
+    _refuse_unknown(table, keys, phrase("errors.gate.key_subject", subject=subject))
     for kind in ("gate", "drift", "require"):
         if not isinstance(table.get(kind, []), list) or not all(isinstance(g, dict) for g in table.get(kind, [])):
-            raise InputError(subject, expected=f"[[{kind}]] tables", got=f"{kind} = ...", remedy=f"[[{kind}]]")
-    gates = tuple(_gate(g, f"{subject}, gate {i}") for i, g in enumerate(table.get("gate", []), 1))
-    drifts = tuple(_drift(d, f"{subject}, drift {i}") for i, d in enumerate(table.get("drift", []), 1))
-    requirements = tuple(_requirement(r, f"{subject}, require {i}") for i, r in enumerate(table.get("require", []), 1))
+            raise InputError(
+                subject,
+                expected=phrase("errors.gate.tables_kind", kind=kind),
+                got=f"{kind} = ...",
+                remedy=f"[[{kind}]]",
+            )
+    gates = tuple(
+        _gate(g, phrase("errors.gate.gate_subject", subject=subject, i=i))
+        for i, g in enumerate(table.get("gate", []), 1)
+    )
+    drifts = tuple(
+        _drift(d, phrase("errors.gate.drift_subject", subject=subject, i=i))
+        for i, d in enumerate(table.get("drift", []), 1)
+    )
+    requirements = tuple(
+        _requirement(r, phrase("errors.gate.require_subject", subject=subject, i=i))
+        for i, r in enumerate(table.get("require", []), 1)
+    )
     if not gates and not drifts and not requirements:
         raise InputError(
-            subject, expected="at least one [[gate]], [[drift]] or [[require]]", got="none: it would pass anything"
+            subject,
+            expected=phrase("errors.gate.at_least_one_gate_drift"),
+            got=phrase("errors.gate.none_would_pass_anything"),
         )
     folder = place.parent if place else Path()
     return Policy(
         gates,
         drifts,
         requirements,
-        confidence=_number(table.get("confidence", 0.95), f"{subject}, confidence", 0.5, 0.9999),
-        fewest=int(_number(table.get("fewest", 10), f"{subject}, fewest", 2, 10**6)),
-        inconclusive=_choice(table.get("inconclusive", "report"), Open, f"{subject}, inconclusive"),
-        correction=_choice(table.get("correction", "none"), Correction, f"{subject}, correction"),
-        run=_place(table.get("run"), folder, f"{subject}, run"),
-        baseline=_place(table.get("baseline"), folder, f"{subject}, baseline"),
+        confidence=_number(
+            table.get("confidence", 0.95), phrase("errors.gate.confidence_subject", subject=subject), 0.5, 0.9999
+        ),
+        fewest=int(_number(table.get("fewest", 10), phrase("errors.gate.fewest_subject", subject=subject), 2, 10**6)),
+        inconclusive=_choice(
+            table.get("inconclusive", "report"), Open, phrase("errors.gate.inconclusive_subject", subject=subject)
+        ),
+        correction=_choice(
+            table.get("correction", "none"), Correction, phrase("errors.gate.correction_subject", subject=subject)
+        ),
+        run=_place(table.get("run"), folder, phrase("errors.gate.run_subject", subject=subject)),
+        baseline=_place(table.get("baseline"), folder, phrase("errors.gate.baseline_subject", subject=subject)),
         path=str(place or ""),
     )
 
 
-def _gate(given: Mapping[str, Any], subject: str) -> Gate:
-    _refuse_unknown(given, {f.name for f in fields(Gate)}, f"key of {subject}")
+def _gate(given: Mapping[str, Any], subject: Text) -> Gate:
+    _refuse_unknown(given, {f.name for f in fields(Gate)}, phrase("errors.gate.key_subject", subject=subject))
     if not isinstance(given.get("metric"), str):
         raise InputError(subject, expected="metric = NAME", got=repr(given.get("metric", "no metric")))
     where = given.get("where", {})
     if not isinstance(where, dict):
-        raise InputError(f"{subject}, where", expected="{ setting = value }", got=repr(where))
-    bounds = {k: _number(given[k], f"{subject}, {k}") for k in BOUNDS if k in given}
+        raise InputError(
+            phrase("errors.gate.where_subject", subject=subject), expected="{ setting = value }", got=repr(where)
+        )
+    bounds = {
+        k: _number(given[k], phrase("errors.common.part_of", whole=subject, part=k)) for k in BOUNDS if k in given
+    }
     if not bounds:
-        raise InputError(subject, expected=f"one of {', '.join(BOUNDS)}", got="no requirement")
+        raise InputError(
+            subject,
+            expected=phrase("errors.common.one_allowed", allowed=", ".join(BOUNDS)),
+            got=phrase("errors.gate.no_requirement"),
+        )
     for kind in AGAINST_BASELINE:
         if bounds.get(kind, 0.0) < 0:
-            raise InputError(f"{subject}, {kind}", expected="0 or more", got=str(bounds[kind]))
+            raise InputError(
+                phrase("errors.common.part_of", whole=subject, part=kind),
+                expected=phrase("errors.gate.or_more"),
+                got=str(bounds[kind]),
+            )
     if bounds.get("min", -1e308) > bounds.get("max", 1e308):
-        raise InputError(subject, expected="min below max", got=f"min {bounds['min']}, max {bounds['max']}")
+        raise InputError(
+            subject,
+            expected=phrase("errors.gate.min_below_max"),
+            got=phrase("errors.gate.min_max", min=bounds["min"], max=bounds["max"]),
+        )
     better = given.get("better")
     return Gate(
         metric=given["metric"],
         name=str(given.get("name", "")),
         method=_methods(given.get("method"), subject),
         where=where,
-        better=None if better is None else _choice(better, Literal["higher", "lower"], f"{subject}, better"),
-        level=_choice(given.get("level", "block"), Level, f"{subject}, level"),
+        better=None
+        if better is None
+        else _choice(better, Literal["higher", "lower"], phrase("errors.gate.better_subject", subject=subject)),
+        level=_choice(given.get("level", "block"), Level, phrase("errors.gate.level_subject", subject=subject)),
         **bounds,
     )
 
 
-def _drift(given: Mapping[str, Any], subject: str) -> Drift:
-    _refuse_unknown(given, {f.name for f in fields(Drift)}, f"key of {subject}")
+def _drift(given: Mapping[str, Any], subject: Text) -> Drift:
+    _refuse_unknown(given, {f.name for f in fields(Drift)}, phrase("errors.gate.key_subject", subject=subject))
     if "min" not in given:
-        raise InputError(subject, expected="min = NUMBER", got="no requirement")
+        raise InputError(subject, expected="min = NUMBER", got=phrase("errors.gate.no_requirement"))
     wide = given.get("all_examples", False)
     if not isinstance(wide, bool):
-        raise InputError(f"{subject}, all_examples", expected="true or false", got=repr(wide))
+        raise InputError(
+            phrase("errors.gate.all_examples_subject", subject=subject),
+            expected=phrase("errors.common.true_or_false"),
+            got=repr(wide),
+        )
     return Drift(
-        min=_number(given["min"], f"{subject}, min", -1.0, 1.0),
+        min=_number(given["min"], phrase("errors.gate.min_subject", subject=subject), -1.0, 1.0),
         name=str(given.get("name", "")),
         method=_methods(given.get("method"), subject),
-        measure=_choice(given.get("measure", "kendall"), DriftMeasure, f"{subject}, measure"),
-        k=int(_number(given.get("k", 5), f"{subject}, k", 1, 10**6)),
+        measure=_choice(
+            given.get("measure", "kendall"), DriftMeasure, phrase("errors.gate.measure_subject", subject=subject)
+        ),
+        k=int(_number(given.get("k", 5), phrase("errors.common.part_of", whole=subject, part="k"), 1, 10**6)),
         all_examples=wide,
-        level=_choice(given.get("level", "block"), Level, f"{subject}, level"),
+        level=_choice(given.get("level", "block"), Level, phrase("errors.gate.level_subject", subject=subject)),
     )
 
 
-def _requirement(table: Mapping[str, Any], subject: str) -> Requirement:
-    _refuse_unknown(table, {f.name for f in fields(Requirement)}, f"key of {subject}")
+def _requirement(table: Mapping[str, Any], subject: Text) -> Requirement:
+    _refuse_unknown(table, {f.name for f in fields(Requirement)}, phrase("errors.gate.key_subject", subject=subject))
     kinds = [kind for kind in ("share", "question", "verdict") if kind in table]
     if len(kinds) != 1:
-        raise InputError(subject, expected="one of share, question and verdict", got=", ".join(kinds) or "none")
+        raise InputError(
+            subject,
+            expected=phrase("errors.gate.one_share_question_and_verdict"),
+            got=", ".join(kinds) or phrase("errors.common.none"),
+        )
     if ("answer" in table) != ("question" in table):
-        raise InputError(subject, expected="question and answer together", got=", ".join(table))
+        raise InputError(subject, expected=phrase("errors.gate.question_and_answer_together"), got=", ".join(table))
     return Requirement(
-        share=_number(table["share"], f"{subject}, share", 0.0, 1.0) if "share" in table else None,
+        share=_number(table["share"], phrase("errors.gate.share_subject", subject=subject), 0.0, 1.0)
+        if "share" in table
+        else None,
         question=str(table.get("question", "")),
-        answer=_words(table.get("answer", []), ANSWERS, f"{subject}, answer"),
-        verdict=_words(table.get("verdict", []), get_args(Reading), f"{subject}, verdict"),
+        answer=_words(table.get("answer", []), ANSWERS, phrase("errors.gate.answer_subject", subject=subject)),
+        verdict=_words(
+            table.get("verdict", []), get_args(Reading), phrase("errors.gate.verdict_subject", subject=subject)
+        ),
         name=str(table.get("name", "")),
-        level=_choice(table.get("level", "block"), Level, f"{subject}, level"),
+        level=_choice(table.get("level", "block"), Level, phrase("errors.gate.level_subject", subject=subject)),
     )
 
 
@@ -238,57 +292,63 @@ def parse_requirement(text: str) -> Requirement:
         try:
             share = float(number) / (100 if text.strip().endswith("%") else 1)
         except ValueError:
-            raise InputError(subject, expected="share>=0.7 or share>=70%", got=text) from None
+            raise InputError(subject, expected=phrase("errors.gate.share_or_share"), got=text) from None
         return _requirement({"share": share}, subject)
     key, sign, words = text.partition("=")
     if not sign or not key.strip():
-        raise InputError(subject, expected="share>=0.7, QUESTION=ANSWER or verdict=READING", got=text)
+        raise InputError(subject, expected=phrase("errors.gate.share_question_answer_or_verdict"), got=text)
     values = [word.strip() for word in words.split(",")]
     if key.strip() == "verdict":
         return _requirement({"verdict": values}, subject)
     return _requirement({"question": key.strip(), "answer": values}, subject)
 
 
-def _words(value: Any, known: Collection[str], subject: str) -> tuple[str, ...]:
+def _words(value: Any, known: Collection[str], subject: Text) -> tuple[str, ...]:
     words = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else None
     if words is None:
-        raise InputError(subject, expected="a text or a list of texts", got=repr(value))
+        raise InputError(subject, expected=phrase("errors.gate.text_or_list_texts"), got=repr(value))
     for word in words:
         if word not in known:
-            raise UnknownName(f"value of {subject}", str(word), known)
+            raise UnknownName(phrase("errors.gate.value_subject", subject=subject), str(word), known)
     return words
 
 
-def _refuse_unknown(given: Mapping[str, Any], known: set[str], kind: str) -> None:
+def _refuse_unknown(given: Mapping[str, Any], known: set[str], kind: Text) -> None:
     for key in given:
         if key not in known:
             raise UnknownName(kind, key, known)
 
 
-def _methods(given: Any, subject: str) -> str | tuple[str, ...] | None:
+def _methods(given: Any, subject: Text) -> str | tuple[str, ...] | None:
     if given is None or isinstance(given, str):
         return given
     if isinstance(given, list) and given and all(isinstance(m, str) for m in given):
         return tuple(given)
-    raise InputError(f"{subject}, method", expected="a name or a list of names", got=repr(given))
+    raise InputError(
+        phrase("errors.gate.method_subject", subject=subject),
+        expected=phrase("errors.gate.name_or_list_names"),
+        got=repr(given),
+    )
 
 
-def _number(given: Any, subject: str, low: float = -1e308, high: float = 1e308) -> float:
+def _number(given: Any, subject: Text, low: float = -1e308, high: float = 1e308) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not low <= given <= high:
-        expected = "a number" if high > 1e300 else f"a number from {low:g} to {high:g}"
+        expected = (
+            phrase("errors.common.number") if high > 1e300 else phrase("errors.gate.number_from", low=low, high=high)
+        )
         raise InputError(subject, expected=expected, got=repr(given))
     return float(given)
 
 
-def _choice(given: Any, choices: Any, subject: str) -> Any:
+def _choice(given: Any, choices: Any, subject: Text) -> Any:
     if given not in get_args(choices):
-        raise UnknownName(f"value of {subject}", str(given), map(str, get_args(choices)))
+        raise UnknownName(phrase("errors.gate.value_subject", subject=subject), str(given), map(str, get_args(choices)))
     return given
 
 
-def _place(given: Any, folder: Path, subject: str) -> str | None:
+def _place(given: Any, folder: Path, subject: Text) -> str | None:
     if given is None:
         return None
     if not isinstance(given, str):
-        raise InputError(subject, expected="the directory of a run", got=repr(given))
+        raise InputError(subject, expected=phrase("errors.gate.directory_run"), got=repr(given))
     return str(folder / given)

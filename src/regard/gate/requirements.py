@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.gate.check import Check, Result, judge_interval
 from regard.gate.policy import Level, Policy, Requirement
 from regard.gate.run_numbers import RunNumbers
@@ -27,10 +27,10 @@ def required_check(stored: RunNumbers, requirement: Requirement, policy: Policy,
     judgements = stored.run.manifest.get("judgements") or ()
     if not judgements:
         raise InputError(
-            f"run {stored.run.path}",
-            expected="a run with verdicts",
-            got="none",
-            remedy="regard audit without --explainers and --metrics",
+            phrase("errors.common.run_run", run=stored.run.path),
+            expected=phrase("errors.gate.run_with_verdicts"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.gate.regard_audit_without_explainers"),
         )
     judgement, level = judgements[0], "warn" if requirement.name in allowed and requirement.name else requirement.level
     if requirement.share is not None:
@@ -40,7 +40,7 @@ def required_check(stored: RunNumbers, requirement: Requirement, policy: Policy,
     else:
         verdicts = {str(v["question"]): v for v in judgement["verdicts"]}
         if requirement.question not in verdicts:
-            raise UnknownName("question of this run", requirement.question, verdicts)
+            raise UnknownName(phrase("errors.gate.question_this_run"), requirement.question, verdicts)
         found, passing = answer_id(verdicts[requirement.question]), requirement.answer
         about = f"answer to {requirement.question}"
     result: Result = "pass" if found in passing else "inconclusive" if found in OPEN else "fail"

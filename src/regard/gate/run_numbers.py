@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.gate.policy import Gate
 from regard.measures.calibration import ece_interval
 from regard.measures.intervals import Interval
@@ -140,7 +140,7 @@ class RunNumbers:
         for key in gate.where:
             settings = {k for c in columns for k in c.where} - {"role"} | set(self.part_keys)
             if key not in settings and key != "role":
-                raise UnknownName(f"setting of {gate.metric}", key, settings)
+                raise UnknownName(phrase("errors.gate.setting_metric", metric=gate.metric), key, settings)
         for key, value in gate.where.items():
             if key not in parts:
                 columns = self._kept(columns, gate.metric, key, value)
@@ -156,19 +156,21 @@ class RunNumbers:
             return self.series[metric]
         if metric in names("metric"):
             raise InputError(
-                f"metric {metric!r}",
-                expected="one that this run has stored",
-                got="one that it did not compute",
-                remedy=f"regard audit ... --metrics {metric}, or one of {', '.join(sorted(self.series))}",
+                phrase("errors.gate.metric_metric", metric=repr(metric)),
+                expected=phrase("errors.gate.one_that_this_run_stored"),
+                got=phrase("errors.gate.one_that_did_not_compute"),
+                remedy=phrase(
+                    "errors.gate.regard_audit_metrics_or_one", metric=metric, series=", ".join(sorted(self.series))
+                ),
             )
-        raise UnknownName("metric of this run", metric, self.series)
+        raise UnknownName(phrase("errors.gate.metric_this_run"), metric, self.series)
 
     def _kept(self, columns: list[Series], metric: str, key: str, value: Json) -> list[Series]:
         matching = [c for c in columns if key in c.where and matches(c.where[key], value)]
         if not matching:
             choices = sorted({str(c.where[key]) for c in columns if key in c.where})
             pattern = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            raise UnknownName(f"{key} of {metric}", pattern, choices)
+            raise UnknownName(phrase("errors.common.of_key", key=key, subject=metric), pattern, choices)
         return matching
 
     def _methods(self, columns: list[Series], gate: Gate) -> list[Series]:
@@ -189,8 +191,12 @@ class RunNumbers:
         skipped = self.run.skipped
         reason = skipped.get(f"{metric} of {shown}") or skipped.get(shown)
         if reason:
-            return InputError(f"{metric} of {shown}", expected="a method that was measured", got=f"skipped: {reason}")
-        return UnknownName(f"method of {metric}", shown, {c.method for c in columns})
+            return InputError(
+                phrase("errors.common.of_key", key=metric, subject=shown),
+                expected=phrase("errors.gate.method_that_measured"),
+                got=phrase("errors.gate.skipped_reason", reason=reason),
+            )
+        return UnknownName(phrase("errors.gate.method_metric", metric=metric), shown, {c.method for c in columns})
 
     @cached_property
     def part_keys(self) -> dict[str, dict[str, str]]:
@@ -212,7 +218,7 @@ class RunNumbers:
             values = sorted({belonging[name] for name in column.ids if name in belonging})
             selected = [v for v in values if matches(v, pattern)]
             if not selected:
-                raise UnknownName(f"{key} of {column.metric}", str(pattern), values)
+                raise UnknownName(phrase("errors.common.of_key", key=key, subject=column.metric), str(pattern), values)
             columns = [
                 part.only((n for n in part.ids if belonging.get(n) == v), **{key: v})
                 for part in columns

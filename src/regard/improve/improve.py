@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.improve.before_after import RULE, Row, compared
 from regard.improve.measurements import NetworkMeasurements, Plan, plan_for, read_columns, write_columns
 from regard.improve.origin import Origin, origin
@@ -115,9 +115,15 @@ def improve(
     """
     specs = [_spec(recipe) for recipe in recipes]
     if not specs or len({s.name for s in specs}) < len(specs):
-        raise InputError("recipes", expected="at least one, each once", got=", ".join(map(str, specs)) or "none")
+        raise InputError(
+            "recipes",
+            expected=phrase("errors.improve.at_least_one_each_once"),
+            got=", ".join(map(str, specs)) or phrase("errors.common.none"),
+        )
     if seeds < 1 or examples < 2 or budget < 1:
-        raise InputError("improve", expected="seeds and budget of at least 1, examples of at least 2", got="less")
+        raise InputError(
+            "improve", expected=phrase("errors.improve.seeds_and_budget_at_least"), got=phrase("errors.improve.less")
+        )
     say = announce or _silent
     base = origin(model, data, limit=limit, layers=layers)
     modality = modality_of(next(iter(base.splits.train)))
@@ -201,13 +207,23 @@ def _possible(arm: Arm, base: Origin, modality: str) -> None:
     """Raise early the errors that training this arm would raise."""
     needs = {need for term in weighted_terms(arm.recipe.terms) for need in term.needs} if arm.recipe.terms else set()
     if "rationale" in needs and all(e.rationale is None for e in base.splits.train):
-        remedy = "data that has them (regard list dataset)"
-        problem = f"none in {base.splits.train.name}"
-        raise InputError(f"recipe {arm.name}", expected="examples with a rationale", got=problem, remedy=remedy)
+        remedy = phrase("errors.improve.data_that_them_regard_list")
+        problem = phrase("errors.common.none_in", train=base.splits.train.name)
+        raise InputError(
+            phrase("errors.improve.recipe_arm", arm=arm.name),
+            expected=phrase("errors.common.examples_with_rationale"),
+            got=problem,
+            remedy=remedy,
+        )
     if arm.recipe.looks and modality != "text":
-        remedy = "--with adversarial, noise or smoothness"
-        expected = "a network with one attention over words"
-        raise InputError(f"recipe {arm.name}", expected=expected, got=f"one that reads {modality}", remedy=remedy)
+        remedy = phrase("errors.improve.with_adversarial_noise_or")
+        expected = phrase("errors.common.network_with_one_attention_over")
+        raise InputError(
+            phrase("errors.improve.recipe_arm", arm=arm.name),
+            expected=expected,
+            got=phrase("errors.improve.one_that_reads", noun=modality),
+            remedy=remedy,
+        )
 
 
 def _trained(

@@ -15,7 +15,7 @@ from regard.desk.case import DeskCase
 from regard.desk.changes import PerturbedBy
 from regard.desk.desk import Desk
 from regard.desk.questions import attacked
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.measures.agreement import pearson, ragged
 from regard.measures.keyed_random import keyed_rng
 from regard.models.open.load import load
@@ -96,7 +96,11 @@ def plan_for(data: Dataset, *, examples: int, budget: int, learned: Sequence[str
     learned_noises = tuple(dict.fromkeys(learned)) or tuple(candidates[:2])
     others = tuple([name for name in candidates if name not in learned_noises][:2])
     if not learned_noises or not others:
-        raise Unsupported(f"data {data.name}", expected="a modality with noises", got=modality or "another input")
+        raise Unsupported(
+            phrase("errors.common.data_path", path=data.name),
+            expected=phrase("errors.improve.modality_with_noises"),
+            got=modality or phrase("errors.common.another_input"),
+        )
     return Plan(examples, learned_noises, others, attack="greedy_word" if text else "pgd", budget=budget, seed=seed)
 
 
@@ -236,7 +240,11 @@ def _values(metric: str, case: Case, method: str) -> Floats:
 def _right(case: Case) -> Floats:
     distribution = case.base().distribution
     if distribution is None or not case.labels:
-        raise Unsupported("regard improve", expected="a model that decides among classes", got="another task")
+        raise Unsupported(
+            "regard improve",
+            expected=phrase("errors.common.model_that_decides_among_classes"),
+            got=phrase("errors.common.another_task"),
+        )
     places = {name: i for i, name in enumerate(case.labels)}
     labels = np.array([places.get(str(e.label), -1) for e in case.examples])
     return np.where(labels < 0, np.nan, distribution.argmax(-1) == labels).astype(np.float64)

@@ -10,7 +10,7 @@ from typing import Any
 
 from regard.audits.resolve import default_data
 from regard.datasets.read import read
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.networks.checkpoint import load_checkpoint
 from regard.networks.family import is_family, read_family
 from regard.records import Json, Spec
@@ -59,11 +59,19 @@ def origin(model: str, data: str | Splits | None, *, limit: int | None = None, l
     network, about = load_checkpoint(folder)
     facts = about.get("training")
     if network.name not in LEARNERS or not isinstance(facts, dict) or about.get("task") != "classification":
-        problem = f"{network.name} for {about.get('task')}" if isinstance(facts, dict) else "no record of its training"
-        expected = "a classifier that regard trained, or a Hugging Face text classifier"
-        raise Unsupported(f"model {model}", expected=expected, got=problem)
+        problem = (
+            phrase("errors.common.for_sizes", sizes=network.name, ids=about.get("task"))
+            if isinstance(facts, dict)
+            else phrase("errors.improve.no_record_training")
+        )
+        expected = phrase("errors.improve.classifier_that_regard_trained_or")
+        raise Unsupported(phrase("errors.common.model_live", live=model), expected=expected, got=problem)
     if layers is not None:
-        raise InputError("layers", expected="a Hugging Face model", got=f"a network of regard's own ({network.name})")
+        raise InputError(
+            "layers",
+            expected=phrase("errors.common.hugging_face_model"),
+            got=phrase("errors.improve.network_regard_own", network=network.name),
+        )
     settings = {k: v for k, v in facts["settings"].items() if k not in RESERVED}
     return Origin(
         model,
@@ -82,15 +90,24 @@ def _folder(model: str) -> Path:
         built = build(spec)()
         folder = Path(built) if isinstance(built, str) else folder
     if not folder.is_dir():
-        problem = "a model without a directory" if spec is not None else "no such directory"
-        expected = "a name (regard list source) or a directory of a classifier"
-        raise InputError(f"model {model}", expected=expected, got=problem)
+        problem = (
+            phrase("errors.common.model_without_directory")
+            if spec is not None
+            else phrase("errors.common.no_such_directory")
+        )
+        expected = phrase("errors.improve.name_regard_list_source_or")
+        raise InputError(phrase("errors.common.model_live", live=model), expected=expected, got=problem)
     if is_family(folder):
         folder = folder / read_family(folder).best
     if not any((folder / name).is_file() for name in ("regard.json", "config.json")):
         remedy = "regard train"
-        expected = "a directory with regard.json or config.json"
-        raise InputError(f"model {model}", expected=expected, got="neither", remedy=remedy)
+        expected = phrase("errors.improve.directory_with_regard_json_or")
+        raise InputError(
+            phrase("errors.common.model_live", live=model),
+            expected=expected,
+            got=phrase("errors.common.neither"),
+            remedy=remedy,
+        )
     return folder
 
 
@@ -101,7 +118,9 @@ def _layers(folder: Path, layers: int | None) -> int:
         config = json.loads((folder / "config.json").read_text("utf-8"))
         upper = config.get("model_type") == "bert" and int(config.get("num_hidden_layers", 0)) > UPPER
     except (ValueError, OSError) as error:
-        raise InputError(str(folder / "config.json"), expected="a JSON object", got=str(error)) from error
+        raise InputError(
+            str(folder / "config.json"), expected=phrase("errors.common.json_object"), got=str(error)
+        ) from error
     return UPPER if upper else 0
 
 
@@ -113,7 +132,9 @@ def _learner(folder: Path, network: str, config: Mapping[str, Any]) -> Spec:
         except (OSError, ValueError, KeyError, TypeError):
             continue
         if learner.kind != "learner":  # the file came with the model: it may name a learner and nothing else
-            raise InputError(str(place / TRAINING), expected="a learner", got=f"{learner.kind} {learner.name}")
+            raise InputError(
+                str(place / TRAINING), expected=phrase("errors.improve.learner"), got=f"{learner.kind} {learner.name}"
+            )
         refuse_code(str(place / TRAINING), [learner])
         return learner
     name = LEARNERS[network]
@@ -131,13 +152,20 @@ def _splits(facts: Mapping[str, Any], data: str | Splits | None, limit: int | No
     try:
         splits = read_splits(source)
     except InputError as error:
-        remedy = "--data NAME or FILE"
-        raise InputError("data", expected="the data it was trained on", got=str(error), remedy=remedy) from error
+        remedy = phrase("errors.improve.data_name_or_file")
+        raise InputError(
+            "data", expected=phrase("errors.improve.data_trained_on"), got=str(error), remedy=remedy
+        ) from error
     if data is None and splits.train.fingerprint != facts["data_fingerprint"]:
         # trained on a part: the same one is drawn again
         splits = replace(splits, train=read(source, split="train", limit=int(facts["examples"])))
         if splits.train.fingerprint != facts["data_fingerprint"]:
-            raise InputError("data", expected="the data it was trained on", got=f"another {source}", remedy="--data")
+            raise InputError(
+                "data",
+                expected=phrase("errors.improve.data_trained_on"),
+                got=phrase("errors.common.another_source", source=source),
+                remedy="--data",
+            )
     return _limited(splits, limit)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.experiments._map import maps
 from regard.live.edits import to_json
 from regard.live.live_input import LiveInput
@@ -64,7 +64,11 @@ def _at_cap(score: Score) -> int:
     from regard.experiments.exclusive import CAP
 
     if CAP not in score.grid:
-        raise Unsupported("the alternative of this run", expected=f"the cap {CAP}", got=str(list(score.grid)))
+        raise Unsupported(
+            phrase("errors.live.alternative_this_run"),
+            expected=phrase("errors.live.cap_cap", cap=CAP),
+            got=str(list(score.grid)),
+        )
     return score.grid.index(CAP)
 
 

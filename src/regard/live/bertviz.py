@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.live.session import Session
 from regard.live.show import View, captured_pack
 from regard.models.open.from_arrays import GivenCapture, from_arrays
@@ -26,10 +26,7 @@ from regard.present.pack.records import AxisEntry, Pack
 from regard.records import Attention, Json, Units
 
 Action = Literal["view", "return"]
-NO_WEIGHTS = (
-    "pass regard.capture(model, text), or load the model with attn_implementation='eager' and call it with "
-    "output_attentions=True (the faster kernels return no weights)"
-)
+NO_WEIGHTS = phrase("errors.live.pass_regard_capture_model_text")
 MARKS = ("\u0120", "\u2581", "</w>", "\u010a")
 """What tokenizers write for a space, a line end or the end of a word."""
 
@@ -121,7 +118,7 @@ class _Names:
     def read(self, argument: str, *, needed: bool = True) -> list[str]:
         tokens = self._lists[argument]
         if tokens is None and needed:
-            raise InputError(argument, expected="the names of the tokens", got="none")
+            raise InputError(argument, expected=phrase("errors.live.names_tokens"), got=phrase("errors.common.none"))
         names = [str(token) for token in tokens or ()]
         for mark in MARKS if self._pretty else ():
             names = [name.replace(mark, "") for name in names]
@@ -141,14 +138,16 @@ def _pack(
     notes = [] if heads is None else [f"only heads {', '.join(map(str, heads))}, numbered from 0 here in this order"]
     present = {name: part for name, part in parts.items() if part is not None}
     if (attention is None) == (not present):
-        got = "none" if attention is None else "both"
-        raise InputError("attention", expected="attention, or encoder/decoder/cross attention", got=got)
+        got = phrase("errors.common.none") if attention is None else phrase("errors.common.both")
+        raise InputError("attention", expected=phrase("errors.live.attention_or_encoder_decoder_cross"), got=got)
     if attention is None:
         return _encoder_decoder_pack(present, names, layers, heads, notes)
     if not _is_capture(attention):
         tokens = names.read("tokens")
         if second is not None and not 0 < second <= len(tokens):
-            raise InputError("sentence_b_start", expected=f"a place from 1 to {len(tokens)}", got=str(second))
+            raise InputError(
+                "sentence_b_start", expected=phrase("errors.live.place_from", n=len(tokens)), got=str(second)
+            )
         sites = _selected(_layers("layer", attention, tokens), layers, heads)
         return pack([Shown("0", _units(tokens, second), sites)], notes=notes)
     whole = captured_pack(attention)
@@ -177,7 +176,7 @@ def _encoder_decoder_pack(
         query, key = axes_of[name]
         for site in _selected(_layers(name, part, key.names), layers, heads):
             if site.shape[2:] != (len(query.names), len(key.names)):
-                expected = f"{len(query.names)} x {len(key.names)} weights"
+                expected = phrase("errors.live.weights_n", n=len(query.names), n_2=len(key.names))
                 raise InputError(f"{name}_attention", expected=expected, got=" x ".join(map(str, site.shape[2:])))
             axes[site.site.key] = query, key
             sites.append(site)
@@ -197,8 +196,10 @@ def _layers(name: str, arrays: Any, tokens: list[str]) -> list[Attention]:
     if not by_layer or empty:
         raise InputError(
             "attention" if name == "layer" else f"{name}_attention",
-            expected="one array of weights per layer",
-            got=f"{empty} of {len(by_layer)} layers without weights" if by_layer else "no layer",
+            expected=phrase("errors.live.one_array_weights_per_layer"),
+            got=phrase("errors.live.layers_without_weights", empty=empty, n=len(by_layer))
+            if by_layer
+            else phrase("errors.live.no_layer"),
             remedy=NO_WEIGHTS,
         )
     capture = [

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, Text, UnknownName, phrase
 from regard.live.jobs import positive
 from regard.protocols import SiteAttention
 from regard.records import Edit, Json, Spec
@@ -34,14 +34,18 @@ def compile_edits(given: object, weights: Weights) -> list[Edit]:
     weights: the sites under the edits so far; asked only where a move has to know the row that it starts from.
     """
     if not isinstance(given, list) or len(given) > MOST:
-        raise InputError("edits", expected=f"a list of at most {MOST} edits", got=_short(given))
+        raise InputError("edits", expected=phrase("errors.live.list_at_most_edits", most=MOST), got=_short(given))
     edits: list[Edit] = []
     for number, one in enumerate(given):
         if not isinstance(one, dict):
-            raise InputError(f"edit {number}", expected="an object with what and site", got=_short(one))
+            raise InputError(
+                phrase("errors.live.edit_number", number=number),
+                expected=phrase("errors.live.object_with_what_and_site"),
+                got=_short(one),
+            )
         unknown = sorted(set(one) - FIELDS)
         if unknown:
-            raise UnknownName(f"part of edit {number}", str(unknown[0])[:40], FIELDS)
+            raise UnknownName(phrase("errors.live.part_edit", number=number), str(unknown[0])[:40], FIELDS)
         edits += _moved(one, number, weights(edits)) if one.get("what") == "move" else [_edit(one, number)]
     return edits
 
@@ -49,7 +53,7 @@ def compile_edits(given: object, weights: Weights) -> list[Edit]:
 def _edit(one: Mapping[str, Any], number: int) -> Edit:
     what = one.get("what")
     if what not in WHAT:
-        raise UnknownName(f"what of edit {number}", str(what)[:40], (*WHAT, "move"))
+        raise UnknownName(phrase("errors.live.what_edit", number=number), str(what)[:40], (*WHAT, "move"))
     values = None
     if what == "replace":
         values = _values(one.get("values"), number)
@@ -59,8 +63,8 @@ def _edit(one: Mapping[str, Any], number: int) -> Edit:
         heads=_places(one, "heads", number),
         queries=_places(one, "queries", number),
         keys=_places(one, "keys", number),
-        factor=_number(one.get("factor", 1.0), f"factor of edit {number}", 0, 100),
-        seed=positive(one.get("seed", 0), f"seed of edit {number}"),
+        factor=_number(one.get("factor", 1.0), phrase("errors.live.factor_edit", number=number), 0, 100),
+        seed=positive(one.get("seed", 0), phrase("errors.live.seed_edit", number=number)),
         values=values,
     )
 
@@ -74,20 +78,26 @@ def _moved(one: Mapping[str, Any], number: int, sites: Sequence[SiteAttention]) 
     _, heads, rows, keys = site.shape
     head_numbers = _places(one, "heads", number) or tuple(range(heads))
     away, onto = positive(one.get("from"), "from"), positive(one.get("to"), "to")
-    share = _number(one.get("share", 1.0), f"share of edit {number}", 0, 1)
+    share = _number(one.get("share", 1.0), phrase("errors.live.share_edit", number=number), 0, 1)
     for what, places, size in (
         ("heads", head_numbers, heads),
         ("queries", queries or (), rows),
         ("keys", (away, onto), keys),
     ):
         if any(p >= size for p in places):
-            raise InputError(f"{what} of edit {number}", expected=f"below {size}", got=str(list(places))[:40])
+            raise InputError(
+                phrase("errors.live.edit_what", what=what, number=number),
+                expected=phrase("errors.live.below_size", size=size),
+                got=str(list(places))[:40],
+            )
     rows_moved = range(rows) if queries is None else queries
     weights = np.array(site.rows(0, list(rows_moved), list(head_numbers)), np.float32)  # (head, query, key)
     visible = [row for row, query in enumerate(rows_moved) if site.site.kind != "causal" or onto <= query]
     if not visible:
         raise InputError(
-            f"edit {number}", expected="a key that this row may look at", got=f"key {onto}, which is later"
+            phrase("errors.live.edit_number", number=number),
+            expected=phrase("errors.live.key_that_this_row_may"),
+            got=phrase("errors.live.key_which_later", onto=onto),
         )
     amounts = weights[:, :, away] * share
     amounts[:, [row for row in range(weights.shape[1]) if row not in visible]] = 0.0
@@ -99,7 +109,9 @@ def _moved(one: Mapping[str, Any], number: int, sites: Sequence[SiteAttention]) 
 def _site(one: Mapping[str, Any], number: int) -> str:
     site = one.get("site")
     if not isinstance(site, str) or not 0 < len(site) <= 200:
-        raise InputError(f"site of edit {number}", expected="the key of a site", got=_short(site))
+        raise InputError(
+            phrase("errors.live.site_edit", number=number), expected=phrase("errors.live.key_site"), got=_short(site)
+        )
     return site
 
 
@@ -108,32 +120,46 @@ def _places(one: Mapping[str, Any], name: str, number: int) -> tuple[int, ...] |
     if places is None:
         return None
     if not isinstance(places, list) or not places or len(places) > 65536:
-        raise InputError(f"{name} of edit {number}", expected="a list of places", got=_short(places))
-    return tuple(positive(place, f"{name} of edit {number}") for place in places)
+        raise InputError(
+            phrase("errors.live.edit_what", what=name, number=number),
+            expected=phrase("errors.live.list_places"),
+            got=_short(places),
+        )
+    return tuple(positive(place, phrase("errors.live.edit_what", what=name, number=number)) for place in places)
 
 
 def _values(given: object, number: int) -> NDArray[np.float32]:
     try:
         values = np.asarray(given, np.float32)
     except (ValueError, TypeError) as problem:
-        raise InputError(f"values of edit {number}", expected="an array of numbers", got=_short(given)) from problem
+        raise InputError(
+            phrase("errors.live.values_edit", number=number),
+            expected=phrase("errors.common.array_numbers"),
+            got=_short(given),
+        ) from problem
     if given is None or not 1 <= values.ndim <= 3 or values.size > LARGEST:
-        raise InputError(f"values of edit {number}", expected="heads x queries x keys", got=f"shape {values.shape}")
+        raise InputError(
+            phrase("errors.live.values_edit", number=number),
+            expected=phrase("errors.live.heads_queries_keys"),
+            got=phrase("errors.common.shape_shape", shape=values.shape),
+        )
     if not np.isfinite(values).all() or (values < 0).any() or (values.sum(-1) > 1 + 1e-3).any():
         raise InputError(
-            f"values of edit {number}", expected="weights of 0 or more with sums of at most 1", got="others"
+            phrase("errors.live.values_edit", number=number),
+            expected=phrase("errors.live.weights_or_more_with_sums"),
+            got=phrase("errors.common.others"),
         )
     return values
 
 
-def _number(given: object, what: str, low: float, high: float) -> float:
+def _number(given: object, what: Text, low: float, high: float) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not low <= given <= high:
-        raise InputError(what, expected=f"a number from {low} to {high}", got=_short(given))
+        raise InputError(what, expected=phrase("errors.live.number_from", low=low, high=high), got=_short(given))
     return float(given)
 
 
-def _short(given: object) -> str:
-    return f"{type(given).__name__} {str(given)[:40]}" if given is not None else "none"
+def _short(given: object) -> Text:
+    return f"{type(given).__name__} {str(given)[:40]}" if given is not None else phrase("errors.common.none")
 
 
 def to_json(edit: Edit) -> dict[str, Json]:
@@ -170,5 +196,5 @@ def parsed_spec(value: object) -> Spec:
         raise InputError("spec", expected='{"kind": "edits", "name": "attention", "params": ...}', got=_short(value))
     params = value.get("params")
     if not isinstance(params, dict) or not isinstance(params.get("text"), str):
-        raise InputError("spec", expected="params with a text", got=_short(params))
+        raise InputError("spec", expected=phrase("errors.live.params_with_text"), got=_short(params))
     return Spec("edits", "attention", params)

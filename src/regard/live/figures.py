@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.errors import EnvironmentProblem, InputError, UnknownName
+from regard.errors import EnvironmentProblem, InputError, UnknownName, phrase
 from regard.present.pack.records import Pack
 from regard.present.pack.viewer_block import foreign_words, viewer_page
 from regard.records import Json
@@ -43,10 +43,14 @@ def svg(
     """
     available = views(pack, int(_number(state, "example")))
     if not available:
-        raise InputError("figure", expected="a pack with something to draw", got="an empty one")
+        raise InputError(
+            phrase("errors.live.figure"),
+            expected=phrase("errors.live.pack_with_something_draw"),
+            got=phrase("errors.common.empty_one"),
+        )
     name = view or next(iter(available))
     if name not in available:
-        raise UnknownName("view of this data", name, available)
+        raise UnknownName(phrase("errors.live.view_this_data"), name, available)
     options: dict[str, Json] = {"width": width, "dark": dark, "dictionary": foreign_words(lang), **(state or {})}
     text = _call("renderSvg", name, pack.manifest_json(), _Chunks(pack), options)
     return str(text)
@@ -102,7 +106,12 @@ def _typeset(svg_text: str, form: Literal["png", "pdf"], scale: float) -> bytes:
     try:
         import typst
     except ImportError as error:
-        raise EnvironmentProblem(f"a {form} file", expected="the package typst", got="none", remedy=EXTRA) from error
+        raise EnvironmentProblem(
+            phrase("errors.live.file_form", form=form),
+            expected=phrase("errors.live.package_typst"),
+            got=phrase("errors.common.none"),
+            remedy=EXTRA,
+        ) from error
     import tempfile
 
     svg_text = svg_text.replace("system-ui,", SANS)  # a browser's word, which no font answers to
@@ -146,7 +155,12 @@ def _call(name: str, *args: Any) -> Any:
     try:
         import quickjs
     except ImportError as error:
-        raise EnvironmentProblem("a figure", expected="the package quickjs-ng", got="none", remedy=EXTRA) from error
+        raise EnvironmentProblem(
+            phrase("errors.live.figure_b"),
+            expected=phrase("errors.live.package_quickjs_ng"),
+            got=phrase("errors.common.none"),
+            remedy=EXTRA,
+        ) from error
     context = quickjs.Context()
     context.set_memory_limit(MEMORY)
     context.set_max_stack_size(8 << 20)
@@ -162,7 +176,11 @@ def _call(name: str, *args: Any) -> Any:
     try:
         result = context.get("callJson")(name, json.dumps(arguments))
     except quickjs.JSException as error:
-        raise InputError("figure", expected="a view that can be drawn", got=str(error).splitlines()[0]) from error
+        raise InputError(
+            phrase("errors.live.figure"),
+            expected=phrase("errors.live.view_that_can_drawn"),
+            got=str(error).splitlines()[0],
+        ) from error
     return json.loads(result)
 
 

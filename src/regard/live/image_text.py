@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from regard.datasets.picture_decoder import decoded
+from regard.errors import phrase
 from regard.live.session import Session
 from regard.live.show import HEIGHT, View
 from regard.models.dual_encoder import Together
@@ -101,7 +102,7 @@ def _mean_attention(name: str, weights: Floats, elsewhere: Floats) -> Attention:
 
 def read_picture(path: Path) -> Any:
     """Read an image file as (height, width) or (height, width, 3) bytes."""
-    return decoded(path, f"picture {path}")[0]
+    return decoded(path, phrase("errors.common.picture_file", file=path))[0]
 
 
 def pair_pack(looked: Looked, text: str, model: str) -> Pack:

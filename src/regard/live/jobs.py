@@ -18,7 +18,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from regard.errors import Busy, InputError, RegardError, UnknownName
+from regard.errors import Busy, InputError, RegardError, Text, UnknownName, in_words, phrase
 from regard.protocols import Encoded, Model
 from regard.records import Bools, Json
 
@@ -107,10 +107,10 @@ def error_json(error: BaseException) -> dict[str, Json]:
     """Return an error as JSON for the front end."""
     if isinstance(error, RegardError):
         parts: dict[str, Json] = {
-            "subject": error.subject,
-            "expected": error.expected,
-            "got": error.got,
-            "remedy": error.remedy,
+            "subject": in_words(error.subject),
+            "expected": in_words(error.expected),
+            "got": in_words(error.got),
+            "remedy": in_words(error.remedy),
         }
         return {**parts, "said": str(error)}
     message = f"{type(error).__name__}: {error}"
@@ -138,10 +138,10 @@ class Jobs:
         with self._changed:
             if self._closed or len(self._queue) >= MOST_WAITING:
                 raise Busy(
-                    "this request",
-                    expected=f"at most {MOST_WAITING} waiting",
-                    got="a closed app" if self._closed else f"{len(self._queue)}",
-                    remedy="cancel one of them",
+                    phrase("errors.common.this_request"),
+                    expected=phrase("errors.live.at_most_waiting", most_waiting=MOST_WAITING),
+                    got=phrase("errors.live.closed_app") if self._closed else f"{len(self._queue)}",
+                    remedy=phrase("errors.live.cancel_one_them"),
                 )
             job = Job(secrets.token_urlsafe(9), work, self._changed)
             self._all[job.id] = job
@@ -251,8 +251,8 @@ def cancellable(model: Model) -> Model:
     return twin
 
 
-def positive(value: object, what: str) -> int:
+def positive(value: object, what: Text) -> int:
     """Validate a non-negative integer from JSON."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InputError(what, expected="a whole number of 0 or more", got=str(value)[:40])
+        raise InputError(what, expected=phrase("errors.live.whole_number_or_more"), got=str(value)[:40])
     return value

@@ -11,7 +11,7 @@ from regard.audits.removal_mark import RemovalMark, removal_marks
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.desk.site_questions import read_rows
-from regard.errors import InputError, RegardError
+from regard.errors import InputError, RegardError, phrase
 from regard.live.edits import compile_edits
 from regard.live.jobs import Job, cancellable
 from regard.measures.divergence import tvd
@@ -97,8 +97,8 @@ class LiveInput:
         if any(is_long(site) for i in range(len(self.examples)) for site in self.attention(i)):
             raise InputError(
                 "leave_one_out",
-                expected="a bound on its passes for so long an input",
-                got=f"one pass for each of {max(map(len, self.case.units))} units",
+                expected=phrase("errors.live.bound_on_passes_for_so"),
+                got=phrase("errors.live.one_pass_for_each_units", len=max(map(len, self.case.units))),
                 remedy="leave_one_out:most=40",
             )
 
@@ -280,7 +280,9 @@ def text_example(body: Mapping[str, object], number: int) -> Example:
             continue
         if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_TEXT:
             raise InputError(
-                name, expected=f"a text of 1 to {LONGEST_TEXT} characters", got="none" if not value else "a longer one"
+                name,
+                expected=phrase("errors.live.text_characters", longest_text=LONGEST_TEXT),
+                got=phrase("errors.common.none") if not value else phrase("errors.common.longer_one"),
             )
         inputs[field_name] = value
     return Example(f"text {number}", inputs)
@@ -296,14 +298,14 @@ def not_too_long(example: Example | None) -> None:
         if isinstance(value, str) and len(value) > LONGEST_TEXT:
             raise InputError(
                 name,
-                expected=f"a text of 1 to {LONGEST_TEXT} characters",
-                got=f"{len(value)} characters",
-                remedy="a passage of it, or regard audit, which reads long texts in windows",
+                expected=phrase("errors.live.text_characters", longest_text=LONGEST_TEXT),
+                got=phrase("errors.common.characters_n", n=len(value)),
+                remedy=phrase("errors.live.passage_or_regard_audit_which"),
             )
 
 
 def method_names(given: object) -> list[str]:
     """Return the explainer specs named by a request."""
     if not isinstance(given, list) or len(given) > 16 or not all(isinstance(m, str) and len(m) < 200 for m in given):
-        raise InputError("methods", expected="a list of at most 16 names", got=str(given)[:60])
+        raise InputError("methods", expected=phrase("errors.live.list_at_most_names"), got=str(given)[:60])
     return [str(Spec.parse("explainer", method)) for method in given]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.live.jobs import positive
 from regard.present.pack.records import UnitsEntry
 from regard.records import Example, Json
@@ -24,14 +24,26 @@ def store_rationale(
 ) -> dict[str, Json]:
     """Store the units of a request and return all rationales of the example."""
     if path is None:
-        raise Unsupported("marking a rationale", expected="a run, or --rationales FILE", got="no place to keep it")
+        raise Unsupported(
+            phrase("errors.live.marking_rationale"),
+            expected=phrase("errors.live.run_or_rationales_file"),
+            got=phrase("errors.live.no_place_keep"),
+        )
     units_marked, author = body.get("units"), body.get("author")
     if not isinstance(units_marked, list) or len(units_marked) > len(units.names) or not isinstance(author, str):
-        raise InputError("mark", expected="a list of units and an author", got=str(type(units_marked).__name__))
+        raise InputError(
+            phrase("errors.live.mark"),
+            expected=phrase("errors.live.list_units_and_author"),
+            got=str(type(units_marked).__name__),
+        )
     numbers = sorted({positive(u, "unit") for u in units_marked})
     wrong = [u for u in numbers if u >= len(units.names) or units.special[u] or units.part[u] != 0]
     if wrong:
-        raise InputError("mark", expected="units of the first text that are not special", got=f"unit {wrong[0]}")
+        raise InputError(
+            phrase("errors.live.mark"),
+            expected=phrase("errors.live.units_first_text_that_not"),
+            got=phrase("errors.common.unit_bad", bad=wrong[0]),
+        )
     places = tuple(tuple(float(x) for x in units.places[u]) for u in numbers)
     about: dict[str, Json] = {k: v for k, v in inputs.items() if isinstance(v, str)}
     return {"marks": [m.to_json() for m in keep_mark(path, Mark(example, places, author, about=about))]}

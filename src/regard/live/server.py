@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from regard.errors import Busy, EnvironmentProblem, InputError, RegardError, UnknownName
+from regard.errors import Busy, EnvironmentProblem, InputError, RegardError, UnknownName, phrase
 from regard.live.guard import App, Guard
 from regard.live.jobs import LONGEST_WAIT, error_json
 from regard.live.page import app_page, scripts
@@ -40,7 +40,9 @@ def application(session: Session, *, token: str, hosts: Collection[str]) -> App:
         from starlette.applications import Starlette
         from starlette.routing import Route
     except ImportError as error:
-        raise EnvironmentProblem("the local app", expected="starlette", got="none", remedy=EXTRA) from error
+        raise EnvironmentProblem(
+            phrase("errors.live.local_app"), expected="starlette", got=phrase("errors.common.none"), remedy=EXTRA
+        ) from error
     page, policy = app_page(session.lang)
 
     async def index(request: Request) -> Response:
@@ -49,16 +51,24 @@ def application(session: Session, *, token: str, hosts: Collection[str]) -> App:
     async def script(request: Request) -> Response:
         source = scripts().get(request.path_params["name"])
         if source is None:
-            return _error(UnknownName("file", "of that name", ()), 404)
+            return _error(UnknownName("file", request.path_params["name"][:80], ()), 404)
         return _response("text/javascript; charset=utf-8", source)
 
     async def call(request: Request) -> Response:
         try:
             body = json.loads(await request.body() or b"{}")
         except (ValueError, RecursionError):
-            return _error(InputError("request", expected="JSON", got="something else"), 400)
+            return _error(
+                InputError(phrase("errors.live.request"), expected="JSON", got=phrase("errors.common.something_else")),
+                400,
+            )
         if not isinstance(body, dict):
-            return _error(InputError("request", expected="a JSON object", got=type(body).__name__), 400)
+            return _error(
+                InputError(
+                    phrase("errors.live.request"), expected=phrase("errors.common.json_object"), got=type(body).__name__
+                ),
+                400,
+            )
         op, after = request.path_params["op"], body.pop("after", None)
         until = time.monotonic() + LONGEST_WAIT
         while True:
@@ -155,7 +165,10 @@ def serve(session: Session, *, port: int = 0, hosts: Collection[str] = ()) -> Se
     except (OSError, OverflowError) as error:
         listener.close()
         raise EnvironmentProblem(
-            f"port {port}", expected="a free one", got=str(error), remedy="another --port, or none"
+            phrase("errors.common.port_port", port=port),
+            expected=phrase("errors.common.free_one"),
+            got=str(error),
+            remedy=phrase("errors.common.another_port_or_none"),
         ) from error
     listener.listen(128)
     at, token = int(listener.getsockname()[1]), secrets.token_urlsafe(32)
@@ -184,5 +197,7 @@ def _uvicorn() -> Any:
     try:
         import uvicorn
     except ImportError as error:
-        raise EnvironmentProblem("the local app", expected="uvicorn", got="none", remedy=EXTRA) from error
+        raise EnvironmentProblem(
+            phrase("errors.live.local_app"), expected="uvicorn", got=phrase("errors.common.none"), remedy=EXTRA
+        ) from error
     return uvicorn

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard.audits.more_metrics import example_of, model_of
-from regard.errors import InputError, UnknownName, Unsupported
+from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.live.alternatives import alternative
 from regard.live.edits import parsed_spec, shared_spec
 from regard.live.growing_pack import GrowingPack, cheap_first
@@ -185,15 +185,17 @@ class Session:
                 fingerprint = None if self.run is None else self.run.manifest["model"]["fingerprint"]
                 if fingerprint is not None and model.fingerprint != fingerprint:
                     raise InputError(
-                        "model of this run",
-                        expected="the weights that the run was about",
-                        got="other weights",
-                        remedy="look at the stored run only, or audit this model anew",
+                        phrase("errors.live.model_this_run"),
+                        expected=phrase("errors.common.weights_that_run_about"),
+                        got=phrase("errors.common.other_weights"),
+                        remedy=phrase("errors.live.look_at_stored_run_only"),
                     )
                 self._model = model
             if self._model is None:
                 raise Unsupported(
-                    "this view", expected="a live model", got="a stored run whose model cannot be opened by its name"
+                    phrase("errors.live.this_view"),
+                    expected=phrase("errors.common.live_model"),
+                    got=phrase("errors.live.stored_run_whose_model_cannot"),
                 )
             return self._model
 
@@ -246,7 +248,7 @@ class Session:
         """Validate requested methods; refuse code that the user did not type."""
         methods, typed = method_names(given), [Spec.parse("explainer", m) for m in self.methods]
         specs = [Spec.parse("explainer", m) for m in methods]
-        refuse_code("methods of this request or Spec", specs, typed=typed, allow_code=self._allow_code)
+        refuse_code(phrase("errors.live.methods_this_request_or_spec"), specs, typed=typed, allow_code=self._allow_code)
         return methods
 
     def _answered(self, example: Example, methods: list[str], job: Job, *, beside: str = "") -> dict[str, Json]:
@@ -292,7 +294,7 @@ class Session:
         entry, example = self._owned(body)
         edits = body.get("edits")
         if not isinstance(edits, list):
-            raise InputError("edits", expected="a list", got=type(edits).__name__)
+            raise InputError("edits", expected=phrase("errors.common.list"), got=type(edits).__name__)
         return self._jobs.start(lambda job: self._edited(entry, example, edits, job))
 
     def _edited(self, held: CachedPack, example: int, edits: list[Any], job: Job) -> dict[str, Json]:
@@ -329,8 +331,8 @@ class Session:
         if fingerprint and fingerprint != self.model.fingerprint:
             raise InputError(
                 "spec",
-                expected=f"edits of this model, {self.model.name}",
-                got=f"edits of {spec.params.get('model')}",
+                expected=phrase("errors.live.edits_this_model", model=self.model.name),
+                got=phrase("errors.live.edits_value", value=spec.params.get("model")),
             )
         first = self._answered(example, methods, job)
         edits = spec.params.get("edits")
@@ -358,7 +360,11 @@ class Session:
 
     def _owned(self, body: Body) -> tuple[CachedPack, int]:
         if not self.is_live:
-            raise Unsupported("an edit", expected="a live model", got="a stored run whose model cannot be opened")
+            raise Unsupported(
+                phrase("errors.live.edit"),
+                expected=phrase("errors.common.live_model"),
+                got=phrase("errors.live.stored_run_whose_model_cannot_b"),
+            )
         entry, at, _, _ = self._place(body)
         return entry, at
 
@@ -370,7 +376,11 @@ class Session:
         if entry.rows:
             return entry, at, str(entry.rows[at]["id"]), entry.rows[at]["inputs"]
         if not entry.owners:
-            raise Unsupported("this view", expected="a run or a live model", got="a capture alone")
+            raise Unsupported(
+                phrase("errors.live.this_view"),
+                expected=phrase("errors.live.run_or_live_model"),
+                got=phrase("errors.live.capture_alone"),
+            )
         owner, i = entry.owners[at]
         return entry, at, text_id(owner.examples[i]), owner.examples[i].inputs
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.live.session import METHODS, Session
 from regard.models.open.from_arrays import GivenCapture
 from regard.present.answer_text import shown_answer
@@ -171,7 +171,10 @@ def show(
     elif text is not None or isinstance(shown, str):
         if text is None:
             raise InputError(
-                "show", expected="a text for the model to read", got="none", remedy="show(model, 'a text')"
+                "show",
+                expected=phrase("errors.live.text_for_model_read"),
+                got=phrase("errors.common.none"),
+                remedy=phrase("errors.live.show_model_text"),
             )
         from regard.models.open.load import load
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.errors import UnknownName
+from regard.errors import UnknownName, phrase
 from regard.live.pack_cache import CachedPack
 from regard.present.pack.pack import pack_of_run, verdict_entry
 from regard.present.pack.records import Pack, VerdictEntry
@@ -35,6 +35,6 @@ def run_ids(run: Run, example: str | None, most: int) -> list[str]:
     """Return the ids of run examples to show: the requested one, those with attention, then others."""
     stored = [str(e["id"]) for e in run.examples() if e["units"]]
     if example is not None and example not in stored:
-        raise UnknownName("example of this run", example, stored)
+        raise UnknownName(phrase("errors.common.example_this_run"), example, stored)
     requested = [] if example is None else [example]
     return [name for name in dict.fromkeys([*requested, *run.kept(), *stored]) if name in set(stored)][:most]

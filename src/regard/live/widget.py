@@ -9,7 +9,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from regard.errors import EnvironmentProblem, InputError, RegardError
+from regard.errors import EnvironmentProblem, InputError, RegardError, phrase
 from regard.live.jobs import error_json
 from regard.live.session import Session
 from regard.present.pack.viewer_block import viewer_script
@@ -29,7 +29,7 @@ def answered(session: Session, message: Any) -> tuple[dict[str, Any], list[bytes
     number = message.get("id") if isinstance(message, dict) else None
     try:
         if not isinstance(message, dict) or not isinstance(message.get("body"), dict):
-            raise InputError("message", expected="{id, op, body}", got=type(message).__name__)
+            raise InputError(phrase("errors.live.message"), expected="{id, op, body}", got=type(message).__name__)
         op, body = str(message.get("op")), message["body"]
         if op == "chunk":
             return {"id": number, "answer": None}, [session.chunk(str(body.get("pack")), str(body.get("name")))]
@@ -47,7 +47,9 @@ def _class() -> Any:
         import anywidget
         import traitlets
     except ImportError as error:
-        raise EnvironmentProblem("a widget", expected="anywidget", got="none", remedy=EXTRA) from error
+        raise EnvironmentProblem(
+            phrase("errors.live.widget"), expected="anywidget", got=phrase("errors.common.none"), remedy=EXTRA
+        ) from error
 
     class RegardWidget(anywidget.AnyWidget):
         _esm = viewer_script()

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from regard.errors import Unsupported
+from regard.errors import Text, Unsupported, phrase
 from regard.measures.divergence import tvd
 from regard.records import Answers, Bools, Floats
 
@@ -53,11 +53,15 @@ class Answered:
     def rows_of(self, answers: Answers) -> Floats:
         rows = answers.probability[:, None] if self.kind == "number" else answers.distribution
         if rows is None:
-            raise Unsupported("answers", expected=f"{self.kind} as before", got="neither classes nor labels")
+            raise Unsupported(
+                phrase("errors.measures.answers"),
+                expected=phrase("errors.measures.before_noun", noun=self.kind),
+                got=phrase("errors.measures.neither_classes_nor_labels"),
+            )
         return rows
 
 
-def answered(answers: Answers, others: Answers | None, who: str) -> Answered:
+def answered(answers: Answers, others: Answers | None, who: Text) -> Answered:
     """others: predictions for other examples of the same data; their standard deviation is the unit for numbers.
 
     >>> numbers = Answers(np.array([0, 1, 2]), np.array([1.0, 3.0]), np.array([1.0, 3.0]))
@@ -70,8 +74,8 @@ def answered(answers: Answers, others: Answers | None, who: str) -> Answered:
         classes = np.allclose(rows.sum(-1), 1, atol=1e-3) and rows.shape[-1] > 1
         return Answered("classes" if classes else "labels", rows)
     if not np.array_equal(answers.value, answers.probability):  # the likelihood of a text or a span, not an answer
-        expected = "a model that decides among classes, says yes or no to labels, or gives a number"
-        problem = "one that writes or marks text: its answer to a changed text is another text"
+        expected = phrase("errors.measures.model_that_decides_among_classes")
+        problem = phrase("errors.measures.one_that_writes_or_marks")
         raise Unsupported(who, expected=expected, got=problem)
     probabilities = answers.probability if others is None or len(others.probability) < 2 else others.probability
     spread = float(np.std(probabilities)) if len(probabilities) > 1 else 0.0

@@ -6,7 +6,7 @@ from math import ceil
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Floats
 
 ZEROS = 24
@@ -31,7 +31,11 @@ def resampled(sound: Floats, rate: int, wanted: int) -> Floats:
     (16000, True)
     """
     if rate < 1 or wanted < 1:
-        raise InputError("sampling rate", expected="at least 1 sample per second", got=f"{rate}, {wanted}")
+        raise InputError(
+            phrase("errors.measures.sampling_rate"),
+            expected=phrase("errors.measures.at_least_sample_per_second"),
+            got=f"{rate}, {wanted}",
+        )
     sound = np.asarray(sound, np.float64)
     if rate == wanted:
         return sound

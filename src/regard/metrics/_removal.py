@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.desk.changes import MaskTuned
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.curves import bin_sizes
 from regard.measures.ranking import order
 from regard.protocols import Case
@@ -49,7 +49,7 @@ def removal_case(case: Case, operator: str | None) -> tuple[Case, str]:
 def steps(bins: int) -> tuple[float, ...]:
     """Return the grid 0, 1/bins, ..., 1."""
     if bins < 2:
-        raise InputError("bins", expected="at least 2", got=str(bins))
+        raise InputError("bins", expected=phrase("errors.common.at_least_b"), got=str(bins))
     return tuple(k / bins for k in range(bins + 1))
 
 
@@ -60,9 +60,13 @@ def walk(case: Case, relevance: Relevance, fractions: Sequence[float], operator:
     up to at least one unit (0 stays 0), and queries equal numbers of units once.
     """
     if not fractions or min(fractions) < 0 or max(fractions) > 1:
-        raise InputError("fractions", expected="numbers in 0..1", got=str(tuple(fractions)))
+        raise InputError("fractions", expected=phrase("errors.metrics.numbers_in"), got=str(tuple(fractions)))
     if operator not in case.operators:
-        raise InputError(f"operator {operator!r}", expected=f"one of {', '.join(case.operators)}", got=operator)
+        raise InputError(
+            phrase("errors.common.operator_name", name=repr(operator)),
+            expected=phrase("errors.common.one_allowed", allowed=", ".join(case.operators)),
+            got=operator,
+        )
     sizes, back = [], []
     for units in case.units:
         n = int(units.free.sum())
@@ -91,7 +95,7 @@ def probability_drops(
 ) -> Floats:
     """Return (examples, fractions) p(x) - p(x without the top units), or with `keep` p(x) - p(top units alone)."""
     if not fractions or min(fractions) <= 0:
-        raise InputError("fractions", expected="numbers in 0..1, 0 excluded", got=str(tuple(fractions)))
+        raise InputError("fractions", expected=phrase("errors.metrics.numbers_in_excluded"), got=str(tuple(fractions)))
     return case.base().probability[:, None] - walk(case, relevance, fractions, operator, keep=keep).probability
 
 

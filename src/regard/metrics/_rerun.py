@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.desk.changes import Noisy
 from regard.desk.questions import Displacement
-from regard.errors import InputError, UnknownName, Unsupported
+from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.protocols import Case
 from regard.records import Floats, Relevance
 
@@ -14,7 +14,7 @@ from regard.records import Floats, Relevance
 def sampled(case: Case, relevance: Relevance, share: float) -> tuple[Case, Relevance]:
     """Sample a share of the examples, each drawn independently of the caller; share 1 returns the case itself."""
     if not 0 < share <= 1:
-        raise InputError("share", expected="more than 0, at most 1", got=str(share))
+        raise InputError("share", expected=phrase("errors.common.more_than_at_most"), got=str(share))
     if share == 1:
         return case, relevance
     sample = [i for i in range(len(case.ids)) if case.rng(i, "asked again").random() < share]
@@ -30,17 +30,21 @@ def again(variant: Case, method: str) -> Relevance:
         return variant.relevance(method)
     except UnknownName as error:
         raise Unsupported(
-            f"relevance by {method}",
-            expected="an explainer that regard can rerun",
-            got="values without a method",
-            remedy="register it (regard new explainer) or skip this metric",
+            phrase("errors.common.relevance_by", label=method),
+            expected=phrase("errors.metrics.explainer_that_regard_can_rerun"),
+            got=phrase("errors.metrics.values_without_method"),
+            remedy=phrase("errors.metrics.register_regard_new_explainer_or"),
         ) from error
 
 
 def noisy_changes(case: Case, relevance: Relevance, noise: float, draws: int) -> tuple[Floats, Floats, Floats]:
     """Return (examples,) relevance norm, and (examples, draws) change of the relevance and of the inputs."""
     if draws < 1 or noise <= 0:
-        raise InputError("noise", expected="more than 0, at least one draw", got=f"{noise}, {draws} draws")
+        raise InputError(
+            "noise",
+            expected=phrase("errors.metrics.more_than_at_least_one"),
+            got=phrase("errors.metrics.draws_noise", noise=noise, draws=draws),
+        )
     size = np.array([float(np.linalg.norm(row)) for row in relevance])
     change, displacement = np.zeros((len(case.ids), draws)), np.zeros((len(case.ids), draws))
     for draw in range(draws):

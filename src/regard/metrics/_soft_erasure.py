@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.source_metrics import keep_chances
 from regard.protocols import Case
 from regard.records import Floats, Relevance
@@ -20,7 +20,7 @@ def normalised_drops(case: Case, relevance: Relevance, draws: int, operator: str
     shares are at most 1; NaN where removing everything lowers nothing, or without removable units.
     """
     if draws < 1:
-        raise InputError("draws", expected="at least 1", got=str(draws))
+        raise InputError("draws", expected=phrase("errors.common.at_least"), got=str(draws))
     drops = []
     for i, units in enumerate(case.units):
         marked = np.zeros((draws, len(units)), np.bool_)

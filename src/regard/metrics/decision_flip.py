@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.metrics._removal import BINS, removal_case, steps, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
@@ -37,7 +37,11 @@ def decision_flip(case: Case, relevance: Relevance, *, bins: int = BINS, operato
     case, way = removal_case(case, operator)
     grid = steps(bins)
     if case.ids and case.base().distribution is None:
-        raise Unsupported("decision_flip", expected="a classifier", got="an objective without classes")
+        raise Unsupported(
+            "decision_flip",
+            expected=phrase("errors.common.classifier"),
+            got=phrase("errors.metrics.objective_without_classes"),
+        )
     found = walk(case, relevance, grid, way, keep=False)
     free = np.array([int(units.free.sum()) for units in case.units])
     flipped = found.same == 0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.measures.curves import bin_sizes
 from regard.measures.ranking import order
 from regard.metrics._removal import FINE_TUNED, removal_case
@@ -53,8 +53,8 @@ def f_fidelity(
     [0.356]
     """
     if not sizes or min(sizes) <= 0 or max(sizes) >= 1 or not 0 < part <= 1 or not 0 < most <= 1 or draws < 1:
-        got = f"sizes {tuple(sizes)}, part {part}, most {most}, draws {draws}"
-        raise InputError("f_fidelity", expected="sizes, part and most between 0 and 1, at least one draw", got=got)
+        got = phrase("errors.metrics.sizes_part_most_draws", sizes=tuple(sizes), part=part, most=most, draws=draws)
+        raise InputError("f_fidelity", expected=phrase("errors.metrics.sizes_part_and_most_between"), got=got)
     case, way, operator = _answering(case, operator)
     drops = [_drops(case, i, relevance[i], sizes, part=part, most=most, draws=draws) for i in range(len(case.ids))]
     base, answers = case.base(), case.removed(drops, way)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.metrics._removal import removal_case
 from regard.protocols import Case
 from regard.records import Bools, Json, Relevance, Score, Units
@@ -46,7 +46,7 @@ def infidelity(
     [0.0]
     """
     if draws < 2:
-        raise InputError("infidelity.draws", expected="at least 2", got=str(draws))
+        raise InputError("infidelity.draws", expected=phrase("errors.common.at_least_b"), got=str(draws))
     case, way = removal_case(case, operator)
     drops = [_sets(case, i, units, draws) for i, units in enumerate(case.units)]
     base, answers = case.base(), case.removed(drops, way)

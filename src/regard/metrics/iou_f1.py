@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures import plausibility
 from regard.metrics._rationale import chosen, free_values, gold
 from regard.protocols import Case
@@ -36,7 +36,7 @@ def iou_f1(case: Case, relevance: Relevance, *, k: int | None = None) -> Score:
     [1.0]
     """
     if k is not None and k < 1:
-        raise InputError("iou_f1.k", expected="at least 1", got=str(k))
+        raise InputError("iou_f1.k", expected=phrase("errors.common.at_least"), got=str(k))
     pairs = zip(free_values(case, relevance), gold(case), strict=True)
     scores = [np.nan if m is None else plausibility.iou_f1(chosen(v, m, k), m) for v, m in pairs]
     where: dict[str, Json] = {"k": "as in the rationale" if k is None else k}

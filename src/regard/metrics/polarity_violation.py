@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.metrics._removal import removal_case
 from regard.protocols import Case
 from regard.records import Relevance, Score
@@ -38,7 +38,7 @@ def polarity_violation(case: Case, relevance: Relevance, *, top: int = 1, operat
     [0.0]
     """
     if top < 1:
-        raise InputError("polarity_violation.top", expected="at least 1", got=str(top))
+        raise InputError("polarity_violation.top", expected=phrase("errors.common.at_least"), got=str(top))
     case, way = removal_case(case, operator)
     drops, signs = [], []
     for i, units in enumerate(case.units):

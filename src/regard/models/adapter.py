@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.cards import Card, HasCard
-from regard.errors import EnvironmentProblem, InputError, UnknownName
+from regard.errors import EnvironmentProblem, InputError, UnknownName, phrase
 from regard.models.ask.answer_names import answer_name, written_names
 from regard.models.ask.prefix_sharing import PrefixCache
 from regard.models.model_cards import capture_card, model_card
@@ -49,7 +49,10 @@ def pick_device(device: str) -> torch.device:
         raise UnknownName("device", device, ["auto", *available])
     if not available[kind]:
         raise EnvironmentProblem(
-            f"device {device}", expected="a machine that has it", got="none", remedy="--device cpu"
+            phrase("errors.models.device_device", device=device),
+            expected=phrase("errors.models.machine_that"),
+            got=phrase("errors.common.none"),
+            remedy="--device cpu",
         )
     return torch.device(device)
 
@@ -374,7 +377,11 @@ class _Once:
 
 def own(encoded: Encoded) -> Item:
     if not isinstance(encoded, Item):
-        raise InputError("encoded example", expected="an example encoded by this model", got=type(encoded).__name__)
+        raise InputError(
+            phrase("errors.models.encoded_example"),
+            expected=phrase("errors.models.example_encoded_by_this_model"),
+            got=type(encoded).__name__,
+        )
     return encoded
 
 
@@ -388,10 +395,10 @@ class _Named(dict[str, Tensor]):
 
     def __missing__(self, name: str) -> Tensor:
         raise InputError(
-            "output of the module",
-            expected=f"a tensor named {name!r}",
-            got=", ".join(f"{k} {tuple(v.shape)}" for k, v in self.items()) or "no tensor at all",
-            remedy=f"return the tensor itself, a tuple that begins with it, or a mapping or dataclass with {name!r}",
+            phrase("errors.models.output_module"),
+            expected=phrase("errors.models.tensor_named", name=repr(name)),
+            got=", ".join(f"{k} {tuple(v.shape)}" for k, v in self.items()) or phrase("errors.models.no_tensor_at_all"),
+            remedy=phrase("errors.models.return_tensor_itself_tuple_that", name=repr(name)),
         )
 
 
@@ -402,7 +409,9 @@ def _named(raw: Any) -> dict[str, Tensor]:
         raw = {f.name: getattr(raw, f.name) for f in fields(raw)}
     if not isinstance(raw, (Mapping, tuple, list)):
         raise InputError(
-            "output of the module", expected="a tensor, tuple, mapping or dataclass", got=type(raw).__name__
+            phrase("errors.models.output_module"),
+            expected=phrase("errors.models.tensor_tuple_mapping_or_dataclass"),
+            got=type(raw).__name__,
         )
     pairs = raw.items() if isinstance(raw, Mapping) else ((str(i), part) for i, part in enumerate(raw))
     return _Named({_ALIASES.get(str(k), str(k)): part for k, part in pairs if isinstance(part, Tensor)})

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from regard.datasets.picture_decoder import decoded, pil_pixels
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.models.adapter import TorchModel, own
 from regard.models.dense_limit import refuse_dense
 from regard.models.open.load import load
@@ -42,11 +42,16 @@ def capture(
     batch = [live.encode(example) for example in examples]
     if rows is not None:
         if rows == "new":
-            raise InputError("rows", expected='a slice, positions or "last"', got="'new'", remedy="capture_generation")
+            raise InputError(
+                "rows",
+                expected=phrase("errors.models.slice_positions_or_last"),
+                got="'new'",
+                remedy="capture_generation",
+            )
         return capture_encoded_rows(live, batch, rows, check=check)
     if mode == "weights" and isinstance(live, TorchModel):
         longest = max(own(item).length for item in batch)
-        refuse_dense(live.module, longest, remedy='rows="last" or rows=slice(...), or mode="qk"')
+        refuse_dense(live.module, longest, remedy=phrase("errors.models.rows_last_or_rows_slice"))
     _, targets = live.predict(batch)
     return live.capture(batch, targets, mode=mode, check=check)
 
@@ -61,7 +66,9 @@ def as_examples(model: Model, inputs: Any) -> list[Example]:
     modality = model.modality
     many = list(inputs) if isinstance(inputs, list) and not _is_numbers(inputs, modality) else [inputs]
     if not many:
-        raise InputError("inputs", expected="at least one text, array or example", got="an empty list")
+        raise InputError(
+            "inputs", expected=phrase("errors.models.at_least_one_text_array"), got=phrase("errors.models.empty_list")
+        )
     return [_example(given, i, modality) for i, given in enumerate(many)]
 
 
@@ -75,13 +82,17 @@ def _example(given: Any, number: int, modality: str) -> Example:
         return given
     if modality == "image" and isinstance(given, str | Path):
         path = Path(given)
-        return Example(path.name, {"image": decoded(path, f"picture {path}")[0]})
+        return Example(path.name, {"image": decoded(path, phrase("errors.common.picture_file", file=path))[0]})
     if modality == "image" and hasattr(given, "convert"):
-        return Example(str(number), {"image": pil_pixels(given, f"input {number}")})
+        return Example(str(number), {"image": pil_pixels(given, phrase("errors.common.input_number", number=number))})
     if modality != "text":
         return Example(str(number), {_ENTRIES[modality]: np.asarray(given)})
     if isinstance(given, str):
         return Example(str(number), {"text": given})
     if isinstance(given, (tuple, list)) and len(given) == 2 and all(isinstance(part, str) for part in given):
         return Example(str(number), {"text": given[0], "text_pair": given[1]})
-    raise InputError(f"input {number}", expected="a text, a pair of texts or an Example", got=type(given).__name__)
+    raise InputError(
+        phrase("errors.common.input_number", number=number),
+        expected=phrase("errors.models.text_pair_texts_or_example"),
+        got=type(given).__name__,
+    )

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from regard.cards import Card, HasCard
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.models.adapter import TorchModel, own
 from regard.models.capture import as_examples
 from regard.models.dense_limit import refuse_dense
@@ -62,22 +62,34 @@ def capture_generation(
     weights of more than 4 GiB are refused.
     """
     if rows not in (None, "new"):
-        raise InputError("rows", expected='"new"', got=repr(rows), remedy="capture(..., rows=...) of a finished text")
+        raise InputError(
+            "rows", expected='"new"', got=repr(rows), remedy=phrase("errors.models.capture_rows_finished_text")
+        )
     if new_tokens < 1:
-        raise InputError("new_tokens", expected="at least 1", got=str(new_tokens))
+        raise InputError("new_tokens", expected=phrase("errors.common.at_least"), got=str(new_tokens))
     live = load(model)
     module: Any = getattr(live, "module", None)
     if not isinstance(live, TorchModel) or getattr(live.reader, "spell", None) is None:
-        got = f"one for {live.task}" if isinstance(live, TorchModel) else type(live).__name__
-        raise Unsupported(f"model {live.name}", expected="a model that writes", got=got)
+        got = phrase("errors.models.one_for", task=live.task) if isinstance(live, TorchModel) else type(live).__name__
+        raise Unsupported(
+            phrase("errors.common.model_live", live=live.name),
+            expected=phrase("errors.models.model_that_writes"),
+            got=got,
+        )
     if live.traits.write is not None:
         if rows is not None:
             raise Unsupported(
-                f"rows of {live.name}", expected="a model of transformers", got="a model with its own way to write"
+                phrase("errors.common.rows_live", live=live.name),
+                expected=phrase("errors.models.model_transformers"),
+                got=phrase("errors.models.model_with_own_way_write"),
             )
         return _written(live, text, new_tokens)
     if not getattr(module, "can_generate", lambda: False)():
-        raise Unsupported(f"model {live.name}", expected="a model that can generate", got=type(module).__name__)
+        raise Unsupported(
+            phrase("errors.common.model_live", live=live.name),
+            expected=phrase("errors.models.model_that_can_generate"),
+            got=type(module).__name__,
+        )
     (example,) = as_examples(live, text)
     item = own(live.encode(live.windows(example)[0]))
     tensors, _ = live.tensors([item], None)

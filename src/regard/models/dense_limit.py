@@ -6,11 +6,11 @@ from typing import Any
 
 from torch import nn
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.tap.site_attention import DENSE_BYTES
 
 
-def refuse_dense(module: nn.Module, positions: int, *, remedy: str) -> None:
+def refuse_dense(module: nn.Module, positions: int, *, remedy: Text) -> None:
     """Refuse to hold positions x positions weights of every head if they need more than `DENSE_BYTES`.
 
     Heads and layers come from the configuration of the model; a model without one is not judged.
@@ -18,9 +18,9 @@ def refuse_dense(module: nn.Module, positions: int, *, remedy: str) -> None:
     size = dense_bytes(module, positions)
     if size > DENSE_BYTES:
         raise InputError(
-            f"dense capture of {positions} positions",
-            expected=f"at most {DENSE_BYTES / 2**30:.0f} GiB of weights",
-            got=f"about {size / 2**30:,.1f} GiB",
+            phrase("errors.models.dense_capture_positions", positions=positions),
+            expected=phrase("errors.models.at_most_gib_weights", dense_bytes=DENSE_BYTES / 2**30),
+            got=phrase("errors.models.about_gib", size=size / 2**30),
             remedy=remedy,
         )
 

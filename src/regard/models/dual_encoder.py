@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 
 MOST = 196
 """Places of a picture at most; beyond that neighbouring patches are taken away together."""
@@ -65,8 +65,8 @@ def together(
     pixels = inputs["pixel_values"]
     if pixels.ndim != 4 or len(pixels) != 1:
         raise Unsupported(
-            "words and patches",
-            expected="one picture of shape (1, channels, height, width)",
+            phrase("errors.models.words_and_patches"),
+            expected=phrase("errors.models.one_picture_shape_channels_height"),
             got=str(tuple(pixels.shape)),
         )
     boxes, block = places(grid, (int(pixels.shape[2]), int(pixels.shape[3])), most)
@@ -132,5 +132,9 @@ def _vector(out: Any, n: int) -> Tensor:
     vectors = out if isinstance(out, Tensor) else out.pooler_output
     if not isinstance(vectors, Tensor) or vectors.ndim != 2 or len(vectors) != n:
         shape = str(tuple(vectors.shape)) if isinstance(vectors, Tensor) else type(vectors).__name__
-        raise Unsupported("words and patches", expected="one vector for each text and picture", got=shape)
+        raise Unsupported(
+            phrase("errors.models.words_and_patches"),
+            expected=phrase("errors.models.one_vector_for_each_text"),
+            got=shape,
+        )
     return torch.nn.functional.normalize(vectors.double(), dim=-1)

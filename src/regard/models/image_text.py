@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.models.dual_encoder import Together, Towers, together
 from regard.models.read.pixels import bytes_of_picture
 from regard.tap.build_sites import AnySite
@@ -54,11 +54,15 @@ def look(module: nn.Module, processor: Any, text: str, image: Any) -> Looked:
 
 def picture_inputs(processor: Any, text: str, image: Any) -> dict[str, Tensor]:
     """What a processor makes of one text and one picture."""
-    picture = bytes_of_picture(image, "image")
+    picture = bytes_of_picture(image, phrase("errors.models.image"))
     encoding = processor(text=[text], images=[picture], return_tensors="pt")
     inputs: dict[str, Tensor] = {name: t for name, t in encoding.items() if isinstance(t, Tensor)}
     if not {"input_ids", "pixel_values"} <= set(inputs):
-        raise InputError("processor", expected="input_ids and pixel_values", got=", ".join(inputs) or "nothing")
+        raise InputError(
+            "processor",
+            expected=phrase("errors.models.input_ids_and_pixel_values"),
+            got=", ".join(inputs) or phrase("errors.common.nothing"),
+        )
     return inputs
 
 
@@ -111,8 +115,8 @@ def patch_grid(config: Any, inputs: Mapping[str, Tensor]) -> tuple[int, int]:
     if pixels.ndim == 4:
         return _grid(config, pixels)
     raise Unsupported(
-        "this model's picture",
-        expected="pixel_values of shape (1, channels, height, width)",
+        phrase("errors.models.this_model_picture"),
+        expected=phrase("errors.models.pixel_values_shape_channels_height"),
         got=str(tuple(pixels.shape)),
     )
 
@@ -127,7 +131,11 @@ def _grid(config: Any, pixels: Tensor) -> tuple[int, int]:
     seeing = getattr(config, "vision_config", config)
     patch = getattr(seeing, "patch_size", None)
     if patch is None:
-        raise Unsupported("this model's picture", expected="a patch_size in its config", got="none")
+        raise Unsupported(
+            phrase("errors.models.this_model_picture"),
+            expected=phrase("errors.models.patch_size_in_config"),
+            got=phrase("errors.common.none"),
+        )
     tall, broad = (patch, patch) if isinstance(patch, int) else (int(patch[0]), int(patch[1]))
     return int(pixels.shape[2]) // tall, int(pixels.shape[3]) // broad
 
@@ -140,5 +148,9 @@ def channels_first(image: Any) -> NDArray[Any]:
     elif array.ndim == 3 and array.shape[2] in (1, 3, 4):
         array = array.transpose(2, 0, 1)[:3]
     if array.ndim != 3:
-        raise InputError("image", expected="a picture: (height, width) or (height, width, 3)", got=str(array.shape))
+        raise InputError(
+            phrase("errors.models.image"),
+            expected=phrase("errors.models.picture_height_width_or_height"),
+            got=str(array.shape),
+        )
     return array

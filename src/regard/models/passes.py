@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.models.objective import TensorAnswers
 from regard.models.read.encoded import Item
 from regard.models.tasks import Outputs, Request, TaskRow
@@ -72,10 +72,10 @@ def refuse_several_lengths(model: Runs, items: Sequence[Item]) -> None:
     """Refuse a batch of different lengths where the model takes no padding mask."""
     if len(model.groups(items)) > 1:
         raise InputError(
-            f"capture of {model.name}",
-            expected="examples of one length, because this model takes no padding mask",
-            got=f"lengths {sorted({item.length for item in items})}",
-            remedy="capture them one by one",
+            phrase("errors.models.capture_model", model=model.name),
+            expected=phrase("errors.models.examples_one_length_because_this"),
+            got=phrase("errors.models.lengths_value", value=sorted({item.length for item in items})),
+            remedy=phrase("errors.models.capture_them_one_by_one"),
         )
 
 

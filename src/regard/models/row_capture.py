@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.models.adapter import Captured, TorchModel, as_answers, own
 from regard.models.ask.answer_names import answer_name, written_names
 from regard.models.read.encoded import Item
@@ -24,14 +24,18 @@ def capture_encoded_rows(model: Model, batch: Sequence[Encoded], rows: Rows, *, 
     a model that writes is generated first.
     """
     if not isinstance(model, TorchModel):
-        raise Unsupported(f"rows of {model.name}", expected="a torch model", got=type(model).__name__)
+        raise Unsupported(
+            phrase("errors.common.rows_live", live=model.name),
+            expected=phrase("errors.common.torch_model"),
+            got=type(model).__name__,
+        )
     items = [own(encoded) for encoded in batch]
     if len({item.length for item in items}) > 1:
         raise InputError(
             "rows",
-            expected="inputs of one length, because rows are positions",
-            got=f"lengths {sorted({item.length for item in items})}",
-            remedy="capture them one by one",
+            expected=phrase("errors.models.inputs_one_length_because_rows"),
+            got=phrase("errors.models.lengths_value", value=sorted({item.length for item in items})),
+            remedy=phrase("errors.models.capture_them_one_by_one"),
         )
     targets = model.predict(items)[1] if model.task == "sequence_to_sequence" else None
     runner = _Runner(model, targets)
@@ -103,6 +107,4 @@ def parsed_rows(text: str) -> Any:
             return slice(int(start) if start.strip() else None, int(stop) if stop.strip() else None)
         return [int(part) for part in bare.split(",")]
     except ValueError:
-        raise InputError(
-            "rows", expected='"last", "new", a range such as 10:20 or -5:, or positions such as 1,7', got=repr(text)
-        ) from None
+        raise InputError("rows", expected=phrase("errors.models.last_new_range_such_or"), got=repr(text)) from None

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Text, Unsupported, phrase
 from regard.models import objective
 from regard.models.chat.log_odds import differentiable_log_odds
 from regard.models.objective import TensorAnswers
@@ -100,7 +100,7 @@ def _ints(values: Sequence[Any], like: Tensor) -> Tensor:
     return torch.tensor([int(v) for v in values], device=like.device, dtype=torch.long)
 
 
-def _pairs(targets: Sequence[Target], what: str) -> list[tuple[int, int]]:
+def _pairs(targets: Sequence[Target], what: Text) -> list[tuple[int, int]]:
     pairs = []
     for target in targets:
         if not isinstance(target, list) or len(target) != 2:
@@ -117,10 +117,10 @@ def best_class(outputs: Outputs, request: Request) -> list[Target]:
     logits = outputs["logits"]
     if logits.ndim != 2 or len(logits) != len(request.items):
         raise InputError(
-            "output of the module",
-            expected=f"logits of shape ({len(request.items)}, classes)",
+            phrase("errors.models.output_module"),
+            expected=phrase("errors.models.logits_shape_classes", n=len(request.items)),
             got=str(tuple(logits.shape)),
-            remedy="return the logits alone, or first",
+            remedy=phrase("errors.models.return_logits_alone_or_first"),
         )
     if logits.shape[-1] == 1:
         return [int(z > 0) for z in logits.squeeze(-1)]
@@ -171,7 +171,7 @@ def _decide_token_class(run: Runner, items: Sequence[Item]) -> list[Target]:
 
 def _read_token_class(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
     logits = outputs["logits"]
-    pairs = _pairs(targets, "[position, class]")
+    pairs = _pairs(targets, phrase("errors.models.position_class"))
     row = torch.arange(len(pairs), device=logits.device)
     rows = logits[row, _ints([p for p, _ in pairs], logits)]
     return objective.one_of_many(rows, _ints([c for _, c in pairs], logits))
@@ -203,7 +203,7 @@ def _decide_span(run: Runner, items: Sequence[Item]) -> list[Target]:
 
 def _read_span(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
     start, end = (objective.wide(outputs[name]) for name in ("start_logits", "end_logits"))
-    pairs = _pairs(targets, "[first, last]")
+    pairs = _pairs(targets, phrase("errors.models.first_last"))
     first, last = _ints([a for a, _ in pairs], start), _ints([b for _, b in pairs], start)
     # padding and units hidden by the attention mask are no answers; the target itself must stay readable
     hidden = request.tensors["attention_mask"] == 0
@@ -236,9 +236,9 @@ def _decide_masked(run: Runner, items: Sequence[Item]) -> list[Target]:
         if not len(holes):
             raise InputError(
                 "masked_token",
-                expected="a text with a mask token",
+                expected=phrase("errors.models.text_with_mask_token"),
                 got="".join(item.units.names)[:60],
-                remedy="write the tokenizer's mask token (for BERT: [MASK]) at the position to fill in",
+                remedy=phrase("errors.models.write_tokenizer_mask_token_for"),
             )
         targets.append([int(holes[0]), int(outputs["logits"][i, holes[0]].argmax())])
     return targets
@@ -246,7 +246,7 @@ def _decide_masked(run: Runner, items: Sequence[Item]) -> list[Target]:
 
 def _read_masked(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
     logits = outputs["logits"]
-    pairs = _pairs(targets, "[position, token id]")
+    pairs = _pairs(targets, phrase("errors.models.position_token_id"))
     row = torch.arange(len(pairs), device=logits.device)
     rows = logits[row, _ints([p for p, _ in pairs], logits)]
     return objective.one_of_many(rows, _ints([c for _, c in pairs], logits), classes=False)
@@ -259,7 +259,7 @@ def _decide_sequence(run: Runner, items: Sequence[Item]) -> list[Target]:
 def padded(targets: Sequence[Target], fill: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """(batch, longest) the target ids of sequences."""
     if not all(isinstance(t, list) and t for t in targets):
-        raise InputError("target", expected="a list of token ids", got=repr(targets[0])[:60])
+        raise InputError("target", expected=phrase("errors.models.list_token_ids"), got=repr(targets[0])[:60])
     rows = [t for t in targets if isinstance(t, list)]
     table = np.full((len(rows), max(map(len, rows))), fill, dtype=np.int64)
     for i, row in enumerate(rows):
@@ -324,7 +324,7 @@ def _embedding(outputs: Outputs, request: Request) -> Tensor:
     if "sentence_embedding" in outputs:
         return outputs["sentence_embedding"]
     if "last_hidden_state" not in outputs:
-        raise Unsupported("similarity", expected="a model that returns last_hidden_state", got=", ".join(outputs))
+        raise Unsupported("similarity", expected=phrase("errors.models.model_that_returns"), got=", ".join(outputs))
     return objective.mean_pool(outputs["last_hidden_state"], request.tensors["attention_mask"])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, UnknownName, Unsupported
+from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.measures.walkthrough import Walkthrough, walk
 from regard.models.adapter import TorchModel, own
 from regard.models.capture import as_examples
@@ -49,7 +49,11 @@ def walkthrough(
     """
     live = load(model)
     if not isinstance(live, TorchModel):
-        raise Unsupported(f"walk-through of {live.name}", expected="a torch model", got=type(live).__name__)
+        raise Unsupported(
+            phrase("errors.models.walk_through", live=live.name),
+            expected=phrase("errors.common.torch_model"),
+            got=type(live).__name__,
+        )
     (example, *more) = [window for e in as_examples(live, inputs) for window in live.windows(e)]
     item = live.encode(example)
     _, (target,) = live.predict([item])
@@ -57,7 +61,9 @@ def walkthrough(
     site_attention = _chosen(captured.sites, layer, site)
     if not 0 <= head < site_attention.shape[1]:
         raise InputError(
-            f"head {head}", expected=f"0 to {site_attention.shape[1] - 1} at {site_attention.site.key}", got=str(head)
+            phrase("errors.common.head_heads", heads=head),
+            expected=phrase("errors.models.at_shape", shape=site_attention.shape[1] - 1, site=site_attention.site.key),
+            got=str(head),
         )
     row = _row(live, item, target, site=site_attention, names=_names(item, site_attention.shape[3]), query=query)
     (walked,) = _walked(live, item, target, chosen=site_attention, heads=[head], row=row)
@@ -72,7 +78,11 @@ def walked_heads(
     site: of a capture of this one input.
     """
     if not isinstance(model, TorchModel):
-        raise Unsupported(f"walk-through of {model.name}", expected="a torch model", got=type(model).__name__)
+        raise Unsupported(
+            phrase("errors.models.walk_through", live=model.name),
+            expected=phrase("errors.common.torch_model"),
+            got=type(model).__name__,
+        )
     item = own(encoded)
     row = _row(model, item, target, site=site, names=(), query=None)
     return _walked(model, item, target, chosen=site, heads=heads, row=row)
@@ -131,11 +141,15 @@ def _chosen(sites: Sequence[SiteAttention], layer: int | None, name: str | None)
     here = [s for s in candidates if s.site.layer == layer]
     if not here:
         layers = sorted({s.site.layer for s in candidates})
-        raise InputError(f"layer {layer}", expected=f"a layer from {layers[0]} to {layers[-1]}", got=str(layer))
+        raise InputError(
+            phrase("errors.common.layer_layer", layer=layer),
+            expected=phrase("errors.models.layer_from", layers=layers[0], layers_2=layers[-1]),
+            got=str(layer),
+        )
     if len(here) > 1:
         raise InputError(
-            f"layer {layer}",
-            expected="one site",
+            phrase("errors.common.layer_layer", layer=layer),
+            expected=phrase("errors.models.one_site"),
             got=f"{len(here)}: {', '.join(s.site.key for s in here[:6])}",
             remedy=f"--site {here[0].site.key}",
         )
@@ -165,9 +179,15 @@ def _row(
     try:
         row = int(query)
     except ValueError:
-        raise UnknownName(f"query at {site.site.key}", str(query), dict.fromkeys(unit_names)) from None
+        raise UnknownName(
+            phrase("errors.models.query_at", site=site.site.key), str(query), dict.fromkeys(unit_names)
+        ) from None
     if not 0 <= row < queries:
-        raise InputError(f"query {row}", expected=f"a unit, or a position from 0 to {queries - 1}", got=str(row))
+        raise InputError(
+            phrase("errors.models.query_row", row=row),
+            expected=phrase("errors.models.unit_or_position_from", queries=queries - 1),
+            got=str(row),
+        )
     return row
 
 
@@ -220,10 +240,10 @@ def _vectors(
         finally:
             run.tap.provenance.close()
     raise Unsupported(
-        f"walk-through of {chosen.site.key}",
-        expected="scores that are a product of queries and keys, or the output of a linear layer with one output",
-        got="scores that are neither (fixed, uniform, cut into pieces, or announced by register_site)",
-        remedy="regard capture shows its weights",
+        phrase("errors.models.walk_through", live=chosen.site.key),
+        expected=phrase("errors.models.scores_that_product_queries_and"),
+        got=phrase("errors.models.scores_that_neither_fixed_uniform"),
+        remedy=phrase("errors.models.regard_capture_shows_weights"),
     )
 
 

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.models.image_text import channels_first, patch_grid, picture_inputs, token_name
 from regard.records import Floats
 from regard.tap.row_capture import capture_rows
@@ -68,19 +68,23 @@ class WordMaps:
 def word_maps(module: nn.Module, processor: Any, text: str, image: Any, *, new_tokens: int = 20) -> WordMaps:
     """Let the model write at most `new_tokens` after a text and a picture; map every word that it writes."""
     if new_tokens < 1:
-        raise InputError("new_tokens", expected="at least 1", got=str(new_tokens))
+        raise InputError("new_tokens", expected=phrase("errors.common.at_least"), got=str(new_tokens))
     model: Any = module.eval()
     if not getattr(model, "can_generate", lambda: False)():
         problem = type(module).__name__
-        raise Unsupported("maps of written words", expected="a model that writes about pictures", got=problem)
+        raise Unsupported(
+            phrase("errors.models.maps_written_words"),
+            expected=phrase("errors.models.model_that_writes_about_pictures"),
+            got=problem,
+        )
     inputs = picture_inputs(processor, text, image)
     holders = _holders(model.config, inputs["input_ids"])
     grid = patch_grid(model.config, inputs)
     if len(holders) != grid[0] * grid[1]:
         raise Unsupported(
-            "maps of written words",
-            expected=f"a place in the prompt for each of {grid[0]} x {grid[1]} patches (LLaVA, Qwen2-VL and their kin)",
-            got=f"{len(holders)} places",
+            phrase("errors.models.maps_written_words"),
+            expected=phrase("errors.models.place_in_prompt_for_each", grid=grid[0], grid_2=grid[1]),
+            got=phrase("errors.models.places_n", n=len(holders)),
         )
     device = next(model.parameters()).device
     tensors = {name: tensor.to(device) for name, tensor in inputs.items()}
@@ -98,7 +102,12 @@ def word_maps(module: nn.Module, processor: Any, text: str, image: Any, *, new_t
     ends = {int(i) for i in processor.tokenizer.all_special_ids}
     spoken = [k for k, token in enumerate(written) if token not in ends]
     if not spoken:
-        raise InputError("the model's answer", expected="at least one word", got="none", remedy="another --text")
+        raise InputError(
+            phrase("errors.models.model_answer"),
+            expected=phrase("errors.common.at_least_one_word"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.models.another_text"),
+        )
     answer = np.asarray(weights, np.float64)[spoken]
     names = [token_name(processor.tokenizer, int(i)) for i in inputs["input_ids"][0]]
     raw, common = answer[:, holders], answer.min(0) if len(spoken) > 1 else np.zeros(answer.shape[1])

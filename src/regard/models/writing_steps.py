@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
 from regard.models.read.encoded import Item
@@ -64,10 +64,10 @@ class StepModel(TorchModel):
         written = example.inputs.get(WRITTEN)
         if not isinstance(written, Sequence) or not len(written) or isinstance(written, str):
             raise InputError(
-                f"example {example.id!r}",
-                expected="the tokens written so far and the next one",
+                phrase("errors.common.example_example", example=repr(example.id)),
+                expected=phrase("errors.models.tokens_written_so_far_and"),
                 got=repr(written),
-                remedy="model.windows(example), which gives the steps of an input",
+                remedy=phrase("errors.models.model_windows_example_which_gives"),
             )
         return replace(item, aside={WRITTEN: np.array([int(token) for token in written], np.int64)})
 
@@ -125,8 +125,8 @@ def writer(model: Model) -> TorchModel:
         or not model.traits.encoder_decoder
         or model.task not in ("sequence_to_sequence", "written_token")
     ):
-        expected = "a model with an encoder and a decoder that writes"
-        raise Unsupported(f"model {model.name}", expected=expected, got=model.task)
+        expected = phrase("errors.models.model_with_encoder_and_decoder")
+        raise Unsupported(phrase("errors.common.model_live", live=model.name), expected=expected, got=model.task)
     return model
 
 
@@ -142,7 +142,9 @@ def steps_of(model: Model) -> StepModel:
         return model
     if not isinstance(model, TorchModel) or model.task != "sequence_to_sequence":
         raise Unsupported(
-            f"steps of {model.name}", expected="a model that writes (sequence_to_sequence)", got=model.task
+            phrase("errors.models.steps_model", model=model.name),
+            expected=phrase("errors.models.model_that_writes_b"),
+            got=model.task,
         )
     return StepModel(model)
 

@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, Text, UnknownName, listing, phrase
 from regard.files import read_json
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.recurrent_translator import RecurrentTranslator
@@ -92,11 +92,11 @@ def load_checkpoint(directory: str | Path) -> tuple[Network, dict[str, Any]]:
     try:
         tensors: dict[str, torch.Tensor] = load_file(weights)
     except (OSError, SafetensorError) as error:
-        raise InputError(str(weights), expected="a safetensors file", got=str(error)) from error
+        raise InputError(str(weights), expected=phrase("errors.common.safetensors_file"), got=str(error)) from error
     if about.get("sha256") not in (None, _sha256(weights)):
-        remedy = "save the checkpoint again"
-        expected = "the weights that regard.json describes"
-        raise InputError(str(weights), expected=expected, got="another sha256", remedy=remedy)
+        remedy = phrase("errors.networks.save_checkpoint_again")
+        expected = phrase("errors.networks.weights_that_regard_json_describes")
+        raise InputError(str(weights), expected=expected, got=phrase("errors.networks.another_sha"), remedy=remedy)
     network = _built(kind, about.get("config"), tensors, directory)
     _fill(network, tensors, str(weights))
     return network.eval(), about
@@ -108,30 +108,45 @@ def _built(kind: str, config: Any, tensors: Mapping[str, torch.Tensor], director
     try:
         layers = config.get("layers", 0)
         if not isinstance(layers, int) or layers > max(MOST_LAYERS, len(tensors)):
-            description = f"{str(layers)[:40]} layers with {len(tensors)} tensors"
-            raise InputError(str(path), expected=f"a config of {kind} that fits its weights", got=description)
+            description: Text = phrase("errors.networks.layers_with_tensors", layers=str(layers)[:40], n=len(tensors))
+            raise InputError(
+                str(path), expected=phrase("errors.networks.config_that_fits_weights", kind=kind), got=description
+            )
         with torch.device("meta"):
             shapes = {name: tensor.shape for name, tensor in NETWORKS[kind](**config).state_dict().items()}
         if sum(shape.numel() for shape in shapes.values()) > FREE_NUMBERS + sum(t.numel() for t in tensors.values()):
-            raise InputError(str(path), expected=f"a config of {kind} that fits its weights", got="a far larger one")
+            raise InputError(
+                str(path),
+                expected=phrase("errors.networks.config_that_fits_weights", kind=kind),
+                got=phrase("errors.networks.far_larger_one"),
+            )
         return NETWORKS[kind](**config)
     except InputError:
         raise
     except Exception as error:  # wrong types and sizes fail at their first use
         description = f"{type(error).__name__}: {error}".split("\n", 1)[0][:200]
-        raise InputError(str(path), expected=f"a config of {kind}", got=description) from error
+        raise InputError(
+            str(path), expected=phrase("errors.networks.config_kind", kind=kind), got=description
+        ) from error
 
 
 def _read_about(path: Path) -> dict[str, Any]:
     try:
         about = read_json(path, str(path))
     except InputError as error:
-        raise InputError(str(path), expected="the description of a regard network", got=error.got) from error
+        raise InputError(
+            str(path), expected=phrase("errors.networks.description_regard_network"), got=error.got
+        ) from error
     if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise InputError(str(path), expected=f'"format": "{FORMAT}"', got="another file")
+        raise InputError(str(path), expected=f'"format": "{FORMAT}"', got=phrase("errors.common.another_file"))
     if about.get("version") != VERSION:
-        remedy = "a matching regard release"
-        raise InputError(str(path), expected=f"version {VERSION}", got=repr(about.get("version")), remedy=remedy)
+        remedy = phrase("errors.networks.matching_regard_release")
+        raise InputError(
+            str(path),
+            expected=phrase("errors.networks.version_version", version=VERSION),
+            got=repr(about.get("version")),
+            remedy=remedy,
+        )
     return about
 
 
@@ -139,17 +154,25 @@ def _fill(network: nn.Module, tensors: Mapping[str, torch.Tensor], subject: str)
     own_tensors = network.state_dict()
     missing, unexpected = sorted(own_tensors.keys() - tensors.keys()), sorted(tensors.keys() - own_tensors.keys())
     if missing or unexpected:
-        difference = "; ".join(
-            f"{what} {', '.join(names)}" for what, names in (("missing", missing), ("unexpected", unexpected)) if names
-        )
-        expected = f"the {len(own_tensors)} tensors of {type(network).__name__}"
+        absent = phrase("errors.networks.missing_names", names=", ".join(missing)) if missing else ""
+        further = phrase("errors.networks.unexpected_names", names=", ".join(unexpected)) if unexpected else ""
+        difference = listing([part for part in (absent, further) if part])
+        expected: Text = phrase("errors.networks.tensors_n", n=len(own_tensors), type=type(network).__name__)
         raise InputError(subject, expected=expected, got=difference)
     for name, tensor in tensors.items():
         if tensor.shape != own_tensors[name].shape:
             expected = str(tuple(own_tensors[name].shape))
-            raise InputError(f"{subject}, tensor {name}", expected=expected, got=str(tuple(tensor.shape)))
+            raise InputError(
+                phrase("errors.networks.tensor_subject", subject=subject, name=name),
+                expected=expected,
+                got=str(tuple(tensor.shape)),
+            )
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise InputError(f"{subject}, tensor {name}", expected="finite numbers", got="NaN or infinity")
+            raise InputError(
+                phrase("errors.networks.tensor_subject", subject=subject, name=name),
+                expected=phrase("errors.common.finite_numbers"),
+                got=phrase("errors.common.nan_or_infinity"),
+            )
     network.load_state_dict(dict(tensors), strict=True)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.networks.encoders import ENCODERS
 from regard.networks.scores import Frozen, make_score, masked_softmax
 from regard.networks.vocabulary import PAD
@@ -125,10 +125,10 @@ class AttentionClassifier(nn.Module):
         if decision not in DECISIONS:
             raise UnknownName("decision", decision, DECISIONS)
         if decision == "sigmoid" and classes != 2:
-            raise InputError("decision sigmoid", expected="two classes", got=str(classes))
+            raise InputError("decision=sigmoid", expected=phrase("errors.common.two_classes"), got=str(classes))
         if aspects and attention == "frozen":
-            expected = "no aspects: imposed weights need no query"
-            raise InputError("frozen attention", expected=expected, got=f"aspects={aspects}")
+            expected = phrase("errors.networks.no_aspects_imposed_weights_need")
+            raise InputError(phrase("errors.networks.frozen_attention"), expected=expected, got=f"aspects={aspects}")
         self.embedding = nn.Embedding(words, size, padding_idx=PAD)
         self.encoder = ENCODERS[encoder](size, hidden)
         width = self.encoder.width
@@ -147,9 +147,21 @@ class AttentionClassifier(nn.Module):
     def read(self, tokens: Tensor, beside: Tensor | None = None, mask: Tensor | None = None) -> Reading:
         """Return logits, attention and states with their graph, for losses on attention."""
         if (beside is None) == self.asks:
-            subject = f"{self.config['attention']} attention classifier with {self.config['aspects']} aspects"
-            expected = "weights or an aspect beside each text" if self.asks else "nothing beside a text"
-            raise InputError(subject, expected=expected, got="none" if beside is None else str(tuple(beside.shape)))
+            subject = phrase(
+                "errors.networks.attention_classifier_with_aspects",
+                attention=self.config["attention"],
+                aspects=self.config["aspects"],
+            )
+            expected = (
+                phrase("errors.networks.weights_or_aspect_beside_each")
+                if self.asks
+                else phrase("errors.networks.nothing_beside_text")
+            )
+            raise InputError(
+                subject,
+                expected=expected,
+                got=phrase("errors.common.none") if beside is None else str(tuple(beside.shape)),
+            )
         real = tokens != PAD
         mask = real if mask is None else real & mask.bool()
         states = self.encoder(self.dropout(self.embedding(tokens)), real, mask)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import read_json
 from regard.records import Json
 
@@ -65,17 +65,28 @@ def read_family(directory: Path) -> Family:
     try:
         about = read_json(path, str(path))
     except InputError as error:
-        raise InputError(str(path), expected="the description of a family", got=error.got) from error
+        raise InputError(str(path), expected=phrase("errors.networks.description_family"), got=error.got) from error
     if not isinstance(about, dict) or about.get("format") != FORMAT or about.get("version") != VERSION:
-        raise InputError(str(path), expected=f'"format": "{FORMAT}", version {VERSION}', got="another file")
+        raise InputError(
+            str(path),
+            expected=phrase("errors.common.format_version", format=FORMAT, version=VERSION),
+            got=phrase("errors.common.another_file"),
+        )
     if not about.get("members"):
-        remedy = "finish its `regard train`"
-        raise InputError(f"family {directory}", expected="at least one trained member", got="none yet", remedy=remedy)
+        remedy = phrase("errors.networks.finish_regard_train")
+        raise InputError(
+            phrase("errors.networks.family_directory", directory=directory),
+            expected=phrase("errors.networks.at_least_one_trained_member"),
+            got=phrase("errors.networks.none_yet"),
+            remedy=remedy,
+        )
     _check_members(about, str(path))
     family = Family(directory, about)
     for name in (*family.members, family.best):
         if Path(name).name != name or not (directory / name).is_dir():
-            raise InputError(str(path), expected="members that are directories inside the family's own", got=name[:80])
+            raise InputError(
+                str(path), expected=phrase("errors.networks.members_that_directories_inside"), got=name[:80]
+            )
     return family
 
 
@@ -84,12 +95,14 @@ def _check_members(about: Mapping[str, Any], subject: str) -> None:
     members, seeds = about["members"], about.get("seeds")
     shaped = isinstance(members, list) and all(isinstance(m, dict) and "seed" in m for m in members)
     if not shaped or not isinstance(seeds, list):
-        raise InputError(subject, expected='"members": [{"name", "seed"}, ...] and "seeds"', got="something else")
+        raise InputError(
+            subject, expected=phrase("errors.networks.members_and_seeds"), got=phrase("errors.common.something_else")
+        )
     names = [str(member.get("name")) for member in members]
     strange = next((name for name in names if Path(name).name != name or name == ".."), None)
     if strange is not None or about.get("best") not in names:
         offender = repr(about.get("best") if strange is None else strange)[:80]
-        expected = "members that are directories inside the family's own, the best one among them"
+        expected = phrase("errors.networks.members_that_directories_inside_b")
         raise InputError(subject, expected=expected, got=offender)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 
 FILE: Final = "imposed.safetensors"
 
@@ -25,8 +25,12 @@ def save_imposed(directory: str | Path, weights: Mapping[str, ArrayLike]) -> Non
     rows = {ident: np.asarray(row, np.float32).ravel() for ident, row in weights.items()}
     for ident, row in rows.items():
         if not np.isfinite(row).all() or (row < 0).any():
-            subject = f"imposed attention of {ident!r}"
-            raise InputError(subject, expected="finite weights of at least 0", got="another number")
+            subject = phrase("errors.networks.imposed_attention", ident=repr(ident))
+            raise InputError(
+                subject,
+                expected=phrase("errors.networks.finite_weights_at_least"),
+                got=phrase("errors.networks.another_number"),
+            )
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows.values()])]).astype(np.int64)
     joined = np.concatenate(list(rows.values())) if rows else np.zeros(0, np.float32)
     directory = Path(directory)
@@ -45,5 +49,7 @@ def load_imposed(directory: str | Path) -> dict[str, Weights]:
             weights, offsets = file.get_tensor("weights"), file.get_tensor("offsets")
         return {str(ident): weights[a:b] for ident, a, b in zip(ids, offsets[:-1], offsets[1:], strict=True)}
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        reason, remedy = f"{type(error).__name__}: {error}", "train the network with frozen attention again"
-        raise InputError(str(path), expected="attention weights by example id", got=reason, remedy=remedy) from error
+        reason, remedy = f"{type(error).__name__}: {error}", phrase("errors.networks.train_network_with_frozen")
+        raise InputError(
+            str(path), expected=phrase("errors.networks.attention_weights_by_example_id"), got=reason, remedy=remedy
+        ) from error

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.registry import NamedBy, entry, find, score
 
 
@@ -99,7 +99,11 @@ class Frozen(nn.Module):
         expected = (*key.shape[:-2], query.shape[-2], key.shape[-2])
         if tuple(weights.shape) != expected:
             shape = str(tuple(weights.shape))
-            raise InputError("imposed attention", expected=f"weights of shape {expected}", got=shape)
+            raise InputError(
+                phrase("errors.networks.imposed_attention_b"),
+                expected=phrase("errors.common.weights_shape", expected=expected),
+                got=shape,
+            )
         scores = weights.to(key.dtype).clamp(min=torch.finfo(key.dtype).tiny).log()
         return scores.masked_fill(weights <= 0, torch.finfo(key.dtype).min)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.networks.transformer import ClassToken, Standardise, TransformerEncoder, sinusoids
 from regard.records import Json
 
@@ -39,7 +39,11 @@ class SeriesTransformer(nn.Module):
         super().__init__()
         if (classes > 0) == (horizon > 0):
             problem = f"classes={classes}, horizon={horizon}"
-            raise InputError("series transformer", expected="classes or a horizon", got=problem)
+            raise InputError(
+                phrase("errors.networks.series_transformer"),
+                expected=phrase("errors.networks.classes_or_horizon"),
+                got=problem,
+            )
         self.config: dict[str, Json] = {
             "channels": channels,
             "classes": classes,

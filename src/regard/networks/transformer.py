@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.networks.scores import masked_softmax, scaled_dot
 
 
@@ -53,7 +53,11 @@ class MultiHeadAttention(nn.Module):
             raise UnknownName("heads_are", heads_are, ("concatenated", "averaged"))
         self.averaged = heads_are == "averaged"
         if size % heads and not self.averaged:
-            raise InputError("multi-head attention", expected=f"a size that {heads} heads divide", got=str(size))
+            raise InputError(
+                phrase("errors.networks.multi_head_attention"),
+                expected=phrase("errors.networks.size_that_heads_divide", heads=heads),
+                got=str(size),
+            )
         self.heads = heads
         inside = heads * size if self.averaged else size
         self.query = nn.Linear(size, inside)

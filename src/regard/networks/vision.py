@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.networks.transformer import ClassToken, Standardise, TransformerEncoder
 from regard.records import Json
 
@@ -37,7 +37,9 @@ class VisionTransformer(nn.Module):
     ) -> None:
         super().__init__()
         if height % patch or width % patch:
-            raise InputError("patch", expected=f"a divisor of {height} and {width}", got=str(patch))
+            raise InputError(
+                "patch", expected=phrase("errors.networks.divisor_and", height=height, width=width), got=str(patch)
+            )
         self.config: dict[str, Json] = {
             "height": height,
             "width": width,

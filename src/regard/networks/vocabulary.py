@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Literal, get_args
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.records import Json
 
 PAD, UNK, MASK = 0, 1, 2
@@ -61,7 +61,11 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         if self.words[: len(SPECIALS)] != SPECIALS or len(set(self.words)) != len(self.words):
-            raise InputError("vocabulary", expected=f"different words after {', '.join(SPECIALS)}", got="another list")
+            raise InputError(
+                phrase("errors.networks.vocabulary"),
+                expected=phrase("errors.networks.different_words_after", specials=", ".join(SPECIALS)),
+                got=phrase("errors.networks.another_list"),
+            )
         if self.cut not in get_args(Cut):
             raise UnknownName("cut", str(self.cut), get_args(Cut))
         object.__setattr__(self, "_numbers", {word: i for i, word in enumerate(self.words)})

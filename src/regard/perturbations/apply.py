@@ -6,7 +6,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.measures.keyed_random import Stream, keyed_streams
 from regard.records import Example, Perturbed, Spec
 from regard.registry import arguments, entry, find, names
@@ -56,9 +56,14 @@ def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
     more: tuple[Any, ...] = ()
     if isinstance(needs, list) and "model" in needs:
         if model is None:
-            remedy = "--model MODEL (in Python model=), or another noise"
-            expected = "a model to take words from"
-            raise Unsupported(f"perturbation {spec.name}", expected=expected, got="none", remedy=remedy)
+            remedy = phrase("errors.perturbations.model_model_in_python_model")
+            expected = phrase("errors.perturbations.model_take_words_from")
+            raise Unsupported(
+                phrase("errors.perturbations.perturbation_spec", spec=spec.name),
+                expected=expected,
+                got=phrase("errors.common.none"),
+                remedy=remedy,
+            )
         more = (model,)
 
     # parameters are no part of the key: one noise with two settings is compared on the same draws
@@ -66,12 +71,24 @@ def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
 
     def put_on(example: Example, severity: int) -> Perturbed:
         if severity not in SEVERITIES:
-            raise InputError(f"perturbation {spec.name}", expected="a severity of 1 to 5", got=repr(severity))
+            raise InputError(
+                phrase("errors.perturbations.perturbation_spec", spec=spec.name),
+                expected=phrase("errors.perturbations.severity"),
+                got=repr(severity),
+            )
         if entries[0] not in example.inputs and entries[-1] not in example.inputs:
-            remedy = f"a noise for {modality_of(example) or 'this input'}: regard list perturbation"
-            subject = f"perturbation {spec.name} of example {example.id!r}"
-            problem = f"inputs {', '.join(sorted(example.inputs))}"
-            raise Unsupported(subject, expected=f"an input {' or '.join(entries)}", got=problem, remedy=remedy)
+            remedy = phrase(
+                "errors.perturbations.noise_for_regard_list_perturbation",
+                example=modality_of(example) or phrase("errors.perturbations.this_input"),
+            )
+            subject = phrase("errors.perturbations.perturbation_example", spec=spec.name, example=repr(example.id))
+            problem = phrase("errors.common.inputs_all_inputs", all_inputs=", ".join(sorted(example.inputs)))
+            raise Unsupported(
+                subject,
+                expected=phrase("errors.common.input_entries", entries=" or ".join(entries)),
+                got=problem,
+                remedy=remedy,
+            )
         perturbed: Perturbed = function(example, severity, streams[severity - 1](example.id), *more, **bound)
         return perturbed
 

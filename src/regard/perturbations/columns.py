@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Example, Floats, Perturbed, Spec
 from regard.registry import entry
 
@@ -50,11 +50,20 @@ def row_of(example: Example, statistics: Sequence[float], what: str, noise: str)
     """Return (columns,) the row and the column statistics; raise if their sizes differ."""
     row = np.array(example.inputs["row"], np.float64)
     if row.ndim != 1:
-        raise InputError(f"example {example.id!r}", expected="a row of numbers", got=f"shape {row.shape}")
+        raise InputError(
+            phrase("errors.common.example_example", example=repr(example.id)),
+            expected=phrase("errors.perturbations.row_numbers"),
+            got=phrase("errors.common.shape_shape", shape=row.shape),
+        )
     if len(statistics) != len(row):
-        remedy = f"{noise}:{what}=[...], or regard.perturbations.columns.fitted(spec, examples)"
-        expected = f"{what} of {len(row)} columns"
-        raise InputError(f"perturbation {noise}", expected=expected, got=f"{len(statistics)} numbers", remedy=remedy)
+        remedy = phrase("errors.perturbations.or_regard_perturbations_columns", noise=noise, what=what)
+        expected = phrase("errors.perturbations.columns_what", what=what, n=len(row))
+        raise InputError(
+            phrase("errors.perturbations.perturbation_spec", spec=noise),
+            expected=expected,
+            got=phrase("errors.common.numbers_n", n=len(statistics)),
+            remedy=remedy,
+        )
     return row, np.asarray(statistics, np.float64)
 
 

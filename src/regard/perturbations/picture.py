@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, grid_sample, interpolate, pad
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.keyed_random import Stream
 from regard.records import Example, Perturbed
 
@@ -71,8 +71,12 @@ def opened(example: Example) -> Picture:
     elif values.ndim == 3:
         layout = "first"
     else:
-        expected = "an image (h, w), (h, w, channels) or (channels, h, w)"
-        raise InputError(f"example {example.id!r}", expected=expected, got=f"shape {values.shape}")
+        expected = phrase("errors.perturbations.image_channels_or_channels")
+        raise InputError(
+            phrase("errors.common.example_example", example=repr(example.id)),
+            expected=expected,
+            got=phrase("errors.common.shape_shape", shape=values.shape),
+        )
     low, high = 0.0, 1.0
     if values.min() < 0:
         low, high = float(values.min()), float(values.max())

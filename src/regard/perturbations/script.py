@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.keyed_random import Stream
 from regard.models.read.words import Span, word_parts, word_spans
 from regard.records import Example, Ints, Perturbed, frozen
@@ -46,9 +46,14 @@ class Script:
             if isinstance(text, str):
                 parts.append(word_parts(text))
         if not parts:
-            remedy = "regard list perturbation shows what each noise is for"
-            problem = f"inputs {', '.join(sorted(example.inputs))}"
-            raise InputError(f"example {example.id!r}", expected="a text", got=problem, remedy=remedy)
+            remedy = phrase("errors.perturbations.regard_list_perturbation_shows")
+            problem = phrase("errors.common.inputs_all_inputs", all_inputs=", ".join(sorted(example.inputs)))
+            raise InputError(
+                phrase("errors.common.example_example", example=repr(example.id)),
+                expected=phrase("errors.common.text"),
+                got=problem,
+                remedy=remedy,
+            )
         return Script(example, parts, parts[0][1::2] if len(parts) == 1 else parts[0][1::2] + parts[1][1::2])
 
     @property

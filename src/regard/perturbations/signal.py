@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Example, Floats, Perturbed
 
 MOST_CHANNELS = 8
@@ -46,7 +46,11 @@ def opened(example: Example) -> Signal:
     entry = "audio" if "audio" in example.inputs else "series"
     values = np.asarray(example.inputs[entry])
     if values.ndim not in (1, 2) or not values.size:
-        raise InputError(f"example {example.id!r}", expected="(steps,) or (steps, channels)", got=str(values.shape))
+        raise InputError(
+            phrase("errors.common.example_example", example=repr(example.id)),
+            expected=phrase("errors.perturbations.steps_or_steps_channels"),
+            got=str(values.shape),
+        )
     turned = entry == "audio" and values.ndim == 2 and values.shape[0] <= MOST_CHANNELS < values.shape[1]
     x = np.asarray(values.T if turned else values, np.float64).reshape(
         max(values.shape) if turned else values.shape[0], -1

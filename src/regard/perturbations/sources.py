@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
-from regard.errors import EnvironmentProblem, InputError
+from regard.errors import EnvironmentProblem, InputError, Text, phrase
 from regard.files import read_bytes, read_json, read_text
 
 Source: TypeAlias = Callable[[str], Sequence[str]]
@@ -26,28 +26,37 @@ def source(name: str) -> Source:
     if name == "wordnet":
         folder = next((Path(place) for place in USUAL if (Path(place) / "index.noun").exists()), None)
         if folder is None:
-            remedy = "apt install wordnet-base, or source=DIRECTORY, or source=FILE.json"
-            expected = f"its files in one of {', '.join(USUAL)}"
-            raise EnvironmentProblem("WordNet", expected=expected, got="none of them", remedy=remedy)
+            remedy: Text = phrase("errors.perturbations.apt_install_wordnet_base_or")
+            expected = phrase("errors.perturbations.files_in_one", usual=", ".join(USUAL))
+            raise EnvironmentProblem("WordNet", expected=expected, got=phrase("errors.common.none_them"), remedy=remedy)
         return _wordnet(folder)
     path = Path(name)
     if path.is_dir():
         return _wordnet(path)
     if not path.is_file():
         remedy = "source=FILE.json"
-        expected = "a dictionary FILE.json or FILE.tsv, or a directory of WordNet"
-        raise InputError(f"synonyms from {name!r}", expected=expected, got="no such file", remedy=remedy)
+        expected = phrase("errors.perturbations.dictionary_file_json_or_file")
+        raise InputError(
+            phrase("errors.perturbations.synonyms_from", name=repr(name)),
+            expected=expected,
+            got=phrase("errors.common.no_such_file"),
+            remedy=remedy,
+        )
     return _dictionary(path)
 
 
 def _dictionary(path: Path) -> Source:
     if path.suffix == ".json":
-        table = read_json(path, f"synonyms from {path}")
+        table = read_json(path, phrase("errors.perturbations.synonyms_from", name=path))
     else:
         lines = [line.rstrip("\r").split("\t") for line in read_text(path).split("\n") if line.strip()]
         table = {word: [other for other in others if other.strip()] for word, *others in lines}
     if not isinstance(table, dict) or not all(isinstance(others, list) for others in table.values()):
-        raise InputError(f"synonyms from {path}", expected='{"word": ["other word", ...]}', got="something else")
+        raise InputError(
+            phrase("errors.perturbations.synonyms_from", name=path),
+            expected='{"word": ["other word", ...]}',
+            got=phrase("errors.common.something_else"),
+        )
     synonyms: Mapping[str, tuple[str, ...]] = {
         str(word).lower(): tuple(map(str, others)) for word, others in table.items() if others
     }
@@ -60,7 +69,11 @@ def _wordnet(folder: Path) -> Source:
         f"{kind}.{part}" for part in _PARTS for kind in ("index", "data") if not (folder / f"{kind}.{part}").exists()
     ]
     if missing:
-        raise InputError(f"WordNet in {folder}", expected="its files", got=f"no {', '.join(missing)}")
+        raise InputError(
+            phrase("errors.perturbations.wordnet_in", folder=folder),
+            expected=phrase("errors.perturbations.files"),
+            got=phrase("errors.common.no_error", error=", ".join(missing)),
+        )
     places: dict[str, list[tuple[str, int]]] = {}
     for part in _PARTS:
         for line in read_text(folder / f"index.{part}").split("\n"):
@@ -70,7 +83,11 @@ def _wordnet(folder: Path) -> Source:
                 lemma, _, count, pointers, *rest = line.split()
                 offsets = [int(offset) for offset in rest[int(pointers) + 2 :][: int(count)]]
             except ValueError as error:
-                raise InputError(f"WordNet in {folder}", expected=f"lines of index.{part}", got=line[:60]) from error
+                raise InputError(
+                    phrase("errors.perturbations.wordnet_in", folder=folder),
+                    expected=phrase("errors.perturbations.lines_index", part=part),
+                    got=line[:60],
+                ) from error
             places.setdefault(lemma, []).extend((part, offset) for offset in offsets)
     data = {part: read_bytes(folder / f"data.{part}") for part in _PARTS}
 
@@ -82,7 +99,11 @@ def _wordnet(folder: Path) -> Source:
                 line = data[part][offset : data[part].index(b"\n", offset)].decode("utf-8").split()
                 lemmas = line[4 : 4 + 2 * int(line[3], 16) : 2]
             except (ValueError, IndexError) as error:
-                raise InputError(f"WordNet in {folder}", expected=f"an entry in data.{part}", got=word) from error
+                raise InputError(
+                    phrase("errors.perturbations.wordnet_in", folder=folder),
+                    expected=phrase("errors.perturbations.entry_in_data", part=part),
+                    got=word,
+                ) from error
             for lemma in lemmas:
                 plain = lemma.partition("(")[0]  # "(a)": where an adjective may stand
                 if plain.isalpha() and plain.islower() and plain != word:

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, Text, UnknownName, phrase
 from regard.files import read_toml
 from regard.measures.keyed_random import keyed_stream
 from regard.perturbations.terms import shipped_lists
@@ -86,25 +86,41 @@ class BehaviourTest:
 
 def read_tests(path: Path, seed: int = 0) -> list[BehaviourTest]:
     """Read the tests of a file; an error names the test."""
-    content = read_toml(path, f"tests {path}")
+    content = read_toml(path, phrase("errors.common.tests_failed", failed=path))
     lists = {**shipped_lists(), **_lists(content.get("lists", {}), path)}
     tests = content.get("test", [])
     if not isinstance(tests, list) or not tests or not all(isinstance(entry, dict) for entry in tests):
-        raise InputError(f"tests {path}", expected="at least one [[test]]", got="none" if not tests else "test = ...")
+        raise InputError(
+            phrase("errors.common.tests_failed", failed=path),
+            expected=phrase("errors.perturbations.at_least_one_test"),
+            got=phrase("errors.common.none") if not tests else "test = ...",
+        )
     names = [_named(entry, i) for i, entry in enumerate(tests)]
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
-        raise InputError(f"tests {path}", expected="a name of its own for every test", got=f"{twice!r} twice")
+        raise InputError(
+            phrase("errors.common.tests_failed", failed=path),
+            expected=phrase("errors.perturbations.name_own_for_every_test"),
+            got=phrase("errors.common.twice_twice", twice=repr(twice)),
+        )
     return [_test(entry, name, lists, seed) for entry, name in zip(tests, names, strict=True)]
 
 
 def _lists(lists: object, path: Path) -> dict[str, list[str]]:
     if not isinstance(lists, dict):
-        raise InputError(f"tests {path}", expected="[lists] with name = [words]", got=f"lists = {lists!r}")
+        raise InputError(
+            phrase("errors.common.tests_failed", failed=path),
+            expected=phrase("errors.perturbations.lists_with_name_words"),
+            got=f"lists = {lists!r}",
+        )
     for name, words in lists.items():
         # a single string would be filled in letter by letter
         if not isinstance(words, list) or not words or not all(isinstance(w, str | int | float) for w in words):
-            raise InputError(f"list {name!r} in {path}", expected='a list of words, ["good", "fine"]', got=repr(words))
+            raise InputError(
+                phrase("errors.perturbations.list_in", name=repr(name), path=path),
+                expected=phrase("errors.perturbations.list_words_good_fine"),
+                got=repr(words),
+            )
     return {name: [str(word) for word in words] for name, words in lists.items()}
 
 
@@ -115,25 +131,31 @@ def _named(entry: Mapping[str, Any], number: int) -> str:
 def _test(entry: Mapping[str, Any], name: str, lists: Mapping[str, Sequence[str]], seed: int) -> BehaviourTest:
     for field in entry:
         if field not in _FIELDS:
-            raise UnknownName(f"field of test {name!r}", field, _FIELDS)
+            raise UnknownName(phrase("errors.perturbations.field_test", name=repr(name)), field, _FIELDS)
     kind: Kind = entry.get("kind", "")
     if kind not in get_args(Kind):
-        raise UnknownName(f"kind of test {name!r}", str(kind), get_args(Kind))
-    _refuse(name, "template", entry.get("template"), "a text")
+        raise UnknownName(phrase("errors.perturbations.kind_test", name=repr(name)), str(kind), get_args(Kind))
+    _refuse(name, "template", entry.get("template"), phrase("errors.common.text"))
     if kind != "invariance":
-        _refuse(name, "label", entry.get("label"), "the label that is expected")
+        _refuse(name, "label", entry.get("label"), phrase("errors.perturbations.label_that_expected"))
     if kind == "invariance" and not ("vary" in entry) ^ ("noise" in entry):
-        raise InputError(f"test {name!r}", expected="vary = SLOT, or noise = NAME", got="both or neither")
+        raise InputError(
+            phrase("errors.common.test_name", name=repr(name)),
+            expected=phrase("errors.perturbations.vary_slot_or_noise_name"),
+            got=phrase("errors.perturbations.both_or_neither"),
+        )
     if kind == "directional":
-        _refuse(name, "change", entry.get("change"), "the changed text")
+        _refuse(name, "change", entry.get("change"), phrase("errors.perturbations.changed_text"))
     direction = entry.get("direction", "up")
     if direction not in get_args(Direction):
-        raise UnknownName(f"direction of test {name!r}", str(direction), get_args(Direction))
+        raise UnknownName(
+            phrase("errors.perturbations.direction_test", name=repr(name)), str(direction), get_args(Direction)
+        )
     if "noise" in entry:
-        _refuse(name, "noise", entry["noise"], "the name of a noise")
+        _refuse(name, "noise", entry["noise"], phrase("errors.perturbations.name_noise"))
         noise = Spec.parse("perturbation", entry["noise"])
         arguments(noise)  # unknown names are said before a model is opened
-        refuse_code(f"test {name!r}", [noise])
+        refuse_code(phrase("errors.common.test_name", name=repr(name)), [noise])
     fillings = _fillings(name, entry, lists)
     most = _number(name, entry, "most", MOST, range(1, 10**6))
     numbers = keyed_stream(seed, "template", name).sample(fillings.count, most)
@@ -155,23 +177,36 @@ def _test(entry: Mapping[str, Any], name: str, lists: Mapping[str, Sequence[str]
 def _number(name: str, entry: Mapping[str, Any], field: str, default: int, allowed: range) -> int:
     value = entry.get(field, default)
     if isinstance(value, bool) or not isinstance(value, int) or value not in allowed:
-        end = f" to {allowed[-1]}" if allowed[-1] < 10**5 else " on"
-        expected = f"{field} = a whole number from {allowed[0]}{end}"
-        raise InputError(f"test {name!r}", expected=expected, got=repr(value))
+        first, last = allowed[0], allowed[-1]
+        bounded = last < 10**5
+        expected = (
+            phrase("errors.perturbations.whole_number_from", field=field, first=first, last=last)
+            if bounded
+            else phrase("errors.perturbations.whole_number_from_on", field=field, first=first)
+        )
+        raise InputError(phrase("errors.common.test_name", name=repr(name)), expected=expected, got=repr(value))
     return value
 
 
 def _share(name: str, entry: Mapping[str, Any], field: str) -> float:
     value = entry.get(field, 0.0)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InputError(f"test {name!r}", expected=f"{field} = a number from 0 to 1", got=repr(value))
+        raise InputError(
+            phrase("errors.common.test_name", name=repr(name)),
+            expected=phrase("errors.perturbations.number_from", field=field),
+            got=repr(value),
+        )
     return float(value)
 
 
-def _refuse(name: str, field: str, value: object, expected: str) -> None:
+def _refuse(name: str, field: str, value: object, expected: Text) -> None:
     if not isinstance(value, str) or not value.strip():
-        problem = "nothing" if value is None else str(value)
-        raise InputError(f"test {name!r}", expected=f"{field} = {expected}", got=problem)
+        problem = phrase("errors.common.nothing") if value is None else str(value)
+        raise InputError(
+            phrase("errors.common.test_name", name=repr(name)),
+            expected=phrase("errors.perturbations.field_is", field=field, words=expected),
+            got=problem,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,15 +245,23 @@ def _fillings(name: str, entry: Mapping[str, Any], lists: Mapping[str, Sequence[
     slots = list(dict.fromkeys(_SLOT.findall(template + str(change or ""))))
     for slot in slots:
         if slot not in lists:
-            raise UnknownName(f"list of test {name!r}", slot, lists)
+            raise UnknownName(phrase("errors.perturbations.list_test", name=repr(name)), slot, lists)
     if vary is not None and vary not in slots:
-        raise UnknownName(f"slot of test {name!r}", str(vary), slots)
+        raise UnknownName(phrase("errors.perturbations.slot_test", name=repr(name)), str(vary), slots)
     if vary is not None and len(lists[vary]) < 2:
-        raise InputError(f"test {name!r}", expected=f"two words or more in the list {vary!r}", got=str(lists[vary]))
+        raise InputError(
+            phrase("errors.common.test_name", name=repr(name)),
+            expected=phrase("errors.perturbations.two_words_or_more_in", vary=repr(vary)),
+            got=str(lists[vary]),
+        )
     words = {slot: lists[slot] for slot in slots}
     fillings = _Fillings(template, None if change is None else str(change), vary, words)
     if fillings.count > MOST_FILLINGS:
-        raise InputError(f"test {name!r}", expected="at most 1e100 fillings", got=f"{len(slots)} slots with more")
+        raise InputError(
+            phrase("errors.common.test_name", name=repr(name)),
+            expected=phrase("errors.perturbations.at_most_e_fillings"),
+            got=phrase("errors.perturbations.slots_with_more", n=len(slots)),
+        )
     return fillings
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.files import read_toml
 from regard.measures.keyed_random import Stream
 from regard.models.read.words import word_parts
@@ -87,15 +87,23 @@ def families_of(path: Path | None, selected: Sequence[str] | None = None) -> lis
     content = _shipped() if path is None else _read(path)
     swaps, placebo = content.get("swap", {}), content.get("placebo", {})
     if not isinstance(swaps, dict) or not swaps or not all(isinstance(one, dict) for one in swaps.values()):
-        problem = "none" if not swaps else "something else"
-        raise InputError(f"terms {path}", expected="[swap.NAME] with groups = [[...], [...]]", got=problem)
+        problem = phrase("errors.common.none") if not swaps else phrase("errors.common.something_else")
+        raise InputError(
+            phrase("errors.perturbations.terms_path", path=path),
+            expected=phrase("errors.perturbations.swap_name_with_groups"),
+            got=problem,
+        )
     pairs = placebo.get("pairs", _shipped()["placebo"]["pairs"]) if isinstance(placebo, dict) else placebo
     if not isinstance(pairs, list) or not all(_words(pair) and len(pair) == 2 for pair in pairs):
-        raise InputError(f"terms {path}", expected='[placebo] with pairs = [["film", "movie"], ...]', got=repr(pairs))
+        raise InputError(
+            phrase("errors.perturbations.terms_path", path=path),
+            expected=phrase("errors.perturbations.placebo_with_pairs_film_movie"),
+            got=repr(pairs),
+        )
     neutral = {a.lower(): b for one, other in pairs for a, b in ((one, other), (other, one))}
     for name in selected or ():
         if name not in swaps:
-            raise UnknownName("family of terms", name, swaps)
+            raise UnknownName(phrase("errors.perturbations.family_terms"), name, swaps)
     return [_family(name, swaps[name], neutral) for name in (selected or swaps)]
 
 
@@ -106,15 +114,27 @@ def _words(value: object) -> bool:
 def _family(name: str, entry: Mapping[str, Any], neutral: Mapping[str, str]) -> Family:
     for key in entry:
         if key not in _KEYS:
-            raise UnknownName(f"key of terms {name!r}", key, _KEYS)
+            raise UnknownName(phrase("errors.perturbations.key_terms", name=repr(name)), key, _KEYS)
     lists = entry.get("groups", [])
     if not isinstance(lists, list) or not all(map(_words, lists)) or not all(w.strip() for g in lists for w in g):
-        raise InputError(f"terms {name!r}", expected='groups = [["he", "his"], ["she", "her"]]', got=repr(lists))
+        raise InputError(
+            phrase("errors.perturbations.terms_path", path=repr(name)),
+            expected='groups = [["he", "his"], ["she", "her"]]',
+            got=repr(lists),
+        )
     groups = tuple(tuple(group) for group in lists)
     aligned = bool(entry.get("aligned", False))
     if len(groups) < 2 or not all(groups) or (aligned and len({len(group) for group in groups}) > 1):
-        expected = "at least two groups of terms" + (", all of one length" if aligned else "")
-        raise InputError(f"terms {name!r}", expected=expected, got=f"{[len(group) for group in groups]}")
+        expected = (
+            phrase("errors.perturbations.at_least_two_groups_terms")
+            if aligned
+            else phrase("errors.perturbations.at_least_two_groups_terms_b")
+        )
+        raise InputError(
+            phrase("errors.perturbations.terms_path", path=repr(name)),
+            expected=expected,
+            got=f"{[len(group) for group in groups]}",
+        )
     return Family(name, groups, aligned, bool(entry.get("same", False)), neutral)
 
 
@@ -124,7 +144,7 @@ def _shipped() -> Mapping[str, Any]:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    return read_toml(path, f"terms {path}")
+    return read_toml(path, phrase("errors.perturbations.terms_path", path=path))
 
 
 def swapped(example: Example, family: Family, rng: Stream) -> Swapped | None:

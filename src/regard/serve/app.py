@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from regard.errors import Busy, EnvironmentProblem, InputError, RegardError
+from regard.errors import Busy, EnvironmentProblem, InputError, RegardError, phrase
 from regard.live.guard import App
 from regard.live.server import EXTRA
 from regard.present.messages.messages import rendered
@@ -38,7 +38,9 @@ def application(service: Service, *, keys: Sequence[str] = (), log: RequestLog |
         from starlette.responses import Response
         from starlette.routing import Route
     except ImportError as error:
-        raise EnvironmentProblem("regard serve", expected="starlette", got="none", remedy=EXTRA) from error
+        raise EnvironmentProblem(
+            "regard serve", expected="starlette", got=phrase("errors.common.none"), remedy=EXTRA
+        ) from error
     routes = _Routes(service, log or RequestLog())
 
     async def metrics(request: Request) -> Response:
@@ -145,7 +147,11 @@ class _Routes:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.service.limits.deadline)
         except TimeoutError:
             seconds = f"{self.service.limits.deadline:g} s"
-            raise DeadlinePassed("this request", expected=f"an answer within {seconds}", got="none") from None
+            raise DeadlinePassed(
+                phrase("errors.common.this_request"),
+                expected=phrase("errors.serve.answer_within", seconds=seconds),
+                got=phrase("errors.common.none"),
+            ) from None
 
     # ------------------------------------------------------------------ shapes
 
@@ -236,7 +242,11 @@ class _Routes:
     def _check_name(self, request: Request) -> None:
         name = request.path_params.get("name")
         if name is not None and name != self.service.name:
-            raise UnknownModel(f"model {str(name)[:80]!r}", expected=self.service.name, got="no such model")
+            raise UnknownModel(
+                phrase("errors.common.model_live", live=repr(str(name)[:80])),
+                expected=self.service.name,
+                got=phrase("errors.serve.no_such_model"),
+            )
 
 
 class UnknownModel(InputError):

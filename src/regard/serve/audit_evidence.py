@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regard.audits.conclude import ConcludedRun
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.present.messages.messages import rendered
 from regard.protocols import Model
 from regard.records import Json, Spec
@@ -54,7 +54,10 @@ def audit_evidence(model: Model, run: Run | None) -> AuditEvidence:
     judgements = manifest.get("judgements") or []
     if not judgements:
         raise InputError(
-            f"run {run.path}", expected="an audit with verdicts", got="none", remedy="regard verdicts RUN --keep"
+            phrase("errors.common.run_run", run=run.path),
+            expected=phrase("errors.serve.audit_with_verdicts"),
+            got=phrase("errors.common.none"),
+            remedy="regard verdicts RUN --keep",
         )
     judgement, facts = judgements[0], ConcludedRun(run)
     graded = judgement.get("graded") or {}

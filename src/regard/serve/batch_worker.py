@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from regard.errors import Busy, EnvironmentProblem
+from regard.errors import Busy, EnvironmentProblem, phrase
 
 SMOOTHING = 0.2
 WAIT_SHARE, LONGEST_WAIT = 0.15, 10.0
@@ -63,9 +63,17 @@ class BatchWorker:
         """Queue a task; raise `Busy` where the queue is full or the worker drains."""
         with self._changed:
             if self._closed:
-                raise Busy("the service", expected="one that accepts requests", got="one that is stopping")
+                raise Busy(
+                    phrase("errors.serve.service"),
+                    expected=phrase("errors.serve.one_that_accepts_requests"),
+                    got=phrase("errors.serve.one_that_stopping"),
+                )
             if len(self._waiting) >= self._most:
-                raise Busy("the queue", expected=f"at most {self._most} requests", got="a full queue")
+                raise Busy(
+                    phrase("errors.serve.queue"),
+                    expected=phrase("errors.serve.at_most_requests", most=self._most),
+                    got=phrase("errors.serve.full_queue"),
+                )
             self._waiting.append(task)
             self._changed.notify_all()
         return task.future
@@ -141,4 +149,8 @@ class BatchWorker:
 
 def late(task: Task) -> DeadlinePassed:
     waited = time.monotonic() - task.arrival
-    return DeadlinePassed("this request", expected="an answer before its deadline", got=f"{waited:.1f} s")
+    return DeadlinePassed(
+        phrase("errors.common.this_request"),
+        expected=phrase("errors.serve.answer_before_deadline"),
+        got=f"{waited:.1f} s",
+    )

@@ -16,7 +16,7 @@ from regard.desk.case import DeskCase, label
 from regard.desk.changes import Replaced
 from regard.desk.desk import Desk
 from regard.desk.finite_answers import known
-from regard.errors import RegardError, Unsupported
+from regard.errors import RegardError, Unsupported, phrase
 from regard.live.jobs import Cancelled, cancellable, stoppable
 from regard.models.ask.answers_in_words import name_of_answer
 from regard.present.messages.messages import render, say
@@ -147,7 +147,11 @@ def _about_target(case: DeskCase, target: int | str | None) -> DeskCase:
     if target is None:
         return case
     if case.base().distribution is None:
-        raise Unsupported("target", expected="a model that chooses among classes", got="another task")
+        raise Unsupported(
+            "target",
+            expected=phrase("errors.common.model_that_chooses_among_classes"),
+            got=phrase("errors.common.another_task"),
+        )
     return case.variant(Replaced(case.examples, [target] * len(case.ids)))
 
 

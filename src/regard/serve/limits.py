@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,4 +29,4 @@ class ServiceLimits:
     def __post_init__(self) -> None:
         for name in self.__slots__:
             if name != "wait" and getattr(self, name) <= 0:
-                raise InputError(name, expected="more than 0", got=str(getattr(self, name)))
+                raise InputError(name, expected=phrase("errors.serve.more_than"), got=str(getattr(self, name)))

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.files import parse_json
 from regard.records import Example, Json, Spec
 from regard.registry import arguments, entry
@@ -66,7 +66,7 @@ def parse_body(body: bytes) -> dict[str, Any]:
     try:
         value = parse_json(body)
     except (ValueError, RecursionError):
-        raise InputError("body", expected="JSON", got="something else") from None
+        raise InputError("body", expected="JSON", got=phrase("errors.common.something_else")) from None
     return _object(value, "body")
 
 
@@ -87,7 +87,9 @@ def read_v2(body: Mapping[str, Any], form: ServiceForm) -> InferRequest:
     columns = dict(_tensor(tensor, form) for tensor in tensors)
     counts = {len(rows) for rows in columns.values()}
     if len(counts) != 1 or len(columns) != len(tensors):
-        raise InputError("inputs", expected="tensors of different names and equal first size", got=str(sorted(counts)))
+        raise InputError(
+            "inputs", expected=phrase("errors.serve.tensors_different_names_and_equal"), got=str(sorted(counts))
+        )
     rows = [{name: rows[i] for name, rows in columns.items()} for i in range(counts.pop())]
     requested = body.get("outputs")
     outputs = [_object(value, "outputs") for value in _list(requested, "outputs", 16)] if requested else []
@@ -95,7 +97,7 @@ def read_v2(body: Mapping[str, Any], form: ServiceForm) -> InferRequest:
     parameters = dict(_object(body.get("parameters") or {}, "parameters"))
     wants = bool(parameters.pop("explain", False)) or EXPLANATION in names
     parameters = {k: v for k, v in parameters.items() if k != "binary_data_output"}
-    examples = tuple(_example(row, form, f"inputs, row {i}") for i, row in enumerate(rows))
+    examples = tuple(_example(row, form, phrase("errors.serve.inputs_row", i=i)) for i, row in enumerate(rows))
     return InferRequest(examples, _options(_unpacked(parameters), form) if wants else None, _id(body), names)
 
 
@@ -104,10 +106,16 @@ def read_cite(body: Mapping[str, Any], limits: ServiceLimits) -> dict[str, Any]:
     texts = ("answer", "separator", "prefix", "units", "contrast")
     _known("body", body, ("messages", "prompt", "sources", "documents", "span", "check", "new_tokens", *texts))
     if ("messages" in body) == ("prompt" in body):
-        raise InputError("body", expected="messages or prompt", got="both" if "prompt" in body else "neither")
+        raise InputError(
+            "body",
+            expected=phrase("errors.serve.messages_or_prompt"),
+            got=phrase("errors.common.both") if "prompt" in body else phrase("errors.common.neither"),
+        )
     size = len(json.dumps(body))
     if size > limits.characters:
-        raise InputError("body", expected=f"at most {limits.characters} characters", got=str(size))
+        raise InputError(
+            "body", expected=phrase("errors.serve.at_most_characters", characters=limits.characters), got=str(size)
+        )
     fields: dict[str, Any] = {
         name: _text(body[name], name, limits.characters) for name in texts if body.get(name) is not None
     }
@@ -145,35 +153,51 @@ def content_id(inputs: Mapping[str, Any]) -> str:
 # ---------------------------------------------------------------------- parts
 
 
-def _example(value: Any, form: ServiceForm, subject: str) -> Example:
+def _example(value: Any, form: ServiceForm, subject: Text) -> Example:
     names = ENTRIES.get(form.modality, ("text",))
     if isinstance(value, str) or not isinstance(value, Mapping):
         value = {names[0]: value}
     _known(subject, value, names)
     if names[0] not in value:
-        raise InputError(subject, expected=f"a field {names[0]!r}", got=", ".join(map(str, value)) or "none")
+        raise InputError(
+            subject,
+            expected=phrase("errors.serve.field_names", names=repr(names[0])),
+            got=", ".join(map(str, value)) or phrase("errors.common.none"),
+        )
     if form.modality == "text":
         inputs: dict[str, Any] = {
-            name: _text(value[name], f"{subject}.{name}", form.limits.characters)
+            name: _text(value[name], phrase("errors.serve.field_of", place=subject, field=name), form.limits.characters)
             for name in names
             if value.get(name) is not None
         }
         if not inputs.get("text", "").strip():
-            raise InputError(f"{subject}.text", expected="a text", got="an empty one")
+            raise InputError(
+                phrase("errors.serve.field_of", place=subject, field="text"),
+                expected=phrase("errors.common.text"),
+                got=phrase("errors.common.empty_one"),
+            )
     else:
-        inputs = {name: _array(value[name], f"{subject}.{name}", form.limits) for name in names if name in value}
+        inputs = {
+            name: _array(value[name], phrase("errors.serve.field_of", place=subject, field=name), form.limits)
+            for name in names
+            if name in value
+        }
         if "rate" in inputs:
             inputs["rate"] = int(inputs["rate"].reshape(-1)[0])
     return Example(content_id(inputs), inputs)
 
 
-def _array(value: Any, subject: str, limits: ServiceLimits) -> Any:
+def _array(value: Any, subject: Text, limits: ServiceLimits) -> Any:
     try:
         array = np.asarray(value, np.float64)
     except (ValueError, TypeError, OverflowError):
-        raise InputError(subject, expected="numbers", got=_kind(value)) from None
+        raise InputError(subject, expected=phrase("errors.common.numbers"), got=_kind(value)) from None
     if array.size > limits.numbers or not array.size or array.ndim > 4 or not np.isfinite(array).all():
-        raise InputError(subject, expected=f"1 to {limits.numbers} finite numbers", got=f"shape {array.shape}")
+        raise InputError(
+            subject,
+            expected=phrase("errors.serve.finite_numbers", numbers=limits.numbers),
+            got=phrase("errors.common.shape_shape", shape=array.shape),
+        )
     return array
 
 
@@ -185,7 +209,7 @@ def _options(options: Mapping[str, Any], form: ServiceForm) -> ExplainOptions:
     names = tuple(_method(name) for name in _list(methods, "methods", form.limits.methods))
     units = options.get("units", "unit")
     if units not in ("unit", "word"):
-        raise InputError("units", expected="unit or word", got=str(units)[:40])
+        raise InputError("units", expected=phrase("errors.serve.unit_or_word"), got=str(units)[:40])
     budget = options.get("budget_ms")
     return ExplainOptions(
         methods=tuple(dict.fromkeys(names)),
@@ -200,7 +224,11 @@ def _method(name: Any) -> str:
     spec = Spec.parse("explainer", _text(name, "methods", 200))
     arguments(spec)
     if entry("explainer", spec.name).facts.get("adapter"):
-        raise InputError(f"method {spec.name}", expected="a method of regard", got="an adapter for other code")
+        raise InputError(
+            phrase("errors.common.method_name", name=spec.name),
+            expected=phrase("errors.serve.method_regard"),
+            got=phrase("errors.serve.adapter_for_other_code"),
+        )
     return str(spec)
 
 
@@ -212,7 +240,13 @@ def _target(value: Any, labels: Sequence[str]) -> int | None:
         return list(labels).index(value)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(labels):
         return value
-    raise InputError("target", expected=f"a class ({', '.join(labels) or 'this model has none'})", got=repr(value)[:40])
+    raise InputError(
+        "target",
+        expected=phrase(
+            "errors.serve.class_labels", labels=", ".join(labels) or phrase("errors.serve.this_model_none")
+        ),
+        got=repr(value)[:40],
+    )
 
 
 def _tensor(tensor: Mapping[str, Any], form: ServiceForm) -> tuple[str, list[Any]]:
@@ -220,29 +254,45 @@ def _tensor(tensor: Mapping[str, Any], form: ServiceForm) -> tuple[str, list[Any
     _known("inputs[]", tensor, ("name", "shape", "datatype", "data", "parameters"))
     name = _text(tensor.get("name"), "inputs[].name", 64)
     if "data" not in tensor:
-        raise InputError(f"input {name}", expected="data as JSON", got="none", remedy="binary_data=False in the client")
-    shape = [_whole(n, f"shape of {name}", 0, form.limits.numbers) for n in _list(tensor.get("shape"), "shape", 5)]
+        raise InputError(
+            phrase("errors.common.input_number", number=name),
+            expected=phrase("errors.serve.data_json"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.serve.binary_data_false_in_client"),
+        )
+    shape = [
+        _whole(n, phrase("errors.serve.shape_name", name=name), 0, form.limits.numbers)
+        for n in _list(tensor.get("shape"), "shape", 5)
+    ]
     datatype, data = tensor.get("datatype"), tensor["data"]
     if (datatype == "BYTES") != (form.modality == "text"):
-        expected = "BYTES" if form.modality == "text" else "a number type"
-        raise InputError(f"datatype of {name}", expected=expected, got=str(datatype)[:20])
+        expected = "BYTES" if form.modality == "text" else phrase("errors.serve.number_type")
+        raise InputError(phrase("errors.serve.datatype_name", name=name), expected=expected, got=str(datatype)[:20])
     if form.modality == "text":
         rows = _flat_texts(data, name, form.limits)
         if len(rows) != shape[0] or math.prod(shape) != shape[0]:
-            raise InputError(f"shape of {name}", expected=f"[{len(rows)}] as its data", got=str(shape))
+            raise InputError(
+                phrase("errors.serve.shape_name", name=name),
+                expected=phrase("errors.serve.data_n", n=len(rows)),
+                got=str(shape),
+            )
         return name, rows
-    array = _array(data, f"input {name}", form.limits)
+    array = _array(data, phrase("errors.common.input_number", number=name), form.limits)
     if array.size != math.prod(shape) or not 0 < shape[0] <= form.limits.instances:
-        raise InputError(f"shape of {name}", expected=f"{array.size} values as its data", got=str(shape))
+        raise InputError(
+            phrase("errors.serve.shape_name", name=name),
+            expected=phrase("errors.serve.values_data", size=array.size),
+            got=str(shape),
+        )
     return name, list(array.reshape(shape))
 
 
 def _flat_texts(data: Any, name: str, limits: ServiceLimits) -> list[str]:
     rows = []
-    for value in _list(data, f"data of {name}", limits.instances):
+    for value in _list(data, phrase("errors.serve.data_name", name=name), limits.instances):
         while isinstance(value, list) and len(value) == 1:
             value = value[0]
-        rows.append(_text(value, f"data of {name}", limits.characters))
+        rows.append(_text(value, phrase("errors.serve.data_name", name=name), limits.characters))
     return rows
 
 
@@ -258,38 +308,44 @@ def _message(value: Any) -> dict[str, str]:
     return {str(name): _text(text, f"messages[].{name}"[:60], 1 << 20) for name, text in fields.items()}
 
 
-def _known(subject: str, value: Mapping[str, Any], names: Sequence[str]) -> None:
+def _known(subject: Text, value: Mapping[str, Any], names: Sequence[str]) -> None:
     if others := [name for name in value if name not in names]:
-        raise InputError(subject, expected=f"the fields {', '.join(names)}", got=repr(str(others[0])[:40]))
+        raise InputError(
+            subject, expected=phrase("errors.serve.fields_names", names=", ".join(names)), got=repr(str(others[0])[:40])
+        )
 
 
 def _object(value: Any, subject: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(subject, expected="a JSON object", got=_kind(value))
+        raise InputError(subject, expected=phrase("errors.common.json_object"), got=_kind(value))
     return value
 
 
-def _list(value: Any, subject: str, longest: int) -> list[Any]:
+def _list(value: Any, subject: Text, longest: int) -> list[Any]:
     if not isinstance(value, list) or not 0 < len(value) <= longest:
-        got = f"{len(value)} items" if isinstance(value, list) else _kind(value)
-        raise InputError(subject, expected=f"a list of 1 to {longest} items", got=got)
+        got = phrase("errors.serve.items_n", n=len(value)) if isinstance(value, list) else _kind(value)
+        raise InputError(subject, expected=phrase("errors.serve.list_items", longest=longest), got=got)
     return value
 
 
-def _text(value: Any, subject: str, longest: int) -> str:
+def _text(value: Any, subject: Text, longest: int) -> str:
     if not isinstance(value, str) or len(value) > longest:
-        got = f"{len(value)} characters" if isinstance(value, str) else _kind(value)
-        raise InputError(subject, expected=f"a text of at most {longest} characters", got=got)
+        got = phrase("errors.common.characters_n", n=len(value)) if isinstance(value, str) else _kind(value)
+        raise InputError(subject, expected=phrase("errors.serve.text_at_most_characters", longest=longest), got=got)
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise InputError(subject, expected="Unicode text", got="a lone surrogate") from None
+        raise InputError(
+            subject, expected=phrase("errors.serve.unicode_text"), got=phrase("errors.serve.lone_surrogate")
+        ) from None
     return value
 
 
-def _whole(value: Any, subject: str, least: int, most: int) -> int:
+def _whole(value: Any, subject: Text, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InputError(subject, expected=f"a whole number from {least} to {most}", got=repr(value)[:40])
+        raise InputError(
+            subject, expected=phrase("errors.serve.whole_number_from", least=least, most=most), got=repr(value)[:40]
+        )
     return value
 
 

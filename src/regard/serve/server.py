@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, phrase
 from regard.live.server import EXTRA, LOOPBACK
 from regard.serve.app import application
 from regard.serve.request_log import RequestLog
@@ -84,14 +84,16 @@ def open_server(
     if not keys and not _is_loopback(host):
         raise EnvironmentProblem(
             f"--host {host}",
-            expected="an API key for an address that others can reach",
-            got="none",
-            remedy="REGARD_API_KEY=... or --api-key-file FILE",
+            expected=phrase("errors.serve.api_key_for_address_that"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.serve.regard_api_key_or_api_key_file"),
         )
     try:
         import uvicorn
     except ImportError as error:
-        raise EnvironmentProblem("regard serve", expected="uvicorn", got="none", remedy=EXTRA) from error
+        raise EnvironmentProblem(
+            "regard serve", expected="uvicorn", got=phrase("errors.common.none"), remedy=EXTRA
+        ) from error
     from regard.serve.connection_limits import ServiceProtocol
 
     listener = _bound(host, port)
@@ -119,7 +121,7 @@ def _bound(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
     except (OSError, OverflowError) as error:
-        raise EnvironmentProblem(f"--host {host}", expected="an address", got=str(error)) from error
+        raise EnvironmentProblem(f"--host {host}", expected=phrase("errors.serve.address"), got=str(error)) from error
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(address)
@@ -127,7 +129,10 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise EnvironmentProblem(
-            f"port {port}", expected="a free one", got=str(error), remedy="another --port, or none"
+            phrase("errors.common.port_port", port=port),
+            expected=phrase("errors.common.free_one"),
+            got=str(error),
+            remedy=phrase("errors.common.another_port_or_none"),
         ) from error
     return listener
 

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import slug
 from regard.live.jobs import Cancelled, stoppable
 from regard.models.ask.current_fingerprint import current_fingerprint
@@ -117,7 +117,9 @@ def open_service(
     """A service of an opened model; run: the audit of these weights."""
     limits = limits or ServiceLimits()
     if not 0 < len(methods) <= limits.methods:
-        raise InputError("methods", expected=f"1 to {limits.methods}", got=str(len(methods)))
+        raise InputError(
+            "methods", expected=phrase("errors.serve.to_methods", methods=limits.methods), got=str(len(methods))
+        )
     current_fingerprint(model)  # a live model may have been trained on since it was opened
     evidence = audit_evidence(model, run)
     served_name = name or slug(model.name)

@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, phrase
 from regard.records import Json
 from regard.registry import method
 from regard.training.cache import built_once
@@ -28,9 +28,9 @@ def dinov2(*, n: int = 1000, size: int = 112, tested: int = 500, seed: int = 0) 
     def build(out: Path, state: Path) -> Mapping[str, Json]:
         file = backbone_file()
         if importlib.util.find_spec("onnx") is None:
-            subject, problem = "package onnx", "not installed"
+            subject, problem = phrase("errors.sources.package_onnx"), phrase("errors.common.not_installed")
             remedy = "pip install 'regard[onnx]'"
-            raise EnvironmentProblem(subject, expected="it to be installed", got=problem, remedy=remedy)
+            raise EnvironmentProblem(subject, expected=phrase("errors.common.installed"), got=problem, remedy=remedy)
         from regard.datasets.read import read
         from regard.training.onnx_backbone import dinov2_directory
         from regard.training.picture_head import fit_picture_head

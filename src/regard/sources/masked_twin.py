@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.records import Json, Spec
 from regard.registry import method
 from regard.training.train_named import trained_once
@@ -25,7 +25,9 @@ def masked_twin(*, directory: str = "", masking: float = 0.5) -> str:
     """
     if not directory:
         raise InputError(
-            "masked_twin.directory", expected="a directory that `regard train classifier` wrote", got="none"
+            "masked_twin.directory",
+            expected=phrase("errors.sources.directory_that_regard_train"),
+            got=phrase("errors.common.none"),
         )
     from regard.networks.checkpoint import load_checkpoint
 
@@ -34,8 +36,8 @@ def masked_twin(*, directory: str = "", masking: float = 0.5) -> str:
     facts: Any = about.get("training")
     if about["network"] != "attention_classifier" or not isinstance(facts, dict) or network.config["aspects"]:
         raise Unsupported(
-            f"masked twin of {folder}",
-            expected="a text classifier by `regard train classifier` with a record of its training",
+            phrase("errors.sources.masked_twin", folder=folder),
+            expected=phrase("errors.sources.text_classifier_by_regard_train"),
             got=str(about["network"]),
         )
     data, seed = str(facts["data"]), int(facts["settings"]["seed"])

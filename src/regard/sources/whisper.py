@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Json
 from regard.registry import method
 from regard.training.cache import built_once
@@ -25,7 +25,7 @@ def whisper(*, context: int = 30) -> str:
     at once; fewer than 30 cut its position vectors, which is several times faster and writes slightly worse.
     """
     if not 1 <= context <= 30:
-        raise InputError("context", expected="1 to 30 seconds", got=str(context))
+        raise InputError("context", expected=phrase("errors.sources.seconds"), got=str(context))
 
     def build(out: Path, state: Path) -> Mapping[str, Json]:
         # without their dependencies: servers and audio devices that nothing here needs

@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
-from regard.errors import EnvironmentProblem, InputError
+from regard.errors import EnvironmentProblem, InputError, Text, phrase
 from regard.records import Json
 from regard.store.shapes import decoded, named
 from regard.store.stored_shapes import BLOB_NAME
@@ -60,19 +60,26 @@ def room_on_disk(root: Path) -> Iterator[None]:
 
 
 def _not_writable(root: Path, reason: str) -> EnvironmentProblem:
-    remedy = "choose another directory with --out"
-    return EnvironmentProblem(str(root), expected="a writable directory", got=reason, remedy=remedy)
+    remedy = phrase("errors.store.choose_another_directory_with_out")
+    return EnvironmentProblem(str(root), expected=phrase("errors.store.writable_directory"), got=reason, remedy=remedy)
 
 
 def _disk_full(root: Path, reason: str) -> EnvironmentProblem:
-    remedy = "free some space and run the same command again: everything committed so far is kept"
-    return EnvironmentProblem(f"writing to {root}", expected="free disk space", got=reason, remedy=remedy)
+    remedy = phrase("errors.store.free_some_space_and_run")
+    return EnvironmentProblem(
+        phrase("errors.store.writing_root", root=root),
+        expected=phrase("errors.store.free_disk_space"),
+        got=reason,
+        remedy=remedy,
+    )
 
 
-def damaged(file: Path, where: str, expected: str, got: str, field: str = "") -> InputError:
+def damaged(file: Path, where: Text, expected: Text, got: Text, field: str = "") -> InputError:
     """Error for a damaged file of a run: names the file, the place in it and the field."""
-    subject = ", ".join(part for part in (f"file {file}", where, field and f"field {field}") if part)
-    remedy = "restore the run directory from a copy, or audit again into a new one"
+    subject = phrase("errors.common.file_place", place=file)
+    for part in (where, phrase("errors.store.field", field=field) if field else ""):
+        subject = phrase("errors.common.part_of", whole=subject, part=part) if part else subject
+    remedy = phrase("errors.store.restore_run_directory_from_copy")
     return InputError(subject, expected=expected, got=got, remedy=remedy)
 
 
@@ -97,7 +104,11 @@ def write_output(path: Path, data: bytes) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_file(path, data)
     except OSError as error:
-        raise InputError(f"file {path}", expected="a place to write", got=error.strerror or str(error)) from error
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.common.place_write"),
+            got=error.strerror or str(error),
+        ) from error
 
 
 @contextmanager
@@ -146,7 +157,7 @@ class Blobs:
     def path(self, name: str) -> Path:
         """Path of a blob. A name is a sha256, so no name leads out of the run."""
         if not BLOB_NAME.fullmatch(name):
-            raise damaged(self.root, "", "the sha256 of a blob", named(name))
+            raise damaged(self.root, "", phrase("errors.store.sha_blob"), named(name))
         return self.root / name[:2] / name
 
     def put(self, data: bytes) -> str:
@@ -166,9 +177,11 @@ class Blobs:
         try:
             data = path.read_bytes()
         except OSError as error:
-            raise damaged(path, "", "a file of the run", error.strerror or "no such file") from error
+            raise damaged(
+                path, "", phrase("errors.store.file_run"), error.strerror or phrase("errors.common.no_such_file")
+            ) from error
         if hashlib.sha256(data).hexdigest() != name:
-            raise damaged(path, "", "the file as it was written", "other bytes")
+            raise damaged(path, "", phrase("errors.common.file_written"), phrase("errors.common.other_bytes"))
         return data
 
     def sweep(self, referenced: Collection[str]) -> int:
@@ -200,5 +213,10 @@ def unpack(data: bytes, *, file: Path | None = None) -> tuple[dict[str, NDArray[
         size = int.from_bytes(data[:8], "little")
         facts = decoded(decoded(data[8 : 8 + size])["__metadata__"]["facts"])
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise damaged(file or PACKED, "", "a safetensors file of a run", str(error) or "another file") from error
+        raise damaged(
+            file or PACKED,
+            "",
+            phrase("errors.store.safetensors_file_run"),
+            str(error) or phrase("errors.common.another_file"),
+        ) from error
     return arrays, facts

@@ -9,6 +9,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from regard.errors import phrase
 from regard.records import Json
 from regard.store.shapes import FLAG, NUMBER, TEXT, WHOLE, Mismatch, Shape, choice, listed, named
 
@@ -86,7 +87,7 @@ def _items(kinds: tuple[Any, ...], value: Any, place: str) -> tuple[Any, ...]:
 
 def _object(value: Any, place: str) -> None:
     if not isinstance(value, dict):
-        raise Mismatch(place, "an object", named(value))
+        raise Mismatch(place, phrase("errors.store.object"), named(value))
 
 
 @cache
@@ -105,8 +106,12 @@ def _record(kind: Any, value: Any, place: str) -> Any:
     kinds, inside = _kinds(kind), f"{place}." if place else ""
     for name, (_, required) in kinds.items():
         if required and name not in value:
-            raise Mismatch(f"{inside}{name}", "a value", "nothing")
+            raise Mismatch(f"{inside}{name}", phrase("errors.common.value"), phrase("errors.common.nothing"))
     for name in value:
         if name not in kinds:
-            raise Mismatch(f"{inside}{name[:40]}", f"a field of {kind.__name__}", "another name")
+            raise Mismatch(
+                f"{inside}{name[:40]}",
+                phrase("errors.store.field_kind", kind=kind.__name__),
+                phrase("errors.common.another_name"),
+            )
     return kind(**{name: _decoded(kinds[name][0], item, f"{inside}{name}") for name, item in value.items()})

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from regard.errors import EnvironmentProblem, InputError
+from regard.errors import EnvironmentProblem, InputError, Text, phrase
 from regard.files import max_bytes, read_bytes
 from regard.store.blobs import write_output
 
@@ -66,7 +66,11 @@ def verify_archive(path: Path, *, signers: Path | None = None) -> Verified:
     """
     files = _members(path)
     if SUMS not in files:
-        raise InputError(f"file {path}", expected=f"an evidence archive with {SUMS}", got="none")
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.store.evidence_archive_with", sums=SUMS),
+            got=phrase("errors.common.none"),
+        )
     listed = _listed(path, files[SUMS])
     content = {name: data for name, data in files.items() if name not in (SUMS, SIGNATURE)}
     changed = [n for n, digest in listed.items() if n in content and hashlib.sha256(content[n]).hexdigest() != digest]
@@ -93,12 +97,24 @@ def _members(path: Path) -> dict[str, bytes]:
             names = [member.filename for member in members]
             plain = all(not PurePosixPath(n).is_absolute() and ".." not in PurePosixPath(n).parts for n in names)
             if len(set(names)) != len(names) or len(names) > MOST_FILES or not plain:
-                raise InputError(f"file {path}", expected="different plain names", got="others")
+                raise InputError(
+                    phrase("errors.common.file_place", place=path),
+                    expected=phrase("errors.store.different_plain_names"),
+                    got=phrase("errors.common.others"),
+                )
             if sum(member.file_size for member in members) > max_bytes():
-                raise InputError(f"file {path}", expected="an archive within --max-bytes", got="a larger one")
+                raise InputError(
+                    phrase("errors.common.file_place", place=path),
+                    expected=phrase("errors.store.archive_within_max_bytes"),
+                    got=phrase("errors.store.larger_one"),
+                )
             return {member.filename: archive.read(member) for member in members if not member.is_dir()}
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
-        raise InputError(f"file {path}", expected="a zip archive", got=f"a damaged one ({error})") from error
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.store.zip_archive"),
+            got=phrase("errors.store.damaged_one", error=error),
+        ) from error
 
 
 def _listed(path: Path, sums: bytes) -> dict[str, str]:
@@ -106,18 +122,28 @@ def _listed(path: Path, sums: bytes) -> dict[str, str]:
     for line in sums.decode("utf-8", "replace").splitlines():
         digest, two, name = line.partition("  ")
         if len(digest) != 64 or not two or not name:
-            raise InputError(f"file {path}", expected="lines of sha256sum", got=repr(line[:60]))
+            raise InputError(
+                phrase("errors.common.file_place", place=path),
+                expected=phrase("errors.store.lines_shasum"),
+                got=repr(line[:60]),
+            )
         rows[name] = digest
     return rows
 
 
 def _signature(sums: bytes, key: Path) -> bytes:
     if not key.is_file():
-        raise InputError(f"key {key}", expected="a private SSH key", got="no such file")
+        raise InputError(
+            phrase("errors.store.key_key", key=key),
+            expected=phrase("errors.store.private_ssh_key"),
+            got=phrase("errors.common.no_such_file"),
+        )
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / SUMS
         file.write_bytes(sums)
-        _ssh_keygen(["-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(file)], b"", f"key {key}")
+        _ssh_keygen(
+            ["-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(file)], b"", phrase("errors.store.key_key", key=key)
+        )
         return (Path(folder) / SIGNATURE).read_bytes()
 
 
@@ -136,18 +162,25 @@ def _checked(sums: bytes, signature: bytes, signers: Path | None) -> tuple[Signe
         return "invalid", ""
 
 
-def _ssh_keygen(words: list[str], content: bytes, subject: str) -> None:
+def _ssh_keygen(words: list[str], content: bytes, subject: Text) -> None:
     process = _run(words, content)
     if process.returncode:
         lines = process.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"]
-        raise InputError(subject, expected="a key that ssh-keygen can sign with", got=lines[-1])
+        raise InputError(subject, expected=phrase("errors.store.key_that_ssh_keygen_can"), got=lines[-1])
 
 
 def _run(words: list[str], content: bytes) -> subprocess.CompletedProcess[bytes]:
     program = shutil.which("ssh-keygen")
     if program is None:
-        raise EnvironmentProblem("signature", expected="ssh-keygen", got="none", remedy="install OpenSSH")
+        raise EnvironmentProblem(
+            phrase("errors.store.signature"),
+            expected="ssh-keygen",
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.store.install_openssh"),
+        )
     try:
         return subprocess.run([program, *words], input=content, capture_output=True, timeout=SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise EnvironmentProblem("signature", expected="ssh-keygen to answer", got=str(error)) from error
+        raise EnvironmentProblem(
+            phrase("errors.store.signature"), expected=phrase("errors.store.ssh_keygen_answer"), got=str(error)
+        ) from error

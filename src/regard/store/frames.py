@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, phrase
 from regard.records import Json
 
 if TYPE_CHECKING:
@@ -49,5 +49,8 @@ def _library(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise EnvironmentProblem(
-            f"package {name}", expected="an installed package", got=str(error), remedy=f"pip install {name}"
+            phrase("errors.common.package_needs", needs=name),
+            expected=phrase("errors.store.installed_package"),
+            got=str(error),
+            remedy=f"pip install {name}",
         ) from error

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from regard.errors import EnvironmentProblem, InputError
+from regard.errors import EnvironmentProblem, InputError, Text, phrase
 from regard.records import Json
 from regard.store.blobs import UNWRITABLE, damaged, room_on_disk
 from regard.store.open_ledger import opened_for_reading
@@ -127,16 +127,19 @@ class Ledger:
     def read(root: Path) -> Ledger:
         """Open the ledger for reading only."""
         if not Ledger.exists(root):
-            raise not_a_run(root, f"no {FILE} in it" if root.is_dir() else "no such directory")
+            raise not_a_run(
+                root,
+                phrase("errors.store.no_in", file=FILE) if root.is_dir() else phrase("errors.common.no_such_directory"),
+            )
         try:
             connection = opened_for_reading(root / FILE)
         except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:
-            raise not_a_run(root, f"a {FILE} that cannot be read ({error})") from error
+            raise not_a_run(root, phrase("errors.store.that_cannot_read", file=FILE, error=error)) from error
         try:
             _check(root, connection)
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             connection.close()
-            raise not_a_run(root, f"a {FILE} that cannot be read ({error})") from error
+            raise not_a_run(root, phrase("errors.store.that_cannot_read", file=FILE, error=error)) from error
         except BaseException:
             connection.close()
             raise
@@ -247,7 +250,7 @@ class Ledger:
         try:
             return self._connection.execute(statement).fetchall()
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            raise damaged(self.file, "", "the tables of a run", str(error)) from error
+            raise damaged(self.file, "", phrase("errors.store.tables_run"), str(error)) from error
 
     def _value(self, table: str, name: object, text: Any, shape: Shape | None) -> Any:
         try:
@@ -255,14 +258,16 @@ class Ledger:
             if shape is not None:
                 shape(value, "")
         except Mismatch as error:
-            raise damaged(self.file, f"table {table}, row {name}", error.expected, error.got, error.place) from error
+            place = phrase("errors.store.table_row", table=table, row=name)
+            raise damaged(self.file, place, error.expected, error.got, error.place) from error
         return value
 
     def _fits(self, table: str, name: object, column: str, value: Any, shape: Shape) -> None:
         try:
             shape(value, column)
         except Mismatch as error:
-            raise damaged(self.file, f"table {table}, row {name}", error.expected, error.got, error.place) from error
+            place = phrase("errors.store.table_row", table=table, row=name)
+            raise damaged(self.file, place, error.expected, error.got, error.place) from error
 
     def _commit(self, *statements: tuple[str, Sequence[tuple[object, ...]]]) -> None:
         with room_on_disk(self.root):
@@ -277,24 +282,34 @@ class Ledger:
                 raise
 
 
-def not_a_run(root: Path, reason: str) -> InputError:
-    remedy = "pass the directory that `regard audit --out` wrote"
-    return InputError(f"run {root}", expected="a directory written by `regard audit`", got=reason, remedy=remedy)
+def not_a_run(root: Path, reason: Text) -> InputError:
+    remedy = phrase("errors.store.pass_directory_that_regard_audit")
+    return InputError(
+        phrase("errors.common.run_run", run=root),
+        expected=phrase("errors.store.directory_written_by_regard_audit"),
+        got=reason,
+        remedy=remedy,
+    )
 
 
 def _check(root: Path, connection: sqlite3.Connection) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION:
-        raise not_a_run(root, f"a {FILE} of something else")
+        raise not_a_run(root, phrase("errors.store.something_else", file=FILE))
     if version != SCHEMA_VERSION:
-        remedy = "open it with the version of regard that wrote it, or audit again into a new directory"
-        raise InputError(f"run {root}", expected=f"format {SCHEMA_VERSION}", got=f"format {version}", remedy=remedy)
+        remedy = phrase("errors.store.open_with_version_regard_that")
+        raise InputError(
+            phrase("errors.common.run_run", run=root),
+            expected=phrase("errors.store.format_schema_version", schema_version=SCHEMA_VERSION),
+            got=phrase("errors.store.format_schema_version", schema_version=version),
+            remedy=remedy,
+        )
     # a view or a trigger is a program that may never end
     for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
         own_table = kind == "table" and name in _TABLES and not str(sql).upper().startswith("CREATE VIRTUAL")
         if not own_table and not (kind == "index" and str(name).startswith("sqlite_autoindex_")):
-            raise not_a_run(root, f"a {FILE} with a {kind} that regard does not write")
+            raise not_a_run(root, phrase("errors.store.with_that_regard_does_not", file=FILE, kind=kind))
 
 
 def _hold(root: Path) -> sqlite3.Connection:
@@ -308,15 +323,23 @@ def _hold(root: Path) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         lock.close()
         if error.sqlite_errorname == "SQLITE_NOTADB":
-            damage, remedy = f"damage to {root / 'lock'}", f"remove {root / 'lock'}: it holds no results"
-            raise InputError(f"run {root}", expected="its lock", got=damage, remedy=remedy) from error
+            damage, remedy = (
+                phrase("errors.store.damage_root", root=root / "lock"),
+                phrase("errors.store.remove_holds_no_results", root=root / "lock"),
+            )
+            raise InputError(
+                phrase("errors.common.run_run", run=root),
+                expected=phrase("errors.store.lock"),
+                got=damage,
+                remedy=remedy,
+            ) from error
         if not error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             raise _unusable(root, error) from error
         raise InputError(
-            f"run {root}",
-            expected="no other process writing to it",
+            phrase("errors.common.run_run", run=root),
+            expected=phrase("errors.store.no_other_process_writing"),
             got=str(error),
-            remedy="wait for the other audit to end, or use another --out",
+            remedy=phrase("errors.store.wait_for_other_audit_end"),
         ) from error
     return lock
 
@@ -324,6 +347,11 @@ def _hold(root: Path) -> sqlite3.Connection:
 def _unusable(root: Path, error: sqlite3.DatabaseError | UnicodeDecodeError) -> InputError | EnvironmentProblem:
     """Explain why the ledger cannot be written: an unwritable directory or a damaged file."""
     if isinstance(error, sqlite3.Error) and error.sqlite_errorname.startswith((*UNWRITABLE, "SQLITE_IOERR")):
-        remedy = "copy the run elsewhere, or choose another --out"
-        return EnvironmentProblem(f"run {root}", expected="a writable directory", got=str(error), remedy=remedy)
-    return not_a_run(root, f"a {FILE} that cannot be read ({error})")
+        remedy = phrase("errors.store.copy_run_elsewhere_or_choose")
+        return EnvironmentProblem(
+            phrase("errors.common.run_run", run=root),
+            expected=phrase("errors.store.writable_directory"),
+            got=str(error),
+            remedy=remedy,
+        )
+    return not_a_run(root, phrase("errors.store.that_cannot_read", file=FILE, error=error))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import Dataset, Model
 from regard.records import Json, Message, Spec, Text, decoded, encoded
 from regard.registry import owner
@@ -97,9 +97,11 @@ def refuse_other(path: Path, before: Mapping[str, Json], after: Mapping[str, Jso
         if before.get(name) != after.get(name)
     ]
     if differences:
-        remedy = "use another --out, or repeat the options of the first call to resume it"
-        expected = "the audit that was started there"
-        raise InputError(f"run {path}", expected=expected, got="; ".join(differences), remedy=remedy)
+        remedy = phrase("errors.store.use_another_out_or_repeat")
+        expected = phrase("errors.store.audit_that_started_there")
+        raise InputError(
+            phrase("errors.common.run_run", run=path), expected=expected, got="; ".join(differences), remedy=remedy
+        )
 
 
 def _short(value: Json) -> str:

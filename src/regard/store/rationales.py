@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Json
 from regard.store.blobs import room_on_disk, write_atomically
 from regard.store.shapes import SCALAR, TEXT, Mismatch, decoded, line_of, record
@@ -57,8 +57,13 @@ def read_marks(file: Path) -> list[Mark]:
             row = decoded(line)
             MARK(row, "")
         except Mismatch as error:
-            subject = f"file {file}, line {number}" + (f", field {error.place}" if error.place else "")
-            remedy = "fix or remove that line"
+            place = error.place
+            subject = (
+                phrase("errors.common.file_line_field", file=file, number=number, place=place)
+                if place
+                else phrase("errors.common.file_line", file=file, number=number)
+            )
+            remedy = phrase("errors.store.fix_or_remove_that_line")
             raise InputError(subject, expected=error.expected, got=error.got, remedy=remedy) from error
         places = tuple(tuple(float(x) for x in place) for place in row["rationale"])
         marks.append(Mark(str(row["id"]), places, row["author"], row["date"], _about(row)))
@@ -72,8 +77,8 @@ def keep_mark(file: Path, mark: Mark) -> list[Mark]:
     """
     author = " ".join(mark.author.split())
     if not 0 < len(author) <= LONGEST_AUTHOR or not author.isprintable():
-        expected = f"a name of at most {LONGEST_AUTHOR} characters"
-        raise InputError("author", expected=expected, got=repr(mark.author[:90]))
+        expected = phrase("errors.store.name_at_most_characters", longest_author=LONGEST_AUTHOR)
+        raise InputError(phrase("errors.store.author"), expected=expected, got=repr(mark.author[:90]))
     dated = Mark(mark.id, mark.rationale, author, datetime.now(UTC).isoformat(timespec="seconds"), mark.about)
     with room_on_disk(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)

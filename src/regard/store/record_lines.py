@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.store.blobs import room_on_disk, write_atomically
 from regard.store.ledger import canonical
 from regard.store.shapes import ANYTHING, Mismatch, Shape, decoded, line_of, table
@@ -30,9 +30,9 @@ class RecordLines:
             different = sorted(key for key in {*lines[0], *identity} if lines[0].get(key) != identity.get(key))
             raise InputError(
                 f"--out {path.parent}",
-                expected="a new directory, or one of the same audit",
-                got=f"one with another {', '.join(different)}",
-                remedy="another --out",
+                expected=phrase("errors.store.new_directory_or_one_same"),
+                got=phrase("errors.store.one_with_another", different=", ".join(different)),
+                remedy=phrase("errors.common.another_out"),
             )
         self.records: list[dict[str, Any]] = lines[1:]
         # whole or not at all: a stop while the old lines are written again must not lose them
@@ -66,8 +66,17 @@ def whole_lines(path: Path, shape: Shape) -> list[dict[str, Any]]:
             value = decoded(text)
             (ANY_OBJECT if number == 1 else shape)(value, "")
         except Mismatch as error:
-            subject = f"file {path}, line {number}" + (f", field {error.place}" if error.place else "")
-            remedy = "another --out" if number == 1 else "remove that line: its prompt is measured again"
+            place = error.place
+            subject = (
+                phrase("errors.common.file_line_field", file=path, number=number, place=place)
+                if place
+                else phrase("errors.common.file_line", file=path, number=number)
+            )
+            remedy = (
+                phrase("errors.common.another_out")
+                if number == 1
+                else phrase("errors.store.remove_that_line_prompt_measured")
+            )
             raise InputError(subject, expected=error.expected, got=error.got, remedy=remedy) from error
         values.append(value)
     return values

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.records import Attention, Example, Json, Judgement, Relevance, Score, Summary
 from regard.registry import upstairs
 from regard.store.blobs import TEMPORARY, Blobs, damaged, pack, room_on_disk, unpack, write_atomically
@@ -68,7 +68,7 @@ class Run(HasFrames):
             self._problems = ledger.problems()
             self._artifacts = ledger.artifacts()
         if "manifest" not in self._facts:
-            raise not_a_run(self.path, "a run that stopped before its first step")
+            raise not_a_run(self.path, phrase("errors.store.run_that_stopped_before_first"))
         self._blobs = Blobs(self.path / "blobs")
         self._marks = read_marks(self.path / MARKS)
 
@@ -177,7 +177,7 @@ class Run(HasFrames):
         """Return the relevance by one method for every example that it supports."""
         parts = [r for result in self._results for r in result.relevances if r.method == method]
         if not parts:
-            raise UnknownName("method of this run", method, self.methods())
+            raise UnknownName(phrase("errors.store.method_this_run"), method, self.methods())
         return joined_relevance(parts, self._order)
 
     def scores(self) -> Scores:
@@ -238,7 +238,7 @@ class Run(HasFrames):
         name = str(reference["blob"])
         arrays, _ = unpack(self._blobs.get(name), file=self._blobs.path(name))
         if "array" not in arrays:
-            raise damaged(self._blobs.path(name), "", "an array", "nothing")
+            raise damaged(self._blobs.path(name), "", phrase("errors.store.array"), phrase("errors.common.nothing"))
         return arrays["array"]
 
     def marks(self, example_id: str) -> list[Mark]:
@@ -260,7 +260,7 @@ class Run(HasFrames):
     def capture(self, example_id: str) -> list[Attention]:
         """Return every stored attention site of one example: weights of shape (1, head, query, key)."""
         if example_id not in self._artifacts:
-            raise UnknownName("kept example", example_id, self.kept())
+            raise UnknownName(phrase("errors.store.kept_example"), example_id, self.kept())
         name = self._artifacts[example_id]
         return attention_from_bytes(self._blobs.get(name), file=self._blobs.path(name))
 
@@ -295,7 +295,12 @@ class Run(HasFrames):
         )
         ids = {str(row["id"]) for row in result.rows} | {name for r in result.relevances for name in r.ids}
         if others := ids - self._order.keys():
-            raise damaged(file, "", "examples of this run", f"example {min(others)}")
+            raise damaged(
+                file,
+                "",
+                phrase("errors.store.examples_this_run"),
+                phrase("errors.common.example_example", example=min(others)),
+            )
         return result
 
 
@@ -338,7 +343,12 @@ class RunWriter:
             self._redactor = Redactor.over(self._originals.values())
         if "identity" in facts:
             if "manifest" not in facts:
-                raise damaged(self._ledger.file, "table fact, row manifest", "the manifest of the run", "nothing")
+                raise damaged(
+                    self._ledger.file,
+                    phrase("errors.store.table_row", table="fact", row="manifest"),
+                    phrase("errors.store.manifest_run"),
+                    phrase("errors.common.nothing"),
+                )
             refuse_other(self.path, facts["identity"], self.identity)
             resumed = [*facts.get("resumed", []), now()]
             self._ledger.note(status="running", resumed=resumed)
@@ -496,11 +506,18 @@ def summary_from_json(row: Mapping[str, Any]) -> Summary:
 def _claim(path: Path) -> None:
     """Create the directory, or check that it is a run: never mix a run with other files."""
     if path.exists() and not path.is_dir():
-        raise InputError(f"--out {path}", expected="a directory", got="a file", remedy="choose another --out")
+        raise InputError(
+            f"--out {path}",
+            expected=phrase("errors.common.directory"),
+            got=phrase("errors.common.file"),
+            remedy=phrase("errors.common.choose_another_out"),
+        )
     with room_on_disk(path):
         path.mkdir(parents=True, exist_ok=True)
     others = {entry.name for entry in path.iterdir()} - {"lock", GENERATOR_DATA}
     if others and not Ledger.exists(path):
-        content = f"a directory with other files ({', '.join(sorted(others)[:3])})"
-        expected = "a new or empty directory, or a run to resume"
-        raise InputError(f"--out {path}", expected=expected, got=content, remedy="choose another --out")
+        content = phrase("errors.common.directory_with_other_files", others=", ".join(sorted(others)[:3]))
+        expected = phrase("errors.store.new_or_empty_directory_or")
+        raise InputError(
+            f"--out {path}", expected=expected, got=content, remedy=phrase("errors.common.choose_another_out")
+        )

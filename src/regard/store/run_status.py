@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from regard.errors import phrase
 from regard.records import Json
 from regard.store.ledger import Ledger, not_a_run
 from regard.store.row_pages import FOLDER
@@ -51,7 +52,7 @@ def run_status(path: str | Path) -> RunStatus:
     with Ledger.read(root) as ledger:
         facts, counts, problems = ledger.facts(), ledger.counts(), ledger.problems()
     if "manifest" not in facts:
-        raise not_a_run(root, "a run that stopped before its first step")
+        raise not_a_run(root, phrase("errors.store.run_that_stopped_before_first"))
     manifest, status = facts["manifest"], str(facts.get("status", "running"))
     killers = tuple(dict.fromkeys(p.id for p in problems if p.stage == "worker"))
     return RunStatus(

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from regard.errors import RegardError, Text, phrase
+
 Shape = Callable[[Any, str], None]
 DEEPEST = 64
 """Levels of nesting; regard itself writes at most ten."""
@@ -20,9 +22,12 @@ _LARGEST = 2**63
 class Mismatch(ValueError):
     """A stored value of the wrong shape; `place` is the path of the field."""
 
-    def __init__(self, place: str, expected: str, got: str) -> None:
-        super().__init__(f"{place}: expected {expected}; got {got}")
+    def __init__(self, place: str, expected: Text, got: Text) -> None:
+        super().__init__(place, expected, got)
         self.place, self.expected, self.got = place, expected, got
+
+    def __str__(self) -> str:
+        return str(RegardError(self.place, expected=self.expected, got=self.got))
 
 
 def decoded(text: object, place: str = "") -> Any:
@@ -37,11 +42,15 @@ def decoded(text: object, place: str = "") -> Any:
         value = json.loads(text)
         _depth(value, DEEPEST)
     except UnicodeDecodeError as error:
-        raise Mismatch(place, "UTF-8", f"byte {error.object[error.start]:#04x} at {error.start}") from error
+        raise Mismatch(
+            place, "UTF-8", phrase("errors.store.byte_at", object=error.object[error.start], start=error.start)
+        ) from error
     except ValueError as error:  # also an integer of more digits than Python reads
         raise Mismatch(place, "JSON", str(error)[:120]) from error
     except RecursionError as error:
-        raise Mismatch(place, f"JSON of at most {DEEPEST} levels", "deeper nesting") from error
+        raise Mismatch(
+            place, phrase("errors.store.json_at_most_levels", deepest=DEEPEST), phrase("errors.store.deeper_nesting")
+        ) from error
     return value
 
 
@@ -72,7 +81,7 @@ def _depth(value: Any, left: int) -> None:
         _depth(part, left - 1)
 
 
-def named(value: Any) -> str:
+def named(value: Any) -> Text:
     """Describe a JSON value, with the value itself if it is short.
 
     >>> named(None), named([1]), named("ab"), named(True), named(2.5)
@@ -81,13 +90,17 @@ def named(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, str):
-        return f"the text {json.dumps(value[:40], ensure_ascii=False)}"
+        return phrase("errors.common.text_what", what=json.dumps(value[:40], ensure_ascii=False))
     if isinstance(value, int | float):
-        return f"the number {value:.6g}" if abs(value) < 1e300 else "a huge number"
-    return "a list" if isinstance(value, list | tuple) else "an object"
+        return (
+            phrase("errors.store.number_value", value=value)
+            if abs(value) < 1e300
+            else phrase("errors.store.huge_number")
+        )
+    return phrase("errors.common.list") if isinstance(value, list | tuple) else phrase("errors.store.object")
 
 
-def _plain(words: str, fits: Callable[[Any], bool]) -> Shape:
+def _plain(words: Text, fits: Callable[[Any], bool]) -> Shape:
     def shape(value: Any, place: str) -> None:
         if not fits(value):
             raise Mismatch(place, words, named(value))
@@ -103,24 +116,30 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -_LARGEST <= value < _LARGEST
 
 
-ANYTHING: Shape = _plain("any value", lambda value: True)
-TEXT: Shape = _plain("a text", lambda value: isinstance(value, str))
-FLAG: Shape = _plain("true or false", lambda value: isinstance(value, bool))
-WHOLE: Shape = _plain("a whole number", _is_whole)
-COUNT: Shape = _plain("a whole number, not negative", lambda value: _is_whole(value) and value >= 0)
+ANYTHING: Shape = _plain(phrase("errors.store.any_value"), lambda value: True)
+TEXT: Shape = _plain(phrase("errors.common.text"), lambda value: isinstance(value, str))
+FLAG: Shape = _plain(phrase("errors.common.true_or_false"), lambda value: isinstance(value, bool))
+WHOLE: Shape = _plain(phrase("errors.common.whole_number"), _is_whole)
+COUNT: Shape = _plain(phrase("errors.store.whole_number_not_negative"), lambda value: _is_whole(value) and value >= 0)
 NUMBER: Shape = _plain(
-    "a finite number", lambda value: _is_number(value) and abs(value) < 1e300 and math.isfinite(value)
+    phrase("errors.store.finite_number"),
+    lambda value: _is_number(value) and abs(value) < 1e300 and math.isfinite(value),
 )
-NUMBER_OR_NAN: Shape = _plain("a number", lambda value: _is_number(value) and (value != value or abs(value) < 1e300))
+NUMBER_OR_NAN: Shape = _plain(
+    phrase("errors.common.number"), lambda value: _is_number(value) and (value != value or abs(value) < 1e300)
+)
 SCALAR: Shape = _plain(
-    "a text, a number, true, false or null",
+    phrase("errors.store.text_number_true_false_or"),
     lambda value: value is None or isinstance(value, str | bool) or (_is_number(value) and abs(value) < 1e300),
 )
 
 
 def choice(*texts: str) -> Shape:
     """One of these texts."""
-    return _plain(f"one of {', '.join(texts)}", lambda value: isinstance(value, str) and value in texts)
+    return _plain(
+        phrase("errors.common.one_allowed", allowed=", ".join(texts)),
+        lambda value: isinstance(value, str) and value in texts,
+    )
 
 
 def optional(shape: Shape) -> Shape:
@@ -135,12 +154,12 @@ def optional(shape: Shape) -> Shape:
 
 def listed(shape: Shape, *, length: int | None = None) -> Shape:
     """A list whose items have the shape."""
-    size = "" if length is None else f" of {length}"
+    words = phrase("errors.common.list") if length is None else phrase("errors.store.list_n", n=length)
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, list) or (length is not None and len(value) != length):
-            actual = named(value) if not isinstance(value, list) else f"a list of {len(value)}"
-            raise Mismatch(place, f"a list{size}", actual)
+            actual = named(value) if not isinstance(value, list) else phrase("errors.store.list_n", n=len(value))
+            raise Mismatch(place, words, actual)
         for i, item in enumerate(value):
             shape(item, f"{place}[{i}]")
 
@@ -163,7 +182,7 @@ def table(shape: Shape) -> Shape:
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, dict):
-            raise Mismatch(place, "an object", named(value))
+            raise Mismatch(place, phrase("errors.store.object"), named(value))
         for name, item in value.items():
             shape(item, _inside(place, name))
 
@@ -176,12 +195,12 @@ def record(required: Mapping[str, Shape], maybe: Mapping[str, Shape] | None = No
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, dict):
-            raise Mismatch(place, "an object", named(value))
+            raise Mismatch(place, phrase("errors.store.object"), named(value))
         for name, shape in shapes.items():
             if name in value:
                 shape(value[name], _inside(place, name))
             elif name in required:
-                raise Mismatch(_inside(place, name), "a value", "nothing")
+                raise Mismatch(_inside(place, name), phrase("errors.common.value"), phrase("errors.common.nothing"))
 
     return check
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Attention, Floats, Json, Relevance, Score, Site, Units
 from regard.store.blobs import PACKED, damaged, pack, unpack
 from regard.store.ledger import Problem
@@ -137,19 +137,25 @@ def _array(arrays: Mapping[str, NDArray[Any]], name: str, kinds: str, dimensions
     """Return one array after checking its dtype kind (numpy's letters f, i, u, b) and number of axes."""
     array = arrays.get(name)
     if array is None:
-        raise Mismatch(name, "an array", "nothing")
+        raise Mismatch(name, phrase("errors.store.array"), phrase("errors.common.nothing"))
     if array.dtype.kind not in kinds or dimensions not in (None, array.ndim):
-        raise Mismatch(name, "an array of numbers", f"{array.dtype} of shape {array.shape}")
+        raise Mismatch(
+            name,
+            phrase("errors.common.array_numbers"),
+            phrase("errors.common.shape_name", name=array.dtype, value=array.shape),
+        )
     return array
 
 
 def _unpacked_relevance(facts: Mapping[str, Any], mark: str, arrays: Mapping[str, NDArray[Any]]) -> Relevance:
     offsets, values = _array(arrays, f"{mark}.offsets", "iu", 1), _array(arrays, f"{mark}.values", "f", 1)
     if not len(offsets) or offsets[0] != 0 or (np.diff(offsets.astype(np.int64)) < 0).any():
-        raise Mismatch(f"{mark}.offsets", "offsets that rise from 0", "others")
+        raise Mismatch(f"{mark}.offsets", phrase("errors.store.offsets_that_rise_from"), phrase("errors.common.others"))
     extras = {name: _array(arrays, f"{mark}.x.{name}", "fiub") for name in facts["extras"]}
     if any(not extra.ndim for extra in extras.values()):
-        raise Mismatch(f"{mark}.x", "one value per example or unit", "a single number")
+        raise Mismatch(
+            f"{mark}.x", phrase("errors.store.one_value_per_example_or"), phrase("errors.store.single_number")
+        )
     ids, signed = tuple(facts["ids"]), facts["signed"]
     return Relevance(facts["method"], ids, offsets, values, signed=signed, extras=extras)
 
@@ -159,13 +165,21 @@ def _consistent(rows: Sequence[Mapping[str, Any]], relevances: Sequence[Relevanc
     methods = {relevance.method for relevance in relevances}
     for score in scores:
         if methods and score.method not in methods:
-            raise Mismatch(f"score {score.metric}", "a method of this page", f"the method {score.method[:40]}")
+            raise Mismatch(
+                f"scores[{score.metric}]",
+                phrase("errors.store.method_this_page"),
+                phrase("errors.store.method_method", method=score.method[:40]),
+            )
     counts = {row["id"]: len(row["units"]["names"]) for row in rows if row.get("units")}
     for relevance in relevances:
         for name, values in zip(relevance.ids, relevance, strict=True):
             if len(values) != counts.get(name, len(values)):
-                sizes = f"{len(values)} values for {counts[name]} units"
-                raise Mismatch(f"relevance by {relevance.method}, example {name}", "a value for each unit", sizes)
+                sizes = phrase("errors.store.values_for_units", n=len(values), counts=counts[name])
+                raise Mismatch(
+                    f"relevances[{relevance.method}][{name}]",
+                    phrase("errors.store.value_for_each_unit"),
+                    sizes,
+                )
 
 
 def _packed_scores(scores: Sequence[Score], mark: str, arrays: dict[str, NDArray[Any]]) -> list[Json]:
@@ -186,7 +200,11 @@ def _unpacked_score(facts: Mapping[str, Any], mark: str, arrays: Mapping[str, ND
     curves = {name: _array(arrays, f"{mark}.c.{name}", "f") for name in facts["curves"]}
     for name, curve in curves.items():
         if curve.ndim < 2 or len(curve) != len(facts["ids"]):
-            raise Mismatch(f"{mark}.c.{name}", f"{len(facts['ids'])} curves", f"an array of shape {curve.shape}")
+            raise Mismatch(
+                f"{mark}.c.{name}",
+                phrase("errors.store.curves_n", n=len(facts["ids"])),
+                phrase("errors.common.array_shape", shape=curve.shape),
+            )
     values, ids, grid = _array(arrays, f"{mark}.values", "f", 1), tuple(facts["ids"]), tuple(facts["grid"])
     names = {name: facts[name] for name in ("metric", "method", "better", "where")}
     return Score(**names, ids=ids, values=values, curves=curves, grid=grid)
@@ -237,7 +255,11 @@ def _unpacked_site(fact: Sequence[Any], i: int, arrays: Mapping[str, NDArray[Any
     weights = _array(arrays, f"{i}.weights", "f", 4)
     sink = _array(arrays, f"{i}.sink", "f") if f"{i}.sink" in arrays else None
     if weights.shape[1] != fact[4]:
-        raise Mismatch(f"{i}.weights", f"{fact[4]} heads", f"an array of shape {weights.shape}")
+        raise Mismatch(
+            f"{i}.weights",
+            phrase("errors.store.heads_fact", fact=fact[4]),
+            phrase("errors.common.array_shape", shape=weights.shape),
+        )
     return Attention(Site(*fact[:6]), weights.astype(np.float32), sink, fact[6])
 
 

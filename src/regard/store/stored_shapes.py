@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, get_args
 
+from regard.errors import phrase
 from regard.records import Answer, Reading
 from regard.store.shapes import (
     ANYTHING,
@@ -166,7 +167,9 @@ def repeatability(value: Any, place: str) -> None:
     _REPEATABILITY(value, place)
     faultless = not value.get("kinds") and not value["sentence"]
     if value["repeats"] != faultless:
-        raise Mismatch(f"{place}.repeats", "the value that follows from the other fields", named(value["repeats"]))
+        raise Mismatch(
+            f"{place}.repeats", phrase("errors.store.value_that_follows_from_other"), named(value["repeats"])
+        )
 
 
 SCHEDULE = record(
@@ -217,16 +220,24 @@ def units(value: Any, place: str) -> None:
     count, width = len(value["names"]), WIDTHS[value["place_kind"]]
     for name in ("places", "special", "groups", "part", "keys"):
         if len(value[name]) != count:
-            raise Mismatch(f"{place}.{name}", f"a list of {count}", f"a list of {len(value[name])}")
+            raise Mismatch(
+                f"{place}.{name}",
+                phrase("errors.store.list_n", n=count),
+                phrase("errors.store.list_n", n=len(value[name])),
+            )
     for i, numbers in enumerate(value["places"]):
         if len(numbers) != width:
-            raise Mismatch(f"{place}.places[{i}]", f"a list of {width}", f"a list of {len(numbers)}")
+            raise Mismatch(
+                f"{place}.places[{i}]",
+                phrase("errors.store.list_n", n=width),
+                phrase("errors.store.list_n", n=len(numbers)),
+            )
 
 
 def blob(value: Any, place: str) -> None:
     """Name of a blob: a sha256, so that no name leads out of the run."""
     if not isinstance(value, str) or not BLOB_NAME.fullmatch(value):
-        raise Mismatch(place, "the sha256 of a blob", named(value))
+        raise Mismatch(place, phrase("errors.store.sha_blob"), named(value))
 
 
 BLOB_NAME = re.compile(r"[0-9a-f]{64}")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.measures.alignment import LinkCounts, Links, error_rate_interval, strongest, token_links
 from regard.measures.intervals import Interval
 from regard.measures.keyed_random import keyed_rng
@@ -134,7 +134,9 @@ def align(
     """
     live = writer(load(model))
     if not data:
-        raise InputError("data", expected="at least one example", got="none")
+        raise InputError(
+            "data", expected=phrase("errors.common.at_least_one_example"), got=phrase("errors.common.none")
+        )
     reads: list[_Read] = []
     heads: list[Head] = []
     for example in data:
@@ -180,7 +182,11 @@ def _read(live: Any, example: Example, *, use_labels: bool) -> tuple[_Read, list
     capture = live.capture([item], [list(ids)], mode="weights")
     cross = [site for site in capture.sites if site.site.kind == "cross" and site.shape[2] >= len(ids)]
     if not cross:
-        raise Unsupported(f"model {live.name}", expected="a cross-attention over its input", got="none")
+        raise Unsupported(
+            phrase("errors.common.model_live", live=live.name),
+            expected=phrase("errors.surveys.cross_attention_over_input"),
+            got=phrase("errors.common.none"),
+        )
     keys = np.maximum(item.units.keys, 0)
     heads: list[Head] = []
     weights: list[Floats] = []
@@ -235,7 +241,11 @@ def _named(heads: Sequence[Head], site: str, number: int | None) -> int:
     fitting = [k for k, h in enumerate(heads) if (h.site == site or h.site.endswith("." + site)) and h.number == number]
     if not fitting:
         names = ", ".join(h.name for h in heads[:6])
-        raise InputError(f"head {site}:{number}", expected=f"one of {names} ...", got="no such head")
+        raise InputError(
+            phrase("errors.surveys.head_site", site=site, number=number),
+            expected=phrase("errors.surveys.one_names", names=names),
+            got=phrase("errors.surveys.no_such_head"),
+        )
     return fitting[-1]
 
 

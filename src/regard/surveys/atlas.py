@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.measures.pyramid import band_mass, block_size
 from regard.models.ask.chat_model import ChatModel, chat_model
 from regard.models.chat.answer import answer_units
@@ -54,7 +54,7 @@ def atlas(
     An atlas shows where attention went. What the answer depends on is measured by `cite`.
     """
     if every < 1 or every & (every - 1):
-        raise InputError("every", expected="1, 2, 4, 8 or another power of two", got=str(every))
+        raise InputError("every", expected=phrase("errors.surveys.or_another_power_two"), got=str(every))
     chat = chat_model(load(model, processor=tokenizer, device=device))
     turns, given_answer = split_answer(messages, answer)
     prompt = (
@@ -119,12 +119,18 @@ def _layers(chat: ChatModel, layers: Sequence[int] | None) -> set[str]:
         and isinstance(number := getattr(module, "layer_idx", None), int)
     }
     if not names:
-        raise Unsupported(f"atlas of {chat.name}", expected="attention modules with numbers", got="none")
+        raise Unsupported(
+            phrase("errors.surveys.atlas_chat", chat=chat.name),
+            expected=phrase("errors.surveys.attention_modules_with_numbers"),
+            got=phrase("errors.common.none"),
+        )
     depth = max(names) + 1
     wanted = [min(depth - 1, int(DEPTH * depth))] if layers is None else [int(layer) for layer in layers]
     unknown = [layer for layer in wanted if layer not in names]
     if unknown or not wanted:
-        raise InputError("layers", expected=f"layers from 0 to {depth - 1}", got=str(unknown or "none"))
+        raise InputError(
+            "layers", expected=phrase("errors.surveys.layers_from", depth=depth - 1), got=str(unknown or "none")
+        )
     return {names[layer] for layer in wanted}
 
 

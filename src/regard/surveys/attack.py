@@ -16,7 +16,7 @@ from regard.desk.answers import finite
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.desk.questions import attacked
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.models.ask.lexicon import lexicon
 from regard.protocols import Dataset, Model
 from regard.records import Attacked, Example, Json, Spec, Text, Threat, encoded
@@ -117,7 +117,12 @@ def attack(
     start = time.perf_counter()
     limits = threat or Threat()
     if attacks is not None and not attacks:
-        raise InputError("attack", expected="at least one attack", got="none", remedy="regard list attacks")
+        raise InputError(
+            "attack",
+            expected=phrase("errors.surveys.at_least_one_attack"),
+            got=phrase("errors.common.none"),
+            remedy="regard list attacks",
+        )
     own = [_spec(method) for method in attacks or ()]
     for spec in own:  # before a model is opened
         arguments(spec)
@@ -230,7 +235,9 @@ def _examples(
     if isinstance(data, Sequence) and not isinstance(data, str):
         selection = list(data)[:n]
         if not selection:
-            raise InputError("data", expected="at least one example", got="none")
+            raise InputError(
+                "data", expected=phrase("errors.common.at_least_one_example"), got=phrase("errors.common.none")
+            )
         return selection, "examples given", []
     read = resolve.open_data(resolve.default_data(model) if data is None else data, n, seed)
     whole, notes = resolve.prepared(live, read, n)
@@ -247,9 +254,9 @@ def _fits(live: Model, case: DeskCase, specs: Sequence[Spec]) -> None:
         modalities = [str(m) for m in modality] if isinstance(modality, list) else []
         if input_kind not in modalities and not (input_kind == "text" and "embeddings" in modalities):
             raise Unsupported(
-                f"attack {spec.name} on {live.name}",
-                expected=f"an attack on {input_kind}",
-                got=f"one on {', '.join(modalities)}",
+                phrase("errors.surveys.attack_on", spec=spec.name, live=live.name),
+                expected=phrase("errors.surveys.attack_on_b", noun=input_kind),
+                got=phrase("errors.surveys.one_on", modalities=", ".join(modalities)),
                 remedy="regard list attacks",
             )
 

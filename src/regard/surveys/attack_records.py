@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.records import Attacked, Example, Json
 from regard.store.blobs import room_on_disk, write_atomically
 from regard.store.example_json import example_from_json, example_to_json
@@ -148,15 +148,15 @@ class Lines:
         if whole and canonical(dict(whole[0])) != canonical(dict(who)):
             raise InputError(
                 f"--out {folder}",
-                expected="a new directory, or one with the same model, data, threat and seed",
-                got="another attack",
-                remedy="another --out",
+                expected=phrase("errors.surveys.new_directory_or_one_with"),
+                got=phrase("errors.surveys.another_attack"),
+                remedy=phrase("errors.common.another_out"),
             )
         for number, line in enumerate(whole[1:], 2):
             try:
                 self.known[line["attack"], line["id"]] = from_json(line)
             except ValueError as error:  # of an array: its base64, its type, its size
-                raise _damaged(self.path, number, "", "an input as it was written", str(error)) from error
+                raise _damaged(self.path, number, "", phrase("errors.surveys.input_written"), str(error)) from error
         # whole or not at all: a stop while the old lines are written again must not lose them
         with room_on_disk(self.path):
             write_atomically(self.path, b"".join(map(line_of, whole or [dict(who)])))
@@ -194,7 +194,15 @@ def _whole(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _damaged(path: Path, number: int, field: str, expected: str, got: str) -> InputError:
-    subject = f"file {path}, line {number}" + (f", field {field}" if field else "")
-    remedy = "another --out" if number == 1 else "remove that line: the example is attacked again"
+def _damaged(path: Path, number: int, field: str, expected: Text, got: Text) -> InputError:
+    subject = (
+        phrase("errors.common.file_line_field", file=path, number=number, place=field)
+        if field
+        else phrase("errors.common.file_line", file=path, number=number)
+    )
+    remedy = (
+        phrase("errors.common.another_out")
+        if number == 1
+        else phrase("errors.surveys.remove_that_line_example_attacked")
+    )
     return InputError(subject, expected=expected, got=got, remedy=remedy)

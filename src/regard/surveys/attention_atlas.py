@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.cards import Card, HasCard
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.pyramid import coarser_maxima, coarser_sums, sampling_error
 from regard.records import Floats, Message, encoded
 from regard.registry import upstairs
@@ -58,7 +58,7 @@ class AtlasLayer:
     def level(self, kind: str, times: int) -> Floats:
         """(head, row, column) of the pyramid "sum" or "max", `times` halvings above the base."""
         if kind not in ("sum", "max"):
-            raise InputError("pyramid", expected="sum or max", got=repr(kind))
+            raise InputError("pyramid", expected=phrase("errors.surveys.sum_or_max"), got=repr(kind))
         level = _wide(self.blocks.sums if kind == "sum" else self.blocks.maxima)
         for _ in range(times):
             level = coarser_sums(level) if kind == "sum" else coarser_maxima(level)
@@ -101,7 +101,9 @@ class Atlas(HasCard):
         found_layer = next((one for one in self.layers if one.layer == layer), None)
         if found_layer is None or found_layer.exact is None:
             raise InputError(
-                f"layer {layer}", expected=f"one of {[one.layer for one in self.layers]}", got="no such layer"
+                phrase("errors.common.layer_layer", layer=layer),
+                expected=phrase("errors.common.one_allowed", allowed=[one.layer for one in self.layers]),
+                got=phrase("errors.surveys.no_such_layer"),
             )
         return found_layer.exact.tile(head, rows, columns)
 
@@ -151,7 +153,11 @@ class Atlas(HasCard):
         elif place.suffix in (".html", ".htm"):
             content = self._page()
         else:
-            raise InputError(f"file {place.name}", expected="a name that ends with .json or .html", got=place.suffix)
+            raise InputError(
+                phrase("errors.common.file_place", place=place.name),
+                expected=phrase("errors.common.name_that_ends_with_json"),
+                got=place.suffix,
+            )
         write_output(place, content.encode())
         return place
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from regard.desk.answers import finite
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.measures.intervals import wilson
 from regard.perturbations.apply import perturbed
 from regard.perturbations.templates import BehaviourTest
@@ -75,8 +75,8 @@ def behaviour(
     for test in tests:
         if test.label is not None and test.label not in model.labels:
             raise InputError(
-                f"test {test.name!r}",
-                expected=f"label = one of {', '.join(model.labels)}",
+                phrase("errors.common.test_name", name=repr(test.name)),
+                expected=phrase("errors.surveys.label_one", labels=", ".join(model.labels)),
                 got=test.label,
             )
     results = []
@@ -125,7 +125,11 @@ def _result(model: Model, test: BehaviourTest, seed: int) -> BehaviourResult:
 def _said(model: Model, examples: Sequence[Example], seed: int) -> Floats:
     rows = DeskCase(Desk(model, seed=seed), examples).base().distribution
     if rows is None:
-        raise Unsupported("tests of behaviour", expected="a model that decides among classes", got=model.task)
+        raise Unsupported(
+            phrase("errors.surveys.tests_behaviour"),
+            expected=phrase("errors.common.model_that_decides_among_classes"),
+            got=model.task,
+        )
     return finite(rows, model.name)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.models.ask.chat_model import chat_model
 from regard.models.chat.answer import Answer, answer_span, answer_units, token_mismatch
 from regard.models.chat.answer_objective import AnswerObjective
@@ -62,12 +62,16 @@ def cite(
     """
     if check < 1 or not delta > 0 or new_tokens < 1:
         got = f"check={check}, delta={delta}, new_tokens={new_tokens}"
-        raise InputError("cite", expected="check, delta and new_tokens above 0", got=got)
+        raise InputError("cite", expected=phrase("errors.surveys.check_delta_and_new_tokens_above"), got=got)
     opened = load(model, processor=tokenizer, device=device)
     turns, given_answer = split_answer(messages, answer)
     if isinstance(opened, EndpointModel):
         if contrast is not None or documents or not (given_answer is None or isinstance(given_answer, str)):
-            raise InputError("cite", expected="an answer as text, no contrast and no documents", got="others")
+            raise InputError(
+                "cite",
+                expected=phrase("errors.surveys.answer_text_no_contrast_and"),
+                got=phrase("errors.common.others"),
+            )
         return cite_endpoint(
             opened,
             turns,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.chat.answer import answer_span, answer_units
 from regard.models.chat.answer_objective import AnswerObjective
 from regard.models.chat.conversation import plain_text
@@ -38,9 +38,9 @@ def cite_endpoint(
     """
     if not isinstance(prompt, str):
         raise Unsupported(
-            f"messages for {model.name}",
-            expected="a plain prompt, because the endpoint scores completions",
-            got="chat messages",
+            phrase("errors.common.messages_for", model=model.name),
+            expected=phrase("errors.surveys.plain_prompt_because_endpoint"),
+            got=phrase("errors.surveys.chat_messages"),
             remedy="--prompt TEXT",
         )
     conversation = plain_text(prompt)

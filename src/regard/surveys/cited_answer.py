@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from regard.cards import Card, HasCard
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Floats, Message, encoded
 from regard.registry import upstairs
 from regard.store.blobs import write_output
@@ -207,7 +207,11 @@ class CitedAnswer(HasFrames, HasCard):
         elif place.suffix in (".html", ".htm"):
             content = self._page()
         else:
-            raise InputError(f"file {place.name}", expected="a name that ends with .json or .html", got=place.suffix)
+            raise InputError(
+                phrase("errors.common.file_place", place=place.name),
+                expected=phrase("errors.common.name_that_ends_with_json"),
+                got=place.suffix,
+            )
         write_output(place, content.encode())
         return place
 

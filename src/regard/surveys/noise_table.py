@@ -12,7 +12,7 @@ from regard.desk.answers import finite
 from regard.desk.case import DeskCase
 from regard.desk.changes import PerturbedBy
 from regard.desk.desk import Desk
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.measures.answer_change import Answered, Kind, answered
 from regard.measures.mean_interval import mean_interval
 from regard.perturbations.apply import modality_of, noises
@@ -75,9 +75,11 @@ def noise_table(
     Intervals: Wilson's over the examples (one draw each, however many noises are tried on it).
     """
     if not examples:
-        raise InputError("examples", expected="at least one that the model can read", got="none")
+        raise InputError(
+            "examples", expected=phrase("errors.surveys.at_least_one_that_model"), got=phrase("errors.common.none")
+        )
     case = DeskCase(Desk(model, seed=seed), examples, companions=examples)
-    clean = answered(case.base(), None, "answers under noise")
+    clean = answered(case.base(), None, phrase("errors.surveys.answers_under_noise"))
     finite(clean.rows, model.name)
     table = [_row("none", 0, case=case, said=clean, clean=clean, seed=seed, gone=0)]
     total = len(specs) * len(severities)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from regard.cards import Card, HasCard
-from regard.errors import CaptureError, InputError, Unsupported
+from regard.errors import CaptureError, InputError, Unsupported, phrase
 from regard.measures.intervals import ClusterSums, bootstrap
 from regard.models.ask.pruning import prune_heads
 from regard.models.ask.torch_module import torch_module
@@ -102,15 +102,23 @@ def prune(
     again, and must say what the whole model says with these heads switched off.
     """
     if (heads is None) == (fraction is None):
-        raise InputError("pruning", expected="heads or a fraction", got="both" if heads is not None else "neither")
+        raise InputError(
+            phrase("errors.surveys.pruning"),
+            expected=phrase("errors.surveys.heads_or_fraction"),
+            got=phrase("errors.common.both") if heads is not None else phrase("errors.common.neither"),
+        )
     if fraction is not None and not 0 < fraction < 1:
-        raise InputError("fraction", expected="a share between 0 and 1", got=str(fraction))
+        raise InputError("fraction", expected=phrase("errors.surveys.share_between_and"), got=str(fraction))
     folder = folder_of(model)
     place = Path(out)
     refuse_taken(place)
     live = load(model, device=device)
     if not prune_heads.supports(live):
-        raise Unsupported(f"pruning of {live.name}", expected="a torch model", got=type(live).__name__)
+        raise Unsupported(
+            phrase("errors.common.pruning_site", site=live.name),
+            expected=phrase("errors.common.torch_model"),
+            got=type(live).__name__,
+        )
     material, gold, notes, name = material_of(live, model, data, limit, seed)
     all_heads = named_heads([s.site for s in live.capture(material.encoded[:1], material.targets[:1]).sites])
     held_out, removed = _chosen(material, all_heads, heads, fraction, notes)
@@ -125,10 +133,10 @@ def prune(
     error = float(np.max(np.abs(again.value - masked.value)))
     if not error <= SAME * max(1.0, float(np.abs(masked.value).max())):
         raise CaptureError(
-            f"model written to {place}",
-            expected="what the whole model says with these heads switched off",
-            got=f"a difference of {error:.2g}",
-            remedy="report this model; do not use the directory",
+            phrase("errors.surveys.model_written", place=place),
+            expected=phrase("errors.surveys.predictions_whole_model_with_these"),
+            got=phrase("errors.common.difference_error_b", error=error),
+            remedy=phrase("errors.surveys.report_this_model_do_not"),
         )
     audit = _audit(base, again, [gold[i] for i in held_out], [e.cluster for e in sample.examples], seed)
     result = Pruned(
@@ -165,7 +173,9 @@ def _chosen(
         return every, _sensible(chosen_heads(text, known))
     count = round((fraction or 0.0) * len(known))
     if not count:
-        raise InputError("fraction", expected=f"at least one of {len(known)} heads", got=str(fraction))
+        raise InputError(
+            "fraction", expected=phrase("errors.surveys.at_least_one_heads", n=len(known)), got=str(fraction)
+        )
     ranking = [i for i in every if material.clusters[i] % 2 == 0]
     held_out = [i for i in every if material.clusters[i] % 2 == 1]
     if not held_out:
@@ -182,9 +192,9 @@ def _sensible(heads: list[Head]) -> list[Head]:
     pooling = [head.name for head in heads if head.site.kind == "pooling"]
     if pooling:
         raise Unsupported(
-            f"pruning of head {pooling[0]}",
-            expected="a head beside others or a residual stream",
-            got="the pooling that the answer is read from",
+            phrase("errors.surveys.pruning_head", pooling=pooling[0]),
+            expected=phrase("errors.surveys.head_beside_others_or_residual"),
+            got=phrase("errors.surveys.pooling_that_answer_read_from"),
         )
     return heads
 

@@ -17,7 +17,7 @@ from regard.desk.answers import finite
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.desk.unit_alignment import words_of_units
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.measures.intervals import Interval
 from regard.measures.keyed_random import keyed_stream
 from regard.measures.mean_interval import mean_interval
@@ -142,7 +142,11 @@ def _result(
 def _rows(case: DeskCase) -> Floats:
     rows = case.base().distribution
     if rows is None:
-        raise Unsupported("sensitive terms", expected="a model that decides among classes", got="another task")
+        raise Unsupported(
+            phrase("errors.surveys.sensitive_terms"),
+            expected=phrase("errors.common.model_that_decides_among_classes"),
+            got=phrase("errors.common.another_task"),
+        )
     return rows
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.desk.questions import answers_to, attacked
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.intervals import wilson
 from regard.models.open.labels import match_labels
 from regard.protocols import Model
@@ -49,7 +49,7 @@ def transfer(
     """Every model attacked and every success given to every other; `known` is what the first one's attacks came to."""
     names = [model.name for model in models]
     if len(set(names)) < len(names):
-        raise InputError("transfer", expected="different models", got=", ".join(names))
+        raise InputError("transfer", expected=phrase("errors.surveys.different_models"), got=", ".join(names))
     cases = [DeskCase(Desk(model, seed=seed), _labelled(model, examples)) for model in models]
     matrix = []
     for spec in specs:

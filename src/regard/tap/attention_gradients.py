@@ -17,7 +17,7 @@ from typing import Literal, TypeVar
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, UnknownName, Unsupported
+from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.records import Site
 from regard.tap.capture_call import rewritten_call
 
@@ -65,14 +65,18 @@ def attention_gradients(
     The objective is a scalar; for a batch, a sum over its rows, so that each row has its own gradient.
     """
     if kind not in ("in_graph", "frozen"):
-        raise UnknownName("kind of gradient", kind, ("in_graph", "frozen"))
+        raise UnknownName(phrase("errors.tap.kind_gradient"), kind, ("in_graph", "frozen"))
     watched = _Watched(kind)
     with torch.inference_mode(False), torch.enable_grad():
         with torch.no_grad() if kind == "frozen" else nullcontext():
             out, _ = rewritten_call(module, call, lambda known: watched)
         value = objective(out)
         if value.numel() != 1:
-            raise InputError("objective", expected="a scalar", got=f"shape {tuple(value.shape)}")
+            raise InputError(
+                "objective",
+                expected=phrase("errors.tap.scalar"),
+                got=phrase("errors.common.shape_shape", shape=tuple(value.shape)),
+            )
         if not value.requires_grad:
             raise no_graph(type(module).__name__)
         matching = [(site, w) for key, (site, w) in watched.held.items() if fnmatchcase(key, sites)]
@@ -88,10 +92,10 @@ def attention_gradients(
 def no_graph(name: str) -> Unsupported:
     """The error for a module whose output does not depend on its weights or inputs in the eyes of autograd."""
     return Unsupported(
-        f"gradients of {name}",
-        expected="an output with a graph",
-        got="one without",
-        remedy="run the module without no_grad, inference_mode or detach inside",
+        phrase("errors.common.gradients_model", model=name),
+        expected=phrase("errors.tap.output_with_graph"),
+        got=phrase("errors.tap.one_without"),
+        remedy=phrase("errors.tap.run_module_without_no_grad"),
     )
 
 
@@ -113,8 +117,8 @@ class _Given:
             return replacement.expand(weights.shape)
         except RuntimeError as problem:
             raise InputError(
-                f"weights for {site.key}",
-                expected=f"what broadcasts to {tuple(weights.shape)}",
+                phrase("errors.common.weights_for", site=site.key),
+                expected=phrase("errors.tap.what_broadcasts", shape=tuple(weights.shape)),
                 got=str(tuple(replacement.shape)),
             ) from problem
 

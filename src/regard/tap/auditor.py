@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from regard.errors import CaptureError
+from regard.errors import CaptureError, Text, listing, phrase
 from regard.tap.tap import Event, Tap
 
 _SOFTMAX = {"_softmax", "_safe_softmax", "softmax", "_sparse_softmax", "_masked_softmax"}
@@ -62,18 +62,18 @@ class Auditor(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if missed:
             missed_calls = ", ".join(f"{n} x {op} in {module}" for (op, module), n in sorted(missed.items()))
             raise CaptureError(
-                "capture",
-                expected="every softmax and fused attention to pass through the tap",
-                got=f"{missed_calls} that did not (a traced or scripted module, or a custom kernel)",
-                remedy="load the model without torch.jit, or name the place with register_site(module, fn)",
+                phrase("errors.tap.capture"),
+                expected=phrase("errors.tap.every_softmax_and_fused_attention"),
+                got=phrase("errors.tap.that_did_not_traced_or", missed_calls=missed_calls),
+                remedy=phrase("errors.tap.load_model_without_torch_jit"),
             )
         lost = [e.name for e in self.tap.events if _lost(e) and not exempt(e.name)]
         if lost:
             raise CaptureError(
-                "capture",
-                expected="every softmax of queries and keys to be used in a weighted sum of values",
-                got=f"{len(lost)} in {', '.join(dict.fromkeys(lost))} whose use was not understood",
-                remedy="name the place with register_site(module, fn)",
+                phrase("errors.tap.capture"),
+                expected=phrase("errors.tap.every_softmax_queries_and_keys"),
+                got=phrase("errors.tap.in_whose_use_not_understood", n=len(lost), lost=", ".join(dict.fromkeys(lost))),
+                remedy=phrase("errors.tap.name_place_with_register_site"),
             )
 
 
@@ -92,18 +92,19 @@ def no_site(module: nn.Module, rejected: list[tuple[str, str]]) -> CaptureError:
     """The error for a pass in which no attention was found."""
     candidates = [n or type(m).__name__ for n, m in module.named_modules() if _looks_like_attention(n, m)]
     if candidates:
-        reasons = "; ".join(f"{place}: {reason}" for place, reason in rejected[:3]) or "no softmax at all"
+        rejections = [phrase("errors.common.because", place=place, reason=reason) for place, reason in rejected[:3]]
+        reasons = listing(rejections) or phrase("errors.tap.no_softmax_at_all")
         return CaptureError(
             type(module).__name__,
-            expected=f"attention in {candidates[0]} (named like attention)",
-            got=f"none that could be captured ({reasons})",
-            remedy="name the place with register_site(module, fn)",
+            expected=phrase("errors.tap.attention_in_named_like_attention", candidates=candidates[0]),
+            got=phrase("errors.tap.none_that_could_captured", reasons=reasons),
+            remedy=phrase("errors.tap.name_place_with_register_site"),
         )
     return CaptureError(
         type(module).__name__,
-        expected="a model with attention",
-        got=f"this model has no attention: {_what_was_seen(rejected)}",
-        remedy="use explainers that need no attention, or register_site(module, fn) for a hand-written one",
+        expected=phrase("errors.common.model_with_attention"),
+        got=phrase("errors.tap.this_model_no_attention", rejected=_what_was_seen(rejected)),
+        remedy=phrase("errors.tap.use_explainers_that_need_no"),
     )
 
 
@@ -128,10 +129,11 @@ def siteless(module: nn.Module, ran: Collection[str], known: Collection[str]) ->
     return suspects
 
 
-def _what_was_seen(rejected: list[tuple[str, str]]) -> str:
+def _what_was_seen(rejected: list[tuple[str, str]]) -> Text:
     if not rejected:
-        return "no softmax or fused attention at all"
-    return "; ".join(f"the softmax in {place}: {reason}" for place, reason in dict.fromkeys(rejected[:3]))
+        return phrase("errors.tap.no_softmax_or_fused_attention")
+    seen = dict.fromkeys(rejected[:3])
+    return listing([phrase("errors.tap.softmax_in", place=place, reason=reason) for place, reason in seen])
 
 
 def _looks_like_attention(name: str, module: nn.Module) -> bool:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from regard.errors import CaptureError, Unsupported
+from regard.errors import CaptureError, Unsupported, phrase
 from regard.records import Check, Edits, Mode, Site
 from regard.tap.attention_interface import interface, look_again, may_be_direct, switches
 from regard.tap.auditor import Auditor, no_site, siteless
@@ -52,7 +52,9 @@ class Taps:
             if site.site.key == key:
                 return site
         raise CaptureError(
-            f"site {key!r}", expected=f"one of {[s.site.key for s in self.sites][:8]}", got="no such site"
+            phrase("errors.tap.site_key", key=repr(key)),
+            expected=phrase("errors.common.one_allowed", allowed=[s.site.key for s in self.sites][:8]),
+            got=phrase("errors.tap.no_such_site"),
         )
 
 
@@ -174,10 +176,10 @@ def rewritten_call(
             break
     else:
         raise CaptureError(
-            f"edit in {handler.unknown[0].name}",
-            expected="the same attention in every pass",
-            got="a softmax or fused attention that the pass before did not have",
-            remedy="make the call repeatable: no dropout, no state",
+            phrase("errors.tap.edit_in", unknown=handler.unknown[0].name),
+            expected=phrase("errors.tap.same_attention_in_every_pass"),
+            got=phrase("errors.tap.softmax_or_fused_attention_that"),
+            remedy=phrase("errors.tap.make_call_repeatable_no_dropout"),
         )
     sites, steps, _ = build_sites(run.tap.events, plan, recorder, key_padding, run.tap.watch.batch)
     for site in sites:
@@ -190,10 +192,10 @@ def _refuse_registered(plan: Plan, wish: Rewriting) -> None:
     for entry in plan.events.values():
         if entry.registered and entry.site is not None and wish.wants(entry.site):
             raise Unsupported(
-                f"edit of {entry.site.key}",
-                expected="a site that the tap found by itself",
-                got="a site announced by register_site, which can be read but not changed",
-                remedy="name other sites, or compute its weights with torch.softmax",
+                phrase("errors.tap.edit_site", site=entry.site.key),
+                expected=phrase("errors.tap.site_that_tap_found_by"),
+                got=phrase("errors.tap.site_announced_by_register_site"),
+                remedy=phrase("errors.tap.name_other_sites_or_compute"),
             )
 
 

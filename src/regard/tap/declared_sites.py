@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from regard.errors import CaptureError
+from regard.errors import CaptureError, phrase
 from regard.tap.tap import ROOT, Tap
 
 Reader = Callable[[tuple[Any, ...], Any], Tensor]
@@ -69,9 +69,11 @@ def _hook(tap: Tap, name: str, reader: Reader) -> Callable[[nn.Module, tuple[Any
         weights = reader(args, out)
         if not isinstance(weights, Tensor) or not 2 <= weights.ndim <= 4:
             raise CaptureError(
-                f"registered site {name}",
-                expected="a tensor (batch, head, query, key), (batch, query, key) or (batch, key)",
-                got=f"shape {tuple(weights.shape)}" if isinstance(weights, Tensor) else type(weights).__name__,
+                phrase("errors.tap.registered_site", name=name),
+                expected=phrase("errors.tap.tensor_batch_head_query_key"),
+                got=phrase("errors.common.shape_shape", shape=tuple(weights.shape))
+                if isinstance(weights, Tensor)
+                else type(weights).__name__,
             )
         four = weights[:, None, None] if weights.ndim == 2 else weights[:, None] if weights.ndim == 3 else weights
         event = tap.place(name, module)

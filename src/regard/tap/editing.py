@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.records import Edit, Edits, Site
 
 Block = tuple[Tensor, Tensor, Tensor]
@@ -73,8 +73,8 @@ class EditRewriting:
         if rest or not count:
             raise InputError(
                 "edits",
-                expected=f"one list for each of the {tensor.shape[0]} rows of {site.key}",
-                got=f"{len(self.rows)} lists",
+                expected=phrase("errors.tap.one_list_for_each_rows", shape=tensor.shape[0], site=site.key),
+                got=phrase("errors.tap.lists_n", n=len(self.rows)),
             )
         parts = []
         for row in range(len(self.rows)):
@@ -103,7 +103,11 @@ def _index(chosen: tuple[int, ...] | None, size: int, what: str, site: Site, dev
     if chosen is None:
         return torch.arange(size, device=device)
     if any(not -size <= i < size for i in chosen):
-        raise InputError(f"edit of {site.key}", expected=f"{what} below {size}", got=str(list(chosen)[:8]))
+        raise InputError(
+            phrase("errors.tap.edit_site", site=site.key),
+            expected=phrase("errors.tap.below_what", what=what, size=size),
+            got=str(list(chosen)[:8]),
+        )
     return torch.tensor([i % size for i in chosen], dtype=torch.long, device=device)
 
 
@@ -167,7 +171,11 @@ def _mix(state: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]) -> np.ndarray[
 def _replace(edit: Edit, weights: Tensor, allowed: Tensor, site: Site) -> Tensor:
     """The chosen block becomes `values`: (batch, head, query, key), or fewer axes from the right."""
     if edit.values is None:
-        raise InputError(f"edit of {site.key}", expected="values to replace the weights with", got="none")
+        raise InputError(
+            phrase("errors.tap.edit_site", site=site.key),
+            expected=phrase("errors.tap.values_replace_weights_with"),
+            got=phrase("errors.common.none"),
+        )
     heads, queries, keys = _block(edit, weights, site)
     shape = (weights.shape[0], len(heads), len(queries), len(keys))
     values = torch.as_tensor(np.array(edit.values), dtype=weights.dtype, device=weights.device)
@@ -175,10 +183,16 @@ def _replace(edit: Edit, weights: Tensor, allowed: Tensor, site: Site) -> Tensor
         values = values.expand(shape)
     except RuntimeError as problem:
         raise InputError(
-            f"edit of {site.key}", expected=f"values that broadcast to {shape}", got=str(tuple(values.shape))
+            phrase("errors.tap.edit_site", site=site.key),
+            expected=phrase("errors.tap.values_that_broadcast", shape=shape),
+            got=str(tuple(values.shape)),
         ) from problem
     if not bool(torch.isfinite(values).all()):
-        raise InputError(f"edit of {site.key}", expected="finite values", got="NaN or infinity")
+        raise InputError(
+            phrase("errors.tap.edit_site", site=site.key),
+            expected=phrase("errors.tap.finite_values"),
+            got=phrase("errors.common.nan_or_infinity"),
+        )
     edited = weights.clone()
     rows = torch.arange(weights.shape[0], device=weights.device)[:, None, None, None]
     edited[rows, heads[:, None, None], queries[:, None], keys] = values

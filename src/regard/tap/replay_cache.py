@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import PackedSequence
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.hooks import RemovableHandle
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 
 _RESUMED: ContextVar[bool] = ContextVar("resumed", default=False)
 
@@ -126,10 +126,18 @@ def _first_shape(tree: Any) -> tuple[int, ...]:
 def _batch_axis(then: tuple[int, ...], now: tuple[int, ...], rows: int) -> int:
     """The axis along which the input grew; the first where nothing grew."""
     if len(then) != len(now):
-        raise InputError("resumed pass", expected=f"inputs of {len(then)} axes as recorded", got=f"{len(now)} axes")
+        raise InputError(
+            phrase("errors.tap.resumed_pass"),
+            expected=phrase("errors.tap.inputs_axes_recorded", n=len(then)),
+            got=phrase("errors.tap.axes_n", n=len(now)),
+        )
     grown = [i for i, (a, b) in enumerate(zip(then, now, strict=True)) if a != b]
     if len(grown) > 1 or (grown and now[grown[0]] != rows):
-        raise InputError("resumed pass", expected=f"{rows} rows of the recorded inputs {then}", got=f"inputs {now}")
+        raise InputError(
+            phrase("errors.tap.resumed_pass"),
+            expected=phrase("errors.tap.rows_recorded_inputs", rows=rows, then=then),
+            got=phrase("errors.common.inputs_all_inputs", all_inputs=now),
+        )
     return grown[0] if grown else 0
 
 

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.records import Attention, Site
 from regard.tap.sdpa import SdpaCall, chunked, scores_of, weights_of
 from regard.tap.site_attention import as_array, attention_text
@@ -143,10 +143,16 @@ class RowAttention:
         wanted = [int(q) + (self.queries if int(q) < 0 else 0) for q in queries]
         if not 0 <= example < self.shape[0] or not known.issuperset(wanted):
             raise InputError(
-                f"rows of {self.site.key}",
-                expected=f"an example below {self.shape[0]} and captured rows: {_ranges(sorted(known))}",
-                got=f"example {example}, rows {_ranges(sorted(set(wanted) - known)) or 'captured'}",
-                remedy="name these rows in rows=...",
+                phrase("errors.common.rows_live", live=self.site.key),
+                expected=phrase(
+                    "errors.tap.example_below_and_captured_rows", shape=self.shape[0], known=_ranges(sorted(known))
+                ),
+                got=phrase(
+                    "errors.tap.example_rows",
+                    example=example,
+                    wanted=_ranges(sorted(set(wanted) - known)) or "captured",
+                ),
+                remedy=phrase("errors.tap.name_these_rows_in_rows"),
             )
         index = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
         return as_array(self.weights(example, torch.as_tensor(wanted, dtype=torch.long), index))
@@ -155,9 +161,9 @@ class RowAttention:
         """Refuse, unless every row was captured."""
         if self.positions != list(range(self.queries)):
             raise Unsupported(
-                f"all of {self.site.key}",
-                expected="a capture of every row",
-                got=f"a capture of {len(self.positions)} of {self.queries} rows",
+                phrase("errors.tap.all_site", site=self.site.key),
+                expected=phrase("errors.tap.capture_every_row"),
+                got=phrase("errors.tap.capture_rows", n=len(self.positions), queries=self.queries),
                 remedy="rows(example, positions)",
             )
         batch = self.shape[0]

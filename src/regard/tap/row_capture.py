@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeVar
 import torch
 from torch import Tensor, nn
 
-from regard.errors import CaptureError, InputError, Unsupported
+from regard.errors import CaptureError, InputError, Unsupported, phrase
 from regard.records import Check, Site, SiteKind
 from regard.tap.attention_interface import registry_hosts
 from regard.tap.blocks import PIECES
@@ -145,9 +145,9 @@ class _Collector:
             )
         elif site.parts and query.shape[0] != site.shape[0]:
             raise CaptureError(
-                f"attention of {name}",
-                expected="the same batch in every step",
-                got=f"{site.shape[0]} and {query.shape[0]} rows",
+                phrase("errors.common.attention_model", model=name),
+                expected=phrase("errors.tap.same_batch_in_every_step"),
+                got=phrase("errors.tap.and_rows", shape=site.shape[0], shape_2=query.shape[0]),
             )
         if not crossing and first == 0 and queries > 1 and self.wants_all(name):
             self.whole[name] = _whole(site.site, query, key[:, :, :columns], details)
@@ -259,10 +259,10 @@ class _Collector:
         self.worst, self.proved = max(self.worst, error), self.proved + 1
         if not error <= _TOLERANCE.get(out.dtype, 5e-5):
             raise CaptureError(
-                f"self-check of {site.site.key}",
-                expected="rows that reproduce the output of the attention",
-                got=f"a difference of {error:.2g}",
-                remedy="report this model; check='never' captures without proof",
+                phrase("errors.common.self_check", place=site.site.key),
+                expected=phrase("errors.tap.rows_that_reproduce_output"),
+                got=phrase("errors.common.difference_error_b", error=error),
+                remedy=phrase("errors.common.report_this_model_check_never"),
             )
 
     def prove_whole(self, whole: WholeAttention, value: Tensor, out: Tensor) -> None:
@@ -277,9 +277,9 @@ class _Collector:
         self.worst, self.proved = max(self.worst, error), self.proved + len(rows)
         if not error <= _TOLERANCE.get(out.dtype, 5e-5):
             raise Unsupported(
-                f"all rows of {whole.site.key}",
-                expected="causal attention, over everything before a row or over a window",
-                got=f"another pattern (difference {error:.2g})",
+                phrase("errors.tap.all_rows", site=whole.site.key),
+                expected=phrase("errors.tap.causal_attention_over_everything"),
+                got=phrase("errors.tap.another_pattern_difference", error=error),
             )
 
     def finish(self) -> RowTaps:
@@ -321,7 +321,9 @@ def _whole(site: Site, query: Tensor, key: Tensor, details: dict[str, Any]) -> W
     """Refer to the queries and keys of one input."""
     if query.shape[0] > 1 or details.get("position_bias") is not None:
         raise Unsupported(
-            f"all rows of {site.key}", expected="one input, without a bias of positions", got="another attention"
+            phrase("errors.tap.all_rows", site=site.key),
+            expected=phrase("errors.tap.one_input_without_bias_positions"),
+            got=phrase("errors.tap.another_attention"),
         )
     scale = details.get("scaling")
     window = details.get("sliding_window")
@@ -358,32 +360,37 @@ def capture_rows(
         out = call()
     if beams.seen:
         raise CaptureError(
-            "rows during generation", expected="rows that stay in place", got="a beam search", remedy="num_beams=1"
+            phrase("errors.tap.rows_during_generation"),
+            expected=phrase("errors.tap.rows_that_stay_in_place"),
+            got=phrase("errors.tap.beam_search"),
+            remedy="num_beams=1",
         )
     if not collector.sites:
         raise Unsupported(
-            f"row capture of {type(module).__name__}",
-            expected="attention through the registry of transformers",
-            got="none in this call",
-            remedy="regard.capture without rows",
+            phrase("errors.tap.row_capture", type=type(module).__name__),
+            expected=phrase("errors.tap.attention_through_registry"),
+            got=phrase("errors.tap.none_in_this_call"),
+            remedy=phrase("errors.tap.regard_capture_without_rows"),
         )
     taps = collector.finish()
     if not taps.sites:
-        raise InputError("rows", expected=f"rows that exist: {taps.rejected[0][1]}", got=repr(rows))
+        raise InputError(
+            "rows", expected=phrase("errors.tap.rows_that_exist", rejected=taps.rejected[0][1]), got=repr(rows)
+        )
     return out, taps
 
 
 def _checked_names(module: nn.Module, rows: Rows) -> dict[nn.Module, str]:
     if isinstance(rows, str) and rows not in ("last", "new"):
-        raise InputError("rows", expected='a slice, positions, "last" or "new"', got=repr(rows))
+        raise InputError("rows", expected=phrase("errors.tap.slice_positions_last_or_new"), got=repr(rows))
     if not isinstance(rows, (str, slice)) and not list(rows):
-        raise InputError("rows", expected="at least one row", got="none")
+        raise InputError("rows", expected=phrase("errors.tap.at_least_one_row"), got=phrase("errors.common.none"))
     if not registry_hosts(module) or any(type(inner).__name__ in PIECES for inner in module.modules()):
         raise Unsupported(
-            f"row capture of {type(module).__name__}",
-            expected="a model of transformers that looks its attention up in the registry, over whole inputs",
-            got="another model",
-            remedy="regard.capture without rows",
+            phrase("errors.tap.row_capture", type=type(module).__name__),
+            expected=phrase("errors.tap.model_transformers_that_looks"),
+            got=phrase("errors.tap.another_model"),
+            remedy=phrase("errors.tap.regard_capture_without_rows"),
         )
     return {inner: name for name, inner in module.named_modules()}
 
@@ -519,8 +526,8 @@ def _eager(module: nn.Module) -> Callable[..., Any]:
         if function is not None:
             return function
     raise Unsupported(
-        f"row capture of {type(module).__name__}",
-        expected="eager attention beside its class",
-        got="none",
+        phrase("errors.tap.row_capture", type=type(module).__name__),
+        expected=phrase("errors.tap.eager_attention_beside_class"),
+        got=phrase("errors.common.none"),
         remedy='attn_implementation="sdpa"',
     )

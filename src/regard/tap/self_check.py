@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.errors import CaptureError
+from regard.errors import CaptureError, Text, phrase
 from regard.tap.capture_plan import ShapeClass
 from regard.tap.layout import replay
 from regard.tap.recorder import Kept
@@ -63,12 +63,12 @@ def _sample(site: LazyAttention | DenseAttention) -> tuple[list[int], Tensor]:
     return examples, torch.tensor(sorted({round(i * (queries - 1) / max(1, count - 1)) for i in range(count)}))
 
 
-def _fail(proof: Proof, expected: str, got: str) -> CaptureError:
+def _fail(proof: Proof, expected: Text, got: Text) -> CaptureError:
     return CaptureError(
-        f"self-check of {proof.site.site.key}",
+        phrase("errors.common.self_check", place=proof.site.site.key),
         expected=expected,
         got=got,
-        remedy="report this model; check='never' captures without proof",
+        remedy=phrase("errors.common.report_this_model_check_never"),
     )
 
 
@@ -81,7 +81,7 @@ def _row_sums(proof: Proof, examples: list[int], queries: Tensor) -> float:
             total = total + site.sink[b][:, queries.to(site.sink.device)].double()
         elif isinstance(site, LazyAttention) and site.call.sinks is not None:
             if bool((total > 1 + 1e-3).any()):
-                raise _fail(proof, "rows that sum to at most 1", f"{float(total.max()):.4f}")
+                raise _fail(proof, phrase("errors.tap.rows_that_sum_at_most"), f"{float(total.max()):.4f}")
             continue
         empty = (total == 0) | total.isnan()
         if isinstance(site, DenseAttention) and proof.event.registered:
@@ -89,7 +89,7 @@ def _row_sums(proof: Proof, examples: list[int], queries: Tensor) -> float:
         error = (total - 1).abs().masked_fill(empty, 0.0).max().item()
         dtype = _dtype(proof)
         if not error <= max(1e-4, _TOLERANCE.get(dtype, 1e-2)):
-            raise _fail(proof, "rows that sum to 1", f"a row that sums to 1 {error:+.4f}")
+            raise _fail(proof, phrase("errors.common.rows_that_sum"), phrase("errors.tap.row_that_sums", error=error))
         worst = max(worst, error)
     return worst
 
@@ -118,7 +118,11 @@ def _replayed(proof: Proof, kept: Kept, examples: list[int], queries: Tensor) ->
         scale = max(1.0, float(returned.nan_to_num().abs().max()))
         error = float((recomputed - returned).abs().masked_fill(blank, 0.0).max()) / scale
         if not error <= _TOLERANCE.get(call.query.dtype, 1e-2):
-            raise _fail(proof, "softmax(QK)V equal to the output of the site", f"a difference of {error:.1e}")
+            raise _fail(
+                proof,
+                phrase("errors.tap.softmax_qk_equal_output_site"),
+                phrase("errors.common.difference_error", error=error),
+            )
         worst = max(worst, error)
     return worst
 
@@ -132,13 +136,19 @@ def _reached(proof: Proof, notes: list[str]) -> float:
     recorded = replay(softmax.weights.detach(), softmax.steps)
     consumed = softmax.used.detach()
     if recorded.shape != consumed.shape:
-        raise _fail(proof, f"weights of shape {tuple(consumed.shape)} as they were used", str(tuple(recorded.shape)))
+        raise _fail(
+            proof, phrase("errors.tap.weights_shape_they_used", shape=tuple(consumed.shape)), str(tuple(recorded.shape))
+        )
     stride = max(1, consumed.numel() // 4096)
     difference = (recorded.reshape(-1)[::stride].to(consumed.dtype) - consumed.reshape(-1)[::stride]).abs().nan_to_num()
     error = float(difference.max()) if difference.numel() else 0.0
     if error > _TOLERANCE.get(consumed.dtype, 1e-2):
         if not softmax.changed:
-            raise _fail(proof, "the weights to reach the weighted sum unchanged", f"a difference of {error:.1e}")
+            raise _fail(
+                proof,
+                phrase("errors.tap.weights_reach_weighted_sum"),
+                phrase("errors.common.difference_error", error=error),
+            )
         notes.append("some weights were changed between softmax and use: dropout, gate or mask")
         return 0.0
     return error

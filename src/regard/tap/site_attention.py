@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.errors import CaptureError, InputError
+from regard.errors import CaptureError, InputError, phrase
 from regard.records import Attention, Site
 from regard.tap.sdpa import CHUNK, SdpaCall, log_sum_exp, scores_of, weights_of
 
@@ -36,9 +36,9 @@ def chosen_rows(example: int, queries: Sequence[int], shape: tuple[int, int, int
     rows = [int(q) for q in queries]
     if not 0 <= example < shape[0] or any(not -shape[2] <= q < shape[2] for q in rows):
         raise InputError(
-            f"rows of {site.key}",
-            expected=f"example below {shape[0]} and queries below {shape[2]}",
-            got=f"example {example}, queries {rows[:8]}",
+            phrase("errors.common.rows_live", live=site.key),
+            expected=phrase("errors.tap.example_below_and_queries_below", shape=shape[0], shape_2=shape[2]),
+            got=phrase("errors.tap.example_queries", example=example, rows=rows[:8]),
         )
     return [q % shape[2] for q in rows]
 
@@ -164,10 +164,10 @@ class LazyAttention:
         size = heads * queries * keys * 4
         if size > DENSE_BYTES:
             raise InputError(
-                f"all of {self.site.key}",
-                expected=f"at most {DENSE_BYTES / 2**30:.0f} GiB of weights for one input",
+                phrase("errors.tap.all_site", site=self.site.key),
+                expected=phrase("errors.tap.at_most_gib_weights_for", dense_bytes=DENSE_BYTES / 2**30),
                 got=f"{size / 2**30:,.1f} GiB",
-                remedy="rows(example, positions), tile(...), or a capture with rows=...",
+                remedy=phrase("errors.tap.rows_example_positions_tile_or"),
             )
         out = np.empty((batch, heads, queries, keys), np.float32)
         step = max(1, CHUNK // max(1, heads * keys))
@@ -227,9 +227,9 @@ def record(
         blank(sink[..., None], Real(real.queries), slice(None), slice(None))
     if np.isnan(weights).any():
         raise CaptureError(
-            f"attention {site.key}",
-            expected="weights that are numbers",
-            got=f"{int(np.isnan(weights).sum())} NaN",
-            remedy="look for NaN in the model's weights or inputs",
+            phrase("errors.common.attention_site", site=site.key),
+            expected=phrase("errors.tap.weights_that_numbers"),
+            got=phrase("errors.tap.nan_weights", weights=int(np.isnan(weights).sum())),
+            remedy=phrase("errors.tap.look_for_nan_in_model"),
         )
     return Attention(site, weights, sink, checked)

@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from regard.errors import CaptureError
+from regard.errors import CaptureError, phrase
 from regard.records import Check
 from regard.tap.blockwise import PiecedAttention
 from regard.tap.capture_call import Taps, capture_call
@@ -47,7 +47,10 @@ def capture_generation(
 
 def _moved() -> CaptureError:
     return CaptureError(
-        "attention during generation", expected="rows that stay in place", got="a beam search", remedy="num_beams=1"
+        phrase("errors.tap.attention_during_generation"),
+        expected=phrase("errors.tap.rows_that_stay_in_place"),
+        got=phrase("errors.tap.beam_search"),
+        remedy="num_beams=1",
     )
 
 
@@ -55,7 +58,11 @@ def _dense(site: object) -> DenseAttention:
     if isinstance(site, PiecedAttention):
         return site.whole()
     if not isinstance(site, DenseAttention):
-        raise CaptureError("attention during generation", expected="weights of every step", got=type(site).__name__)
+        raise CaptureError(
+            phrase("errors.tap.attention_during_generation"),
+            expected=phrase("errors.tap.weights_every_step"),
+            got=type(site).__name__,
+        )
     return site
 
 
@@ -87,8 +94,8 @@ class ReorderWatch:
 def _stitched(ordinal: int, parts: list[DenseAttention], padding: Tensor | None) -> DenseAttention:
     if len({p.shape[:2] for p in parts}) != 1:
         raise CaptureError(
-            f"attention of {parts[0].site.name} during generation",
-            expected="the same batch and heads in every step",
+            phrase("errors.tap.attention_during_generation_b", site=parts[0].site.name),
+            expected=phrase("errors.tap.same_batch_and_heads_in"),
             got=f"{sorted({p.shape[:2] for p in parts})}",
         )
     parts = _new_rows(parts)

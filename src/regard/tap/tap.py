@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.hooks import RemovableHandle
 
-from regard.errors import CaptureError
+from regard.errors import CaptureError, phrase
 from regard.tap.blocks import PIECES, Pieces, pieces_of
 from regard.tap.operations import LOOKED, Op, meaning
 from regard.tap.provenance import Provenance
@@ -316,8 +316,10 @@ def _refuse_strange(tensor: Tensor, name: str) -> None:
     nested, mapped = tensor.is_nested, torch._C._functorch.is_batchedtensor(tensor)
     if nested or mapped:
         raise CaptureError(
-            f"attention in {name}",
-            expected="plain tensors",
-            got="nested (ragged) ones" if nested else "those of torch.func.vmap",
-            remedy="pad the batch and give a mask" if nested else "write the batch axis out",
+            phrase("errors.tap.attention_in", name=name),
+            expected=phrase("errors.tap.plain_tensors"),
+            got=phrase("errors.tap.nested_ragged_ones") if nested else phrase("errors.tap.those_torch_func_vmap"),
+            remedy=phrase("errors.tap.pad_batch_and_give_mask")
+            if nested
+            else phrase("errors.tap.write_batch_axis_out"),
         )

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Site
 from regard.tap.site_attention import as_array
 
@@ -100,7 +100,11 @@ class WholeAttention:
     def tile(self, head: int, rows: slice, columns: slice) -> NDArray[np.float32]:
         """(row, column) exact weights of a rectangle of one head."""
         if not 0 <= head < self.heads:
-            raise InputError(f"head {head}", expected=f"a head from 0 to {self.heads - 1}", got=str(head))
+            raise InputError(
+                phrase("errors.common.head_heads", heads=head),
+                expected=phrase("errors.tap.head_from", heads=self.heads - 1),
+                got=str(head),
+            )
         wanted = range(self.positions)[rows]
         left, right, _ = columns.indices(self.positions)
         size = self.heads // self.key.shape[0]
@@ -123,7 +127,9 @@ class WholeAttention:
         """
         if block < 1 or block & (block - 1) or every < 1 or every & (every - 1) or every > block:
             raise InputError(
-                "blocks", expected="powers of two, every at most block", got=f"block {block}, every {every}"
+                "blocks",
+                expected=phrase("errors.tap.powers_two_every_at_most"),
+                got=phrase("errors.tap.block_every", block=block, every=every),
             )
         n, count = self.positions, -(-self.positions // block)
         sums, maxima, squares = (torch.zeros(self.heads, count, count, device=self.query.device) for _ in range(3))

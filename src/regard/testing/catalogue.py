@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.registry import GATHERED, ROOMS, SHELVES, describe, language_entry, marked_kind
 
 PATH = Path(__file__).parents[1] / "catalogue.json"
@@ -36,9 +36,9 @@ def methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
             if not callable(function):
                 raise InputError(
                     f"{room}.{info.name}",
-                    expected=f"a function {info.name} decorated as {kind}",
-                    got="none",
-                    remedy="name the function like its file, or start the file name with an underscore",
+                    expected=phrase("errors.testing.function_decorated", info=info.name, kind=kind),
+                    got=phrase("errors.common.none"),
+                    remedy=phrase("errors.testing.name_function_like_file_or"),
                 )
             yield kind, info.name, function
 

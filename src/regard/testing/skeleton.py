@@ -6,7 +6,7 @@ import keyword
 from pathlib import Path
 from string import Template
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.store.blobs import write_output
 
 EXPLAINER = Template('''\
@@ -107,14 +107,23 @@ TEMPLATES = {"explainer": EXPLAINER, "metric": METRIC}
 def new_method(kind: str, name: str, directory: Path) -> list[Path]:
     """Write NAME.py and test_NAME.py into `directory` and return their paths. Never overwrite a file."""
     if kind not in TEMPLATES:
-        raise UnknownName("kind of new method", kind, TEMPLATES)
+        raise UnknownName(phrase("errors.testing.kind_new_method"), kind, TEMPLATES)
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower() or name.startswith("_"):
-        raise InputError(f"name {name!r}", expected="a lower-case Python name like my_method", got=name)
+        raise InputError(
+            phrase("errors.testing.name_name", name=repr(name)),
+            expected=phrase("errors.testing.lower_case_python_name_like"),
+            got=name,
+        )
     fields = {"name": name, "kind": kind, "title": name.replace("_", " ").capitalize()}
     texts = {directory / f"{name}.py": TEMPLATES[kind], directory / f"test_{name}.py": TEST}
     for path in texts:
         if path.exists():
-            raise InputError(str(path), expected="a new file", got="an existing file", remedy="choose another name")
+            raise InputError(
+                str(path),
+                expected=phrase("errors.common.new_file"),
+                got=phrase("errors.testing.existing_file"),
+                remedy=phrase("errors.testing.choose_another_name"),
+            )
     for path, template in texts.items():
         write_output(path, template.substitute(fields).encode())
     return list(texts)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.desk.padding import DenseSite
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.add_noise import add_noise
 from regard.models.ask.batch_function import batch_function
@@ -144,7 +144,11 @@ class ToyFunction:
         return torch.stack([-score / 2, score / 2], -1)
 
     def back(self, row: int, x: Any) -> Example:
-        raise Unsupported("the toy model", expected="an input of numbers", got="a text")
+        raise Unsupported(
+            phrase("errors.testing.toy_model"),
+            expected=phrase("errors.testing.input_numbers"),
+            got=phrase("errors.common.text"),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +252,11 @@ class ToyModel:
 
     def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]:
         if any(p.baseline != "zero" for p in points):
-            raise Unsupported("the toy model", expected='baseline "zero"', got="another baseline")
+            raise Unsupported(
+                phrase("errors.testing.toy_model"),
+                expected=phrase("errors.testing.baseline_zero"),
+                got=phrase("errors.testing.another_baseline"),
+            )
         self.calls["slopes"] += len(batch) * len(points)
         gradients = []
         for item, target in zip(map(_own, batch), targets, strict=True):
@@ -363,7 +371,11 @@ class ToyModel:
         return replace(item, weights=w + shift), float(np.linalg.norm(shift) / np.linalg.norm(w[free]))
 
     def reordered(self, encoded: Encoded, order: Ints) -> ToyText:
-        raise Unsupported("the toy model", expected="texts in the order in which they are named", got="another order")
+        raise Unsupported(
+            phrase("errors.testing.toy_model"),
+            expected=phrase("errors.testing.texts_in_order_in_which"),
+            got=phrase("errors.testing.another_order"),
+        )
 
     def randomised(self, share: float, draw: int) -> ToyModel:
         return replace(self, draw=draw)  # there is but one layer, so any share of it is all of it

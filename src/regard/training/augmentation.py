@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from regard.datasets.examples import Examples
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.perturbations.apply import SEVERITIES, perturber
 from regard.protocols import Dataset
 from regard.records import Ints, Spec
@@ -33,8 +33,8 @@ class Augment:
 
     def __post_init__(self) -> None:
         if not self.noises or not 0 < self.share <= 1 or self.copies < 1 or not set(self.severities) <= set(SEVERITIES):
-            expected = "noises, severities 1 to 5, a share above 0 and at most 1, a copy"
-            raise InputError("noise to learn from", expected=expected, got=str(self))
+            expected = phrase("errors.training.noises_severities_share_above_and")
+            raise InputError(phrase("errors.training.noise_learn_from"), expected=expected, got=str(self))
         for spec, _ in self.kinds():
             arguments(spec)  # a name or a parameter that does not exist is said at once
 

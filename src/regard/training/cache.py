@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from regard.errors import EnvironmentProblem, InputError
+from regard.errors import EnvironmentProblem, InputError, phrase
 from regard.files import cache_directory
 from regard.records import Json
 from regard.store.blobs import room_on_disk
@@ -58,8 +58,13 @@ def built_once(name: str, recipe: Mapping[str, Json], packages: Sequence[str], b
 
 
 def _not_writable(root: Path, error: OSError) -> EnvironmentProblem:
-    remedy = "set REGARD_CACHE"
-    return EnvironmentProblem(f"cache directory {root}", expected="a place to write", got=str(error), remedy=remedy)
+    remedy = phrase("errors.training.set_regard_cache")
+    return EnvironmentProblem(
+        phrase("errors.training.cache_directory", root=root),
+        expected=phrase("errors.common.place_write"),
+        got=str(error),
+        remedy=remedy,
+    )
 
 
 def _version(package: str) -> str:
@@ -83,8 +88,8 @@ def locked(path: Path, *, wait: bool = True, subject: str = "") -> Iterator[None
 
                 fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            remedy = "wait for it, or another --out"
-            problem = "another process that holds its lock"
-            expected = "nobody else at work there"
+            remedy = phrase("errors.training.wait_for_or_another_out")
+            problem = phrase("errors.training.another_process_that_holds_lock")
+            expected = phrase("errors.training.nobody_else_at_work_there")
             raise InputError(subject or str(path), expected=expected, got=problem, remedy=remedy) from error
         yield

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from regard.errors import DamageWarning, InputError
+from regard.errors import DamageWarning, InputError, Text, phrase
 from regard.records import Json
 from regard.store.blobs import TEMPORARY, room_on_disk, write_atomically
 from regard.store.shapes import ANYTHING, TEXT, WHOLE, Mismatch, choice, decoded, listed, record, table
@@ -38,7 +38,12 @@ RECORD = record(
 def claimed(out: Path, recipe: Mapping[str, Json]) -> Iterator[dict[str, Any] | None]:
     """Lock the directory and yield the record of this training if it exists there, else None."""
     if out.exists() and not out.is_dir():
-        raise InputError(f"--out {out}", expected="a directory", got="a file", remedy="another --out")
+        raise InputError(
+            f"--out {out}",
+            expected=phrase("errors.common.directory"),
+            got=phrase("errors.common.file"),
+            remedy=phrase("errors.common.another_out"),
+        )
     with room_on_disk(out):
         out.mkdir(parents=True, exist_ok=True)
     with room_on_disk(out), locked(out / "lock", wait=False, subject=f"--out {out}"):
@@ -48,14 +53,14 @@ def claimed(out: Path, recipe: Mapping[str, Json]) -> Iterator[dict[str, Any] | 
         for left in out.glob(f"*{TEMPORARY}"):
             left.unlink()
         if before is None and others and not aside:
-            remedy = "another --out"
-            problem = f"a directory with other files ({', '.join(others[:3])})"
-            expected = "a new or empty directory, or a training to go on with"
+            remedy = phrase("errors.common.another_out")
+            problem = phrase("errors.common.directory_with_other_files", others=", ".join(others[:3]))
+            expected = phrase("errors.training.new_or_empty_directory_or")
             raise InputError(f"--out {out}", expected=expected, got=problem, remedy=remedy)
         if before is not None and before["recipe"] != recipe:
-            remedy = "another --out"
-            problem = f"another training ({_difference(before['recipe'], recipe)})"
-            expected = "a new directory, or the training that is there"
+            remedy = phrase("errors.common.another_out")
+            problem = phrase("errors.training.another_training", recipe=_difference(before["recipe"], recipe))
+            expected = phrase("errors.training.new_directory_or_training_that")
             raise InputError(f"--out {out}", expected=expected, got=problem, remedy=remedy)
         if before is None:
             write_json(out / FILE, {"format": FORMAT, "version": VERSION, "status": "running", "recipe": dict(recipe)})
@@ -84,12 +89,16 @@ def _read(out: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise InputError(str(path), expected="the record of a training", got=str(error)) from error
+        raise InputError(str(path), expected=phrase("errors.training.record_training"), got=str(error)) from error
     except Mismatch as error:
         set_aside(path, error, "the training goes on from its saved state, or else from the beginning")
         return None
     if facts.get("format") != FORMAT or facts.get("version") != VERSION:
-        raise InputError(str(path), expected=f'"format": "{FORMAT}", version {VERSION}', got="another file")
+        raise InputError(
+            str(path),
+            expected=phrase("errors.common.format_version", format=FORMAT, version=VERSION),
+            got=phrase("errors.common.another_file"),
+        )
     return facts
 
 
@@ -109,7 +118,7 @@ def set_aside(path: Path, error: Exception, instead: str) -> None:
     warnings.warn(DamageWarning(f"{path} is damaged ({error}): set aside as {aside.name}; {instead}"), stacklevel=2)
 
 
-def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> Text:
     """Describe the first difference."""
     for key in sorted({*before, *now}):
         earlier, here = before.get(key), now.get(key)
@@ -117,7 +126,7 @@ def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
             continue
         if isinstance(earlier, Mapping) and isinstance(here, Mapping):
             return f"{key}, {_difference(earlier, here)}"
-        return f"{key}: {_short(earlier)} there, {_short(here)} here"
+        return phrase("errors.training.there_here", key=key, earlier=_short(earlier), here=_short(here))
     return "nothing"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.models.open.safe_config import without_kernels
 from regard.networks.classifier import Reading
 from regard.protocols import Dataset
@@ -163,17 +163,28 @@ class Prepared:
             self.tokenizer: Any = kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
             lower = self._model()
         if looks and lower.config.model_type not in FIRST_DECIDES:
-            remedy = "a loss that does not speak of attention"
-            expected = f"a model that decides by its first token ({', '.join(FIRST_DECIDES)})"
-            raise InputError(f"attention of {folder}", expected=expected, got=lower.config.model_type, remedy=remedy)
+            remedy = phrase("errors.training.loss_that_does_not_speak")
+            expected = phrase("errors.training.model_that_decides_by_first", first_decides=", ".join(FIRST_DECIDES))
+            raise InputError(
+                phrase("errors.common.attention_model", model=folder),
+                expected=expected,
+                got=lower.config.model_type,
+                remedy=remedy,
+            )
         self.layers = layers
         if layers:
             if not isinstance(lower, transformers.BertForSequenceClassification):
-                remedy = "layers=0 trains the whole model"
-                expected = "a BERT, whose lower layers can be left as they are"
+                remedy = phrase("errors.training.layers_trains_whole_model")
+                expected = phrase("errors.training.bert_whose_lower_layers_can")
                 raise InputError(f"layers={layers}", expected=expected, got=type(lower).__name__, remedy=remedy)
             if not 0 < layers <= lower.config.num_hidden_layers:
-                raise InputError("layers", expected=f"0 to {lower.config.num_hidden_layers}", got=str(layers))
+                raise InputError(
+                    "layers",
+                    expected=phrase(
+                        "errors.training.to_num_hidden_layers", num_hidden_layers=lower.config.num_hidden_layers
+                    ),
+                    got=str(layers),
+                )
             self.first = lower.config.num_hidden_layers - layers
             self.lower = _lower(lower, self.first)
         self._states: dict[str, list[Tensor]] = {}
@@ -241,8 +252,10 @@ class Prepared:
         # a renamed module would otherwise run on random weights without complaint; a new head is what we want
         missing = [name for name in loaded["missing_keys"] if not name.startswith(("classifier", "score", "pre_class"))]
         if missing:
-            expected = f"all weights of a {type(model).__name__}"
-            raise InputError(str(self.folder), expected=expected, got=f"no {', '.join(missing[:3])}")
+            expected = phrase("errors.training.all_weights", type=type(model).__name__)
+            raise InputError(
+                str(self.folder), expected=expected, got=phrase("errors.common.no_error", error=", ".join(missing[:3]))
+            )
         return model.eval()
 
     def _below(self, numbers: list[Tensor], what: str) -> list[Tensor]:
@@ -280,4 +293,8 @@ def _readable(folder: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(f"directory {folder}", expected="a Hugging Face text classifier", got=reason[:160]) from error
+        raise InputError(
+            phrase("errors.common.directory_path", path=folder),
+            expected=phrase("errors.training.hugging_face_text_classifier"),
+            got=reason[:160],
+        ) from error

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.datasets.examples import Examples
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import Dataset
 from regard.records import Example, Json
 
@@ -30,9 +30,14 @@ def aspect_names(data: Dataset) -> tuple[str, ...]:
     """List the different second texts (questions), sorted."""
     names = tuple(sorted({str(_given(example, "text_pair")) for example in data}))
     if len(names) > MOST_ASPECTS:
-        remedy = "aspects=false reads both texts as one"
-        expected = f"at most {MOST_ASPECTS} different second texts"
-        raise InputError(f"aspects of {data.name}", expected=expected, got=str(len(names)), remedy=remedy)
+        remedy = phrase("errors.training.aspects_false_reads_both_texts")
+        expected = phrase("errors.training.at_most_different_second_texts", most_aspects=MOST_ASPECTS)
+        raise InputError(
+            phrase("errors.training.aspects_data", data=data.name),
+            expected=expected,
+            got=str(len(names)),
+            remedy=remedy,
+        )
     return names
 
 
@@ -40,8 +45,12 @@ def aspect_numbers(data: Dataset, names: tuple[str, ...]) -> list[Tensor]:
     """Return the position in `names` of each example's question."""
     for example in data:
         if example.inputs.get("text_pair") not in names:
-            subject = f"second text of example {example.id!r}"
-            raise InputError(subject, expected=f"one of {', '.join(names)}", got=repr(example.inputs.get("text_pair")))
+            subject = phrase("errors.training.second_text_example", example=repr(example.id))
+            raise InputError(
+                subject,
+                expected=phrase("errors.common.one_allowed", allowed=", ".join(names)),
+                got=repr(example.inputs.get("text_pair")),
+            )
     return [torch.tensor(names.index(str(example.inputs["text_pair"]))) for example in data]
 
 
@@ -55,18 +64,27 @@ def stacked(data: Dataset, key: str) -> Tensor:
     arrays = [array_of(example, key) for example in data]
     shapes = {tuple(a.shape) for a in arrays}
     if len(shapes) != 1:
-        shapes_seen = " and ".join(map(str, sorted(shapes)[:2])) or "no examples"
-        raise InputError(f"{key} arrays of {data.name}", expected="one shape for all", got=shapes_seen)
+        shapes_seen = " and ".join(map(str, sorted(shapes)[:2])) or phrase("errors.training.no_examples")
+        raise InputError(
+            phrase("errors.training.arrays_key", key=key, data=data.name),
+            expected=phrase("errors.training.one_shape_for_all"),
+            got=shapes_seen,
+        )
     return torch.stack(arrays)
 
 
 def _given(example: Example, key: str) -> object:
     if key not in example.inputs:
-        inputs = ", ".join(example.inputs) or "nothing"
+        inputs = ", ".join(example.inputs) or phrase("errors.common.nothing")
         kinds = {"text": "classifier", "image": "vision", "series": "series", "row": "tabular"}
         fits = next((kind for name, kind in kinds.items() if name in example.inputs), "")
         remedy = f"regard train {fits}" if fits else ""
-        raise InputError(f"example {example.id!r}", expected=f"an input {key!r}", got=inputs, remedy=remedy)
+        raise InputError(
+            phrase("errors.common.example_example", example=repr(example.id)),
+            expected=phrase("errors.common.input_entries", entries=repr(key)),
+            got=inputs,
+            remedy=remedy,
+        )
     return example.inputs[key]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import Dataset
 from regard.records import Ints
 
@@ -18,9 +18,14 @@ def check_classes(data: Dataset, numbers: Ints, names: tuple[str, ...]) -> None:
     """Raise an error if all training examples have one class."""
     classes = {names[i] for i in numbers}
     if len(classes) == 1:
-        remedy = "data with examples of every class, or another --label-column"
-        subject = f"train split of {data.name}"
-        raise InputError(subject, expected="at least two classes", got=f"only {classes.pop()!r}", remedy=remedy)
+        remedy = phrase("errors.training.data_with_examples_every_class")
+        subject = phrase("errors.training.train_split", data=data.name)
+        raise InputError(
+            subject,
+            expected=phrase("errors.training.at_least_two_classes"),
+            got=phrase("errors.training.only_classes", classes=repr(classes.pop())),
+            remedy=remedy,
+        )
 
 
 def balanced(labels: Ints, classes: int) -> list[float]:
@@ -45,7 +50,9 @@ def numbered(data: Dataset, names: tuple[str, ...]) -> Ints:
         elif isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(names):
             numbers[i] = label
         else:
-            subject = f"label of example {example.id!r} in {data.name}"
-            problem = "none" if label is None else repr(label)
-            raise InputError(subject, expected=f"one of {', '.join(names)}", got=problem)
+            subject = phrase("errors.training.label_example_in", example=repr(example.id), data=data.name)
+            problem = phrase("errors.common.none") if label is None else repr(label)
+            raise InputError(
+                subject, expected=phrase("errors.common.one_allowed", allowed=", ".join(names)), got=problem
+            )
     return numbers

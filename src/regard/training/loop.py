@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.training.batches import Rows, bucketed
 from regard.training.loss import Term, forward, total
@@ -104,7 +104,11 @@ def fit(
     """
     for name, part in (("train", train), ("dev", dev)):
         if not len(part.labels):
-            raise InputError(f"{name} split of {what}", expected="at least one example", got="none")
+            raise InputError(
+                phrase("errors.training.split_name", name=name, what=what),
+                expected=phrase("errors.common.at_least_one_example"),
+                got=phrase("errors.common.none"),
+            )
 
     def worth(epoch: Epoch) -> tuple[float, float]:
         metric = epoch.dev_metric if measure.higher_is_better else -epoch.dev_metric
@@ -148,7 +152,9 @@ def fit(
             dev_scores = evaluate(network, dev, terms, measure, settings.batch_size)
             epoch = Epoch(course.loss / len(batches), *dev_scores)
             if not math.isfinite(epoch.dev_loss):
-                raise _not_finite(epoch.dev_loss, f"on the dev split after epoch {course.epoch + 1}", what)
+                raise _not_finite(
+                    epoch.dev_loss, phrase("errors.training.on_dev_split_after_epoch", epoch=course.epoch + 1), what
+                )
             late = course.epoch + 1 >= min(settings.earliest, settings.epochs)
             if late and (course.best < 0 or worth(epoch) > worth(course.history[course.best])):
                 course.best = len(course.history)
@@ -218,13 +224,24 @@ def _finite(loss: Tensor, parts: dict[str, Tensor], what: str, course: _Course) 
     value = loss.item()
     if math.isfinite(value):
         return value
-    broken = ", ".join(name for name, part in parts.items() if not math.isfinite(part.item())) or "their sum"
-    raise _not_finite(value, f"at step {course.step + 1} of epoch {course.epoch + 1} ({broken})", what)
+    broken = ", ".join(name for name, part in parts.items() if not math.isfinite(part.item())) or phrase(
+        "errors.training.their_sum"
+    )
+    raise _not_finite(
+        value,
+        phrase("errors.training.at_step_epoch", step=course.step + 1, epoch=course.epoch + 1, broken=broken),
+        what,
+    )
 
 
-def _not_finite(value: float, where: str, what: str) -> InputError:
-    remedy = "look for NaN or huge values in the data, or use a smaller rate"
-    return InputError(f"training of {what}", expected="a finite loss", got=f"{value} {where}", remedy=remedy)
+def _not_finite(value: float, where: Text, what: str) -> InputError:
+    remedy = phrase("errors.training.look_for_nan_or_huge")
+    return InputError(
+        phrase("errors.training.training_what", what=what),
+        expected=phrase("errors.training.finite_loss"),
+        got=phrase("errors.training.value_at", value=str(value), place=where),
+        remedy=remedy,
+    )
 
 
 def _hopeless(course: _Course, settings: Settings) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.networks.classifier import Reading
 from regard.networks.vocabulary import PAD
 from regard.records import Spec
@@ -101,7 +101,12 @@ def weighted_terms(weights: Mapping[str, float]) -> list[Term]:
     [('cross_entropy', 1.0, ()), ('attention_distance:measure=jsd', -2.0, ('weights', 'attention'))]
     """
     if not weights:
-        raise InputError("loss", expected="at least one term", got="none", remedy="cross_entropy=1")
+        raise InputError(
+            phrase("errors.training.loss"),
+            expected=phrase("errors.training.at_least_one_term"),
+            got=phrase("errors.common.none"),
+            remedy="cross_entropy=1",
+        )
     return [
         Term(name, build(Spec.parse("term", name)), float(weight), bool(_facts(name).get("learning")))
         for name, weight in weights.items()
@@ -127,10 +132,16 @@ def parse_terms(texts: Sequence[str]) -> dict[str, float]:
             value = float("nan")
         if not name or value != value or abs(value) == float("inf"):
             remedy = f"--term {name or text}=1"
-            expected = "name=weight, with a finite number"
-            raise InputError(f"term {text!r}", expected=expected, got=repr(weight), remedy=remedy)
+            expected = phrase("errors.training.name_weight_with_finite_number")
+            raise InputError(
+                phrase("errors.training.term_text", text=repr(text)), expected=expected, got=repr(weight), remedy=remedy
+            )
         if name in weights:
-            raise InputError(f"term {name!r}", expected="each term once", got="a second weight")
+            raise InputError(
+                phrase("errors.training.term_text", text=repr(name)),
+                expected=phrase("errors.training.each_term_once"),
+                got=phrase("errors.training.second_weight"),
+            )
         weights[name] = value
     return weights
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.training.hugging_face import quiet
 
 _PREFIX = "backbone."
@@ -41,8 +41,12 @@ def onnx_weights(file: Path) -> dict[str, Tensor]:
     parts = [array for name, array in arrays.items() if "::" in name and array.ndim == 3]
     parts = sorted((part for part in parts if part.shape[-1] == features), key=lambda part: part.shape[1])
     if [part.shape[0] for part in parts] != [1, 1] or parts[0].shape[1] != 1:
-        problem = ", ".join(str(part.shape) for part in parts) or "none"
-        raise InputError(f"file {file.name}", expected="positions of the class token and the patches", got=problem)
+        problem = ", ".join(str(part.shape) for part in parts) or phrase("errors.common.none")
+        raise InputError(
+            phrase("errors.common.file_place", place=file.name),
+            expected=phrase("errors.training.positions_class_token_and_patches"),
+            got=problem,
+        )
     weights[f"{_PREFIX}embeddings.position_embeddings"] = torch.cat([torch.tensor(part) for part in parts], 1)
     return {name.removeprefix(_PREFIX): tensor for name, tensor in weights.items()}
 
@@ -81,7 +85,11 @@ def dinov2_directory(file: Path, out: Path, *, labels: Sequence[str], size: int)
         model, loaded = maker.from_pretrained(raw, local_files_only=True, output_loading_info=True)
         wrong = [*loaded["missing_keys"], *loaded["unexpected_keys"]]
         if wrong:
-            raise InputError(f"file {file.name}", expected="a weight for every parameter", got=", ".join(wrong[:5]))
+            raise InputError(
+                phrase("errors.common.file_place", place=file.name),
+                expected=phrase("errors.training.weight_for_every_parameter"),
+                got=", ".join(wrong[:5]),
+            )
         model.save_pretrained(out)
     for path in raw.iterdir():
         path.unlink()

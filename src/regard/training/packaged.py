@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 from pathlib import Path
 
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, phrase
 
 
 def packaged_file(package: str, inside: str, *, sha256: str, remedy: str) -> Path:
@@ -16,14 +16,26 @@ def packaged_file(package: str, inside: str, *, sha256: str, remedy: str) -> Pat
     """
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        subject = f"package {package}"
-        raise EnvironmentProblem(subject, expected="it to be installed", got="not installed", remedy=remedy)
+        subject = phrase("errors.common.package_needs", needs=package)
+        raise EnvironmentProblem(
+            subject,
+            expected=phrase("errors.common.installed"),
+            got=phrase("errors.common.not_installed"),
+            remedy=remedy,
+        )
     path = Path(next(iter(spec.submodule_search_locations)), *inside.split("/"))
     if not path.is_file():
-        raise EnvironmentProblem(f"package {package}", expected=f"the file {inside}", got="no such file", remedy=remedy)
+        raise EnvironmentProblem(
+            phrase("errors.common.package_needs", needs=package),
+            expected=phrase("errors.common.file_inside", inside=inside),
+            got=phrase("errors.common.no_such_file"),
+            remedy=remedy,
+        )
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != sha256:
         expected = f"sha256 {sha256[:12]}..."
-        raise EnvironmentProblem(f"file {path}", expected=expected, got=f"{digest[:12]}...", remedy=remedy)
+        raise EnvironmentProblem(
+            phrase("errors.common.file_place", place=path), expected=expected, got=f"{digest[:12]}...", remedy=remedy
+        )
     return path

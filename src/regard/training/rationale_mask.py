@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import Dataset
 from regard.training.inputs import text_of
 from regard.training.learner import Learner
@@ -17,8 +17,13 @@ def rationale_marks(data: Dataset, learner: Learner, who: str) -> list[Tensor]:
     """Mask of the words that overlap the rationale."""
     assert learner.spans is not None
     if all(e.rationale is None for e in data):
-        remedy = "--rationale-column, or data that has them (regard list dataset)"
-        raise InputError(who, expected="examples with a rationale", got=f"none in {data.name}", remedy=remedy)
+        remedy = phrase("errors.training.rationale_column_or_data_that")
+        raise InputError(
+            who,
+            expected=phrase("errors.common.examples_with_rationale"),
+            got=phrase("errors.common.none_in", train=data.name),
+            remedy=remedy,
+        )
     marks = []
     for example in data:
         places = example.rationale or ()

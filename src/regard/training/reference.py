@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.networks.checkpoint import load_checkpoint
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.family import is_family, read_family
@@ -47,8 +47,10 @@ def open_reference(source: str | Path) -> Reference:
         return RunReference(folder)
     if (folder / FILE).is_file():
         return ImposedReference(folder)
-    problem = "another directory" if folder.is_dir() else "no such directory"
-    expected = "a directory that `regard train` or `regard audit` wrote"
+    problem = (
+        phrase("errors.training.another_directory") if folder.is_dir() else phrase("errors.common.no_such_directory")
+    )
+    expected = phrase("errors.training.directory_that_regard_train_or")
     raise InputError(f"--from {source}", expected=expected, got=problem)
 
 
@@ -69,7 +71,7 @@ class TrainedReference:
 
     def attention(self, data: Dataset, learner: Learner) -> list[Tensor]:
         if not isinstance(self.network, AttentionClassifier):
-            expected = "a network with one attention over words"
+            expected = phrase("errors.common.network_with_one_attention_over")
             raise InputError(f"--from {self.folder}", expected=expected, got=self.network.name)
         return self._asked(data, learner, "weights")
 
@@ -107,7 +109,11 @@ class ImposedReference:
         return hashlib.sha256((self.folder / FILE).read_bytes()).hexdigest()
 
     def predictions(self, data: Dataset, learner: Learner) -> list[Tensor]:
-        raise InputError(f"--from {self.folder}", expected="predictions", got="attention weights only")
+        raise InputError(
+            f"--from {self.folder}",
+            expected=phrase("errors.training.predictions"),
+            got=phrase("errors.training.attention_weights_only"),
+        )
 
     def attention(self, data: Dataset, learner: Learner) -> list[Tensor]:
         return _stored(self.folder, data)
@@ -130,7 +136,11 @@ class RunReference:
         for example in data:
             distribution = self._kept(example, "predictions")["distribution"]
             if distribution is None:
-                raise InputError(f"run {self.run.path}", expected="a probability for every class", got="none")
+                raise InputError(
+                    phrase("errors.common.run_run", run=self.run.path),
+                    expected=phrase("errors.training.probability_for_every_class"),
+                    got=phrase("errors.common.none"),
+                )
             answers.append(torch.tensor(distribution, dtype=torch.float32)[order])
         return answers
 
@@ -140,7 +150,12 @@ class RunReference:
         if name is None:
             remedy = "regard audit ... --explainers attention"
             problem = ", ".join(self.run.methods())
-            raise InputError(f"run {self.run.path}", expected="the relevance of attention", got=problem, remedy=remedy)
+            raise InputError(
+                phrase("errors.common.run_run", run=self.run.path),
+                expected=phrase("errors.training.relevance_attention"),
+                got=problem,
+                remedy=remedy,
+            )
         relevance = self.run.relevance(name)
         rows = dict(zip(relevance.ids, relevance, strict=True))
         return [
@@ -151,9 +166,14 @@ class RunReference:
 
     def _kept(self, example: Example, what: str, stored: bool = True) -> Mapping[str, Any]:
         if example.id not in self.examples or not stored:
-            remedy = "--from the trained model itself, which can be asked about any example"
-            problem = f"none of example {example.id!r}"
-            raise InputError(f"run {self.run.path}", expected=f"{what} of every example", got=problem, remedy=remedy)
+            remedy = phrase("errors.training.from_trained_model_itself_which")
+            problem = phrase("errors.training.none_example", example=repr(example.id))
+            raise InputError(
+                phrase("errors.common.run_run", run=self.run.path),
+                expected=phrase("errors.training.every_example", noun=what),
+                got=problem,
+                remedy=remedy,
+            )
         facts: Mapping[str, Any] = self.examples[example.id]
         return facts
 
@@ -171,12 +191,20 @@ def on_words(values: Floats, units: Mapping[str, Any], spans: Sequence[tuple[int
             continue
         at = [i for i, (a, b) in enumerate(spans) if a <= place[0] < b] if units["place_kind"] == "span" else []
         if not at:
-            subject = f"attention of example {example.id!r}"
-            raise InputError(subject, expected="units inside the words of this text", got=f"one at {place}")
+            subject = phrase("errors.training.attention_example", example=repr(example.id))
+            raise InputError(
+                subject,
+                expected=phrase("errors.training.units_inside_words_this_text"),
+                got=phrase("errors.training.one_at", place=place),
+            )
         words[at[0]] += value
     mass = words.sum()
     if len(words) and (mass <= 0 or (words < 0).any()):
-        raise InputError(f"attention of example {example.id!r}", expected="weights that add up", got="none above 0")
+        raise InputError(
+            phrase("errors.training.attention_example", example=repr(example.id)),
+            expected=phrase("errors.training.weights_that_add_up"),
+            got=phrase("errors.training.none_above"),
+        )
     return torch.tensor(words / mass if len(words) else words, dtype=torch.float32)
 
 
@@ -184,8 +212,12 @@ def _stored(folder: Path, data: Dataset) -> list[Tensor]:
     stored = load_imposed(folder)
     for example in data:
         if example.id not in stored:
-            expected = "imposed attention for every example"
-            raise InputError(f"--from {folder}", expected=expected, got=f"none of {example.id!r}")
+            expected = phrase("errors.training.imposed_attention_for_every")
+            raise InputError(
+                f"--from {folder}",
+                expected=expected,
+                got=phrase("errors.training.none_example_b", example=repr(example.id)),
+            )
     return [torch.from_numpy(stored[example.id]) for example in data]
 
 
@@ -198,6 +230,6 @@ def _part(outcome: Outcome, part: str) -> Tensor:
 def _class_order(names: Sequence[str], learner: Learner, subject: str) -> list[int]:
     """Position of each class of the learner in the predictions of the other model."""
     if sorted(names) != sorted(learner.names):
-        expected = f"a model with the classes {', '.join(learner.names)}"
+        expected = phrase("errors.training.model_with_classes", names=", ".join(learner.names))
         raise InputError(f"--from {subject}", expected=expected, got=", ".join(names))
     return [list(names).index(name) for name in learner.names]

@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn, optim
 
+from regard.errors import phrase
 from regard.records import Json
 from regard.store.blobs import TEMPORARY, new_file, room_on_disk, write_atomically
 from regard.store.shapes import COUNT, NUMBER, TEXT, WHOLE, Mismatch, decoded, listed, record
@@ -101,7 +102,7 @@ def opened(data: bytes) -> dict[str, Any]:
     record({"seal": TEXT})(value, "")
     facts: dict[str, Any] = {key: part for key, part in value.items() if key != "seal"}
     if value["seal"] != _seal(facts):
-        raise Mismatch("seal", "the checksum of the file", "another one")
+        raise Mismatch("seal", phrase("errors.training.checksum_file"), phrase("errors.common.another_one"))
     return facts
 
 
@@ -114,10 +115,10 @@ def _verified(directory: Path, facts: Mapping[str, Any]) -> dict[str, Tensor]:
     path = directory / Path(facts["tensors"]).name  # a name, never a way out of the directory
     try:
         if _digest(path) != facts["sha256"]:
-            raise Mismatch(path.name, "the file as it was written", "other bytes")
+            raise Mismatch(path.name, phrase("errors.common.file_written"), phrase("errors.common.other_bytes"))
         tensors: dict[str, Tensor] = load_file(path)
     except (SafetensorError, OSError) as error:
-        raise Mismatch(path.name, "a safetensors file", str(error)) from error
+        raise Mismatch(path.name, phrase("errors.common.safetensors_file"), str(error)) from error
     return tensors
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.networks.classifier import Reading
 from regard.training.batches import Batch
 
@@ -61,7 +61,7 @@ class Replay:
             return self._network.vectors(*self._batch.inputs).detach()
         first = self._batch.inputs[0]
         if not first.is_floating_point():
-            raise _refused(self._network, "its inputs")
+            raise _refused(self._network, phrase("errors.training.inputs"))
         return first
 
     def __call__(self, *, inputs: Tensor | None = None, scores: Tensor | None = None) -> Outcome:
@@ -92,7 +92,10 @@ def _added(network: nn.Module, what: str, more: Tensor | None) -> Iterator[None]
         return
     module = network.places().get(what) if isinstance(network, Disturbable) else None
     if module is None:
-        raise _refused(network, "its attention scores" if what == "scores" else "its inputs")
+        raise _refused(
+            network,
+            phrase("errors.training.attention_scores") if what == "scores" else phrase("errors.training.inputs"),
+        )
 
     def add(module: nn.Module, inputs: Any, out: Tensor) -> Tensor:
         # a score of every word, the same for every head and query
@@ -106,7 +109,12 @@ def _added(network: nn.Module, what: str, more: Tensor | None) -> Iterator[None]
         handle.remove()
 
 
-def _refused(network: nn.Module, what: str) -> InputError:
-    remedy = "regard train classifier, or another term"
-    expected = f"a network that lets something be added to {what}"
-    return InputError(f"disturbing {type(network).__name__}", expected=expected, got="one that does not", remedy=remedy)
+def _refused(network: nn.Module, what: Text) -> InputError:
+    remedy = phrase("errors.training.regard_train_classifier_or_another")
+    expected = phrase("errors.training.network_that_lets_something_added", noun=what)
+    return InputError(
+        phrase("errors.training.disturbing_type", type=type(network).__name__),
+        expected=expected,
+        got=phrase("errors.training.one_that_does_not"),
+        remedy=remedy,
+    )

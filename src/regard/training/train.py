@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.cards import Card, HasCard
 from regard.datasets.read import read
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, NoExamples, UnknownName, phrase
 from regard.networks import family as families
 from regard.protocols import Dataset
 from regard.records import Json, Spec
@@ -97,7 +97,7 @@ def train(
     spec = learner if isinstance(learner, Spec) else Spec.parse("learner", learner)
     arguments(spec)
     if seeds < 1:
-        raise InputError("seeds", expected="at least 1", got=str(seeds))
+        raise InputError("seeds", expected=phrase("errors.common.at_least"), got=str(seeds))
     if isinstance(data, tuple):
         data = Splits(*data)
     splits = data if isinstance(data, Splits) else read_splits(data)
@@ -132,15 +132,13 @@ def read_splits(data: str | Path, open_split: Callable[[str], Dataset] | None = 
     for name in ("train", "dev", "test"):
         try:
             parts[name] = open_split(name) if open_split is not None else read(data, split=name, limit=None)
-        except InputError as error:
-            if "at least one" in error.expected:
-                error = InputError(
-                    f"{name} split of {data}",
-                    expected="at least one example",
-                    got="none",
-                    remedy="more data, or a column 'split' with train, dev and test",
-                )
-            raise error from None
+        except NoExamples:
+            raise InputError(
+                phrase("errors.training.split_name", name=name, what=data),
+                expected=phrase("errors.common.at_least_one_example"),
+                got=phrase("errors.common.none"),
+                remedy=phrase("errors.training.more_data_or_column_split"),
+            ) from None
     return Splits(**parts)
 
 
@@ -199,13 +197,21 @@ def settings_of(own: Settings, overrides: Mapping[str, Json]) -> Settings:
             raise UnknownName("setting", name, types)
         whole = types[name] == "int"
         if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-            raise InputError(f"setting {name}", expected="a whole number" if whole else "a number", got=repr(value))
+            raise InputError(
+                phrase("errors.training.setting_name", name=name),
+                expected=phrase("errors.common.whole_number") if whole else phrase("errors.common.number"),
+                got=repr(value),
+            )
         if (
             (value <= 0 and name not in ("weight_decay", "warmup", "last"))
             or value < 0
             or (name == "warmup" and value >= 1)
         ):
-            raise InputError(f"setting {name}", expected="a number above 0", got=repr(value))
+            raise InputError(
+                phrase("errors.training.setting_name", name=name),
+                expected=phrase("errors.training.number_above"),
+                got=repr(value),
+            )
     return replace(own, **dict(overrides))  # type: ignore[arg-type]
 
 

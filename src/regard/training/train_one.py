@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.intervals import wilson
 from regard.networks.imposed import save_imposed
 from regard.protocols import Dataset
@@ -116,12 +116,16 @@ class _Ready:
         for need in ("weights", "states"):
             if need in self.needs and learner.spans is None:
                 remedy = "regard train classifier"
-                expected = "a network with one attention over words"
+                expected = phrase("errors.common.network_with_one_attention_over")
                 raise InputError(self.needs[need], expected=expected, got=learner.what, remedy=remedy)
 
     def rows(self, data: Dataset, learning: bool) -> Rows:
         if not len(data):
-            raise InputError(f"data {data.name}", expected="at least one example in every split", got="none")
+            raise InputError(
+                phrase("errors.common.data_path", path=data.name),
+                expected=phrase("errors.training.at_least_one_example_in"),
+                got=phrase("errors.common.none"),
+            )
         rows, columns = self._plain(data, learning), dict[str, Sequence[Tensor]]()
         if self.learner.names and self.loss.class_weights != "none":
             if self.class_weights is None:  # from the training data, prepared first
@@ -144,15 +148,22 @@ class _Ready:
             return self.learner.rows(data, learning)
         for need in ("attention", "rationale", "hidden"):
             if need in self.needs:
-                remedy = "this term, or noise"
-                expected = "clean texts: it refers to single words"
-                raise InputError(self.needs[need], expected=expected, got="noisy copies", remedy=remedy)
+                remedy = phrase("errors.training.this_term_or_noise")
+                expected = phrase("errors.training.clean_texts_refers_single_words")
+                raise InputError(
+                    self.needs[need], expected=expected, got=phrase("errors.training.noisy_copies"), remedy=remedy
+                )
         return Copied(self.learner.rows(with_copies(data, augment), learning), len(data), augment)
 
     def _reference(self, need: str) -> Reference:
         if self.loss.reference is None:
-            remedy = "--from MODEL or RUN"
-            raise InputError(self.needs[need], expected="a reference model", got="none", remedy=remedy)
+            remedy = phrase("errors.training.from_model_or_run")
+            raise InputError(
+                self.needs[need],
+                expected=phrase("errors.training.reference_model"),
+                got=phrase("errors.common.none"),
+                remedy=remedy,
+            )
         return self.loss.reference
 
 
@@ -161,8 +172,10 @@ def _class_weights(learner: Learner, rows: Rows, weights: str | Sequence[float])
         return balanced(np.asarray(rows.labels), len(learner.names))
     if isinstance(weights, str) or len(weights) != len(learner.names) or any(w <= 0 for w in weights):
         raise InputError(
-            "class weights",
-            expected=f"balanced, none, or {len(learner.names)} numbers above 0 ({', '.join(learner.names)})",
+            phrase("errors.training.class_weights"),
+            expected=phrase(
+                "errors.training.balanced_none_or_numbers_above", n=len(learner.names), names=", ".join(learner.names)
+            ),
             got=str(weights) if isinstance(weights, str) else ", ".join(map(str, weights)),
         )
     return [float(w) for w in weights]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.alignment import Link, alignment_error_rate, strongest, token_links
 from regard.networks.checkpoint import Translator
 from regard.networks.vocabulary import END, MASK, PAD, START, Cut, Vocabulary
@@ -139,7 +139,11 @@ def alignment(
     """
     examples = [e for e in data if e.alignment is not None]
     if not examples:
-        raise InputError(f"alignment of {data.name}", expected="examples with a known alignment", got="none")
+        raise InputError(
+            phrase("errors.training.alignment_data", data=data.name),
+            expected=phrase("errors.training.examples_with_known_alignment"),
+            got=phrase("errors.common.none"),
+        )
     rows = pair_rows(examples, source, target)
     truths = [
         token_links(e.alignment or (), source.encode(str(e.inputs["text"]))[1], target.encode(str(e.label))[1])
@@ -175,7 +179,11 @@ def cross_attention(network: Translator, batch: Batch) -> dict[str, Floats]:
 
 def _label(ident: str, label: object) -> str:
     if not isinstance(label, str) or not label:
-        raise InputError(f"label of example {ident!r}", expected="a text, the translation", got=repr(label))
+        raise InputError(
+            phrase("errors.training.label_example", ident=repr(ident)),
+            expected=phrase("errors.training.text_translation"),
+            got=repr(label),
+        )
     return label
 
 

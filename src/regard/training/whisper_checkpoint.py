@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, phrase
 from regard.training.hugging_face import quiet
 
 _RENAMED = (
@@ -57,8 +57,10 @@ def unpack_whisper(weights: Path, ranks: Path, out: Path, *, seconds: int) -> No
     sizes = checkpoint["dims"]
     if not 1 <= seconds <= sizes["n_audio_ctx"] // _FRAMES_PER_SECOND:
         raise EnvironmentProblem(
-            f"file {weights}",
-            expected=f"1 to {sizes['n_audio_ctx'] // _FRAMES_PER_SECOND} seconds",
+            phrase("errors.common.file_place", place=weights),
+            expected=phrase(
+                "errors.training.seconds_n_audio_ctx", n_audio_ctx=sizes["n_audio_ctx"] // _FRAMES_PER_SECOND
+            ),
             got=str(seconds),
             remedy="seconds=30",
         )
@@ -93,8 +95,16 @@ def unpack_whisper(weights: Path, ranks: Path, out: Path, *, seconds: int) -> No
         model = model_kind(config)
         missing, unexpected = model.load_state_dict(tensors, strict=False)
         if set(missing) - {"proj_out.weight"} or unexpected:  # the output shares the weights of the embedding
-            got = f"missing {', '.join(missing) or 'none'}; unexpected {', '.join(unexpected) or 'none'}"
-            raise EnvironmentProblem(f"file {weights}", expected="the weights of Whisper", got=got)
+            got = phrase(
+                "errors.training.missing_unexpected",
+                missing=", ".join(missing) or "none",
+                unexpected=", ".join(unexpected) or "none",
+            )
+            raise EnvironmentProblem(
+                phrase("errors.common.file_place", place=weights),
+                expected=phrase("errors.training.weights_whisper"),
+                got=got,
+            )
         model.tie_weights()
         facts = {
             "decoder_start_token_id": start,
@@ -117,7 +127,11 @@ def unpack_whisper(weights: Path, ranks: Path, out: Path, *, seconds: int) -> No
         tokenizer.add_special_tokens({"additional_special_tokens": special[: special.index("<|notimestamps|>") + 1]})
         tokenizer.add_tokens(special[special.index("<|notimestamps|>") + 1 :])
         if [tokenizer.convert_tokens_to_ids(token) for token in special] != [ids[token] for token in special]:
-            raise EnvironmentProblem(f"file {ranks}", expected="ids that follow the vocabulary", got="others")
+            raise EnvironmentProblem(
+                phrase("errors.common.file_place", place=ranks),
+                expected=phrase("errors.training.ids_that_follow_vocabulary"),
+                got=phrase("errors.common.others"),
+            )
         extractor_kind: Any = transformers.WhisperFeatureExtractor
         extractor = extractor_kind(feature_size=sizes["n_mels"], chunk_length=seconds)
         processor_kind: Any = transformers.WhisperProcessor
@@ -167,7 +181,11 @@ def _last_merge(token: bytes, rank: int, table: Mapping[bytes, int]) -> tuple[by
             break
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
     if len(parts) != 2:
-        raise EnvironmentProblem("byte pairs", expected="every string to be two shorter ones", got=repr(token))
+        raise EnvironmentProblem(
+            phrase("errors.training.byte_pairs"),
+            expected=phrase("errors.training.every_string_two_shorter_ones"),
+            got=repr(token),
+        )
     return parts[0], parts[1]
 
 

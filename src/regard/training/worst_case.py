@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.training.loss import Outcome, SecondPass
 
 SMALLEST = 1e-12
@@ -16,7 +16,11 @@ SMALLEST = 1e-12
 def replay(outcome: Outcome, who: str) -> SecondPass:
     """The way to run the batch again, which every network of a training brings."""
     if outcome.again is None:
-        raise InputError(f"term {who}", expected="a network that can be run again", got="its answers alone")
+        raise InputError(
+            phrase("errors.training.term_text", text=who),
+            expected=phrase("errors.training.network_that_can_run_again"),
+            got=phrase("errors.training.answers_alone"),
+        )
     return outcome.again
 
 

@@ -35,7 +35,7 @@ from regard.cards import Card, HasCard
 from regard.datasets.answer_prompts import AnswerPrompt, answer_prompts, read_answer_prompts
 from regard.datasets.copying_prompts import copying_prompts
 from regard.datasets.planted_answers import planted_answers
-from regard.errors import Incomplete, InputError, RegardError, UnknownName
+from regard.errors import Incomplete, InputError, RegardError, UnknownName, phrase
 from regard.files import read_json, slug
 from regard.judge.citation_trust import MARGINS, planned_looks
 from regard.measures.keyed_random import keyed_rng
@@ -164,7 +164,11 @@ class AnswerAudit(HasCard):
         elif place.suffix in (".html", ".htm"):
             content = str(upstairs("answer_audit_page")(self.to_json()))
         else:
-            raise InputError(f"file {place.name}", expected="a name that ends with .json or .html", got=place.suffix)
+            raise InputError(
+                phrase("errors.common.file_place", place=place.name),
+                expected=phrase("errors.common.name_that_ends_with_json"),
+                got=place.suffix,
+            )
         write_output(place, content.encode())
         return place
 
@@ -216,7 +220,10 @@ def answer_audit(
     place = Path(out) if out else answer_folder(model, folder_data, options)
     if not options.resume and (place / LINES).exists():
         raise InputError(
-            f"--out {place}", expected="a new directory", got="an audit", remedy="resume it, or another --out"
+            f"--out {place}",
+            expected=phrase("errors.audits.new_directory"),
+            got=phrase("errors.audits.audit"),
+            remedy=phrase("errors.audits.resume_or_another_out"),
         )
     live = open_model(model, options.device, trust_remote_code=options.allow_code, download=options.download)
     chat = chat_model(live)
@@ -267,7 +274,11 @@ def answer_audit(
             raise
         if not rounds.measured:
             problem = next(iter(rounds.problems.values()), "")
-            raise Incomplete(f"audit of {live.name}", expected="at least one measured prompt", got=problem)
+            raise Incomplete(
+                phrase("errors.audits.audit_live", live=live.name),
+                expected=phrase("errors.audits.at_least_one_measured_prompt"),
+                got=problem,
+            )
         return _write(rounds.result(place, live.name, data_name, facts))
 
 
@@ -276,10 +287,10 @@ def effort_of(options: AuditOptions) -> Effort:
     for item in fields(options):
         if item.name not in OPTIONS and getattr(options, item.name) != item.default:
             raise InputError(
-                f"option {item.name}",
-                expected="an option of answer audits",
-                got="one of other tasks",
-                remedy="leave it out",
+                phrase("errors.audits.option_item", item=item.name),
+                expected=phrase("errors.audits.option_answer_audits"),
+                got=phrase("errors.audits.one_other_tasks"),
+                remedy=phrase("errors.audits.drop"),
             )
     if options.profile_name not in EFFORTS:
         raise InputError("profile", expected=", ".join(EFFORTS), got=options.profile_name)
@@ -287,7 +298,7 @@ def effort_of(options: AuditOptions) -> Effort:
     if options.experiments is not None:
         for change in options.experiments:
             if change not in CHANGES:
-                raise UnknownName("change of prompts", str(change), CHANGES)
+                raise UnknownName(phrase("errors.audits.change_prompts"), str(change), CHANGES)
         effort = replace(effort, changes=tuple(map(str, options.experiments)))
     if options.explainers is None:
         return effort
@@ -296,7 +307,12 @@ def effort_of(options: AuditOptions) -> Effort:
     for name in methods:
         arguments(Spec.parse("citer", name))
     if not methods:
-        raise InputError("explainers", expected="at least one method", got="none", remedy="regard list citer")
+        raise InputError(
+            "explainers",
+            expected=phrase("errors.audits.at_least_one_method"),
+            got=phrase("errors.common.none"),
+            remedy="regard list citer",
+        )
     return replace(effort, methods=tuple(methods))
 
 
@@ -433,16 +449,24 @@ def read_answer_audit(path: Path) -> AnswerAudit:
     """Read an answer audit, finished or not, and judge its prompts by the current rules."""
     lines = whole_lines(path / LINES, line_shape)
     if not lines:
-        raise InputError(f"audit {path}", expected=f"a file {LINES} with lines", got="none")
+        raise InputError(
+            phrase("errors.audits.audit_path", path=path),
+            expected=phrase("errors.audits.file_with_lines", lines=LINES),
+            got=phrase("errors.common.none"),
+        )
     head = lines[0]
     try:
         HEAD_SHAPE(head, "")
     except Mismatch as error:
-        subject = f"file {path / LINES}, line 1, field {error.place}"
+        subject = phrase("errors.audits.file_line_field", path=path / LINES, place=error.place)
         raise InputError(subject, expected=error.expected, got=error.got) from error
     prompts = tuple(PromptEvidence.from_json(line) for line in lines[1:] if line["kind"] == "prompt")
     if not prompts:
-        raise Incomplete(f"audit {path}", expected="at least one measured prompt", got="none")
+        raise Incomplete(
+            phrase("errors.audits.audit_path", path=path),
+            expected=phrase("errors.audits.at_least_one_measured_prompt"),
+            got=phrase("errors.common.none"),
+        )
     plans = [line for line in lines[1:] if line["kind"] == "plan"]
     looks = tuple(plans[-1]["looks"]) if plans else ()
     methods: Sequence[str] = head["effort"]["methods"]
@@ -487,9 +511,9 @@ def _prompts(model: str | Model, data: str | Path | Sequence[Any] | None, seed: 
     path = Path(data)
     if path.suffix != ".jsonl":
         raise InputError(
-            f"data {path.name}",
-            expected="a .jsonl file with one prompt per line",
-            got=path.suffix or "another name",
+            phrase("errors.common.data_path", path=path.name),
+            expected=phrase("errors.audits.jsonl_file_with_one_prompt"),
+            got=path.suffix or phrase("errors.common.another_name"),
             remedy=" or ".join(f"{known}:KIND" for known in BUILT_IN),
         )
     return read_answer_prompts(path), path.stem
@@ -500,7 +524,12 @@ def _own_prompts(model: str | Model) -> str:
     source = named_model(model) if isinstance(model, str) else None
     if source is not None and entry(source.kind, source.name).facts.get("prompts") == "copying":
         return f"copying:{source.params.get('rule', 'asked')}"
-    raise InputError("data", expected="prompts with sources", got="none", remedy="--data FILE.jsonl")
+    raise InputError(
+        "data",
+        expected=phrase("errors.audits.prompts_with_sources"),
+        got=phrase("errors.common.none"),
+        remedy="--data FILE.jsonl",
+    )
 
 
 def _texts(prompt: AnswerPrompt) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from regard.datasets.answer_prompts import AnswerPrompt
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.chat.answer_case import AnswerCase
 from regard.models.chat.sources import Source
 
@@ -39,7 +39,11 @@ def changed_prompt(name: str, prompt: AnswerPrompt, case: AnswerCase, foreign: s
     """Return the prompt after one change. case: of the unchanged prompt. foreign: a source of another prompt."""
     sources = case.reader.sources
     if any(len(source.spans) != 1 for source in sources):
-        raise Unsupported(f"change {name}", expected="sources in one place each", got="one in several places")
+        raise Unsupported(
+            phrase("errors.audits.change_name", name=name),
+            expected=phrase("errors.audits.sources_in_one_place_each"),
+            got=phrase("errors.audits.one_in_several_places"),
+        )
     rng = case.rng("change", name)
     order = _reading_order(sources)
     texts = [source.text for source in sources]
@@ -58,7 +62,11 @@ def changed_prompt(name: str, prompt: AnswerPrompt, case: AnswerCase, foreign: s
             framed[number] = frames[int(rng.integers(len(frames)))].format(text)
         return _rebuilt(answer, case, framed, {number: number for number in framed})
     if foreign is None:
-        raise Unsupported("change injected", expected="a source of another prompt", got="none")
+        raise Unsupported(
+            phrase("errors.audits.change_injected"),
+            expected=phrase("errors.audits.source_another_prompt"),
+            got=phrase("errors.common.none"),
+        )
     return _injected(answer, case, foreign, rng)
 
 
@@ -68,7 +76,11 @@ def _injected(prompt: AnswerPrompt, case: AnswerCase, foreign: str, rng: np.rand
     gaps = [_gap(case, sources[a], sources[b]) for a, b in pairwise(order)]
     usable = [i for i, gap in enumerate(gaps) if gap is not None]
     if not usable:
-        raise Unsupported("change injected", expected="sources one after the other", got="sources far apart")
+        raise Unsupported(
+            phrase("errors.audits.change_injected"),
+            expected=phrase("errors.audits.sources_one_after_other"),
+            got=phrase("errors.audits.sources_far_apart"),
+        )
     if any(re.search(r"\d", gaps[i] or "") for i in usable):  # numbered: a new last one renumbers nobody
         place, gap = len(order) - 1, gaps[usable[-1]] or ""
         gap = re.sub(r"\d+", lambda number: str(int(number[0]) + 1), gap)

@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.audits.answers.changes import changed_prompt
 from regard.datasets.answer_prompts import AnswerPrompt
-from regard.errors import InputError, RegardError, Unsupported
+from regard.errors import InputError, RegardError, Unsupported, phrase
 from regard.judge.citation_trust import ExactEffects
 from regard.measures.agreement import spearman
 from regard.measures.source_metrics import ExactAnswers, curve_sets, drawn_subsets, ranking, soft_subsets
@@ -191,9 +191,17 @@ def open_case(chat: ChatModel, prompt: AnswerPrompt, *, seed: int, new_tokens: i
     _, answer = split_answer(prompt.messages, prompt.answer)
     text, sources = opened_sources(chat, prompt)
     if len(sources) < 2:
-        raise InputError(f"prompt {prompt.id}", expected="at least two sources", got=str(len(sources)))
+        raise InputError(
+            phrase("errors.common.prompt_prompt", prompt=prompt.id),
+            expected=phrase("errors.audits.at_least_two_sources"),
+            got=str(len(sources)),
+        )
     if prompt.truth and max(prompt.truth) >= len(sources):
-        raise InputError(f"source of prompt {prompt.id}", expected=f"at most {len(sources) - 1}", got=f"{prompt.truth}")
+        raise InputError(
+            phrase("errors.audits.source_prompt", prompt=prompt.id),
+            expected=phrase("errors.common.at_most", n=len(sources) - 1),
+            got=f"{prompt.truth}",
+        )
     reader = PromptReader(chat, text, sources, prompt.prefix)
     return AnswerCase(reader, reader.answer(answer, new_tokens), seed=seed), answer is None
 
@@ -285,7 +293,11 @@ class _Measuring:
                 self.skipped[name] = str(problem)
                 continue
             if scores.shape != (self.case.count,) or not np.isfinite(scores).all():
-                raise InputError(f"method {name}", expected="a finite score for every source", got=str(scores))
+                raise InputError(
+                    phrase("errors.common.method_name", name=name),
+                    expected=phrase("errors.audits.finite_score_for_every_source"),
+                    got=str(scores),
+                )
             self.scores[name], self.passes[name] = tuple(map(float, scores)), round(meter.passes, 4)
             if depth:
                 self.exact(curve_sets(ranking(scores), depth))

@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from regard.audits.named_function import named_function
-from regard.errors import EnvironmentProblem, InputError, RegardError
+from regard.errors import EnvironmentProblem, InputError, RegardError, Text, in_words, phrase
 from regard.protocols import Executor, Outcome, Task
 from regard.records import Json
 from regard.registry import engine
@@ -105,7 +105,7 @@ class Processes:
                             if deaths[task.key] <= retries:
                                 queue.append(task)
                             else:
-                                yield Outcome(task.key, "dead", message=_how_it_died(w))
+                                yield Outcome(task.key, "dead", message=in_words(_how_it_died(w)))
                     elif task is not None:
                         w.task = None
                         seconds, name = time.monotonic() - w.since, f"{platform.node()}:{w.process.pid}"
@@ -161,7 +161,14 @@ def _serve(pipe: Connection, setup: str, payload: Mapping[str, Json], work: str)
             pipe.send((_REFUSED, error))
             return
         except Exception as error:
-            pipe.send((_REFUSED, InputError("worker", expected="to open the model", got=_said(error))))
+            pipe.send(
+                (
+                    _REFUSED,
+                    InputError(
+                        phrase("errors.audits.worker"), expected=phrase("errors.audits.open_model"), got=_said(error)
+                    ),
+                )
+            )
             return
         pipe.send((_READY, None))
         while True:
@@ -203,19 +210,19 @@ def _stop(worker: _Worker) -> None:
         worker.process.join()
 
 
-def _how_it_died(worker: _Worker) -> str:
+def _how_it_died(worker: _Worker) -> Text:
     code = worker.process.exitcode
     if code is not None and code < 0:
-        return f"its worker was killed by signal {-code} ({signal.Signals(-code).name})"
-    return f"its worker ended with exit code {code}"
+        return phrase("errors.audits.worker_killed_by_signal", value=-code, name=signal.Signals(-code).name)
+    return phrase("errors.audits.worker_ended_with_exit_code", code=code)
 
 
 def _cannot_start(worker: _Worker) -> EnvironmentProblem:
     return EnvironmentProblem(
-        "worker processes",
-        expected="to start",
-        got=f"{STARTS} deaths before the first task, {_how_it_died(worker)}",
-        remedy="--workers 1 runs everything in this process (is there enough memory for several models?)",
+        phrase("errors.audits.worker_processes"),
+        expected=phrase("errors.audits.start"),
+        got=phrase("errors.audits.deaths_before_first_task", starts=STARTS, worker=_how_it_died(worker)),
+        remedy=phrase("errors.audits.workers_runs_everything_in_this"),
     )
 
 
@@ -223,5 +230,5 @@ def _cannot_start(worker: _Worker) -> EnvironmentProblem:
 def processes(*, workers: int = 2) -> Executor:
     """Several processes on this machine; a worker that dies is replaced."""
     if workers < 1:
-        raise InputError("workers", expected="at least 1", got=str(workers))
+        raise InputError("workers", expected=phrase("errors.common.at_least"), got=str(workers))
     return Processes(workers)

@@ -26,7 +26,7 @@ from types import FrameType
 from typing import Any
 
 from regard.audits.named_function import named_function, this_worker
-from regard.errors import EnvironmentProblem, InputError, RegardError
+from regard.errors import EnvironmentProblem, InputError, RegardError, phrase
 from regard.protocols import Executor, Outcome, Task
 from regard.records import Json
 from regard.registry import engine
@@ -67,7 +67,9 @@ class Actor:
         except RegardError as error:
             return _REFUSED, error
         except Exception as error:
-            return _REFUSED, InputError("worker", expected="to open the model", got=_described(error))
+            return _REFUSED, InputError(
+                phrase("errors.audits.worker"), expected=phrase("errors.audits.open_model"), got=_described(error)
+            )
         return _READY, {"worker": this_worker(), "versions": versions()}
 
     def do(self, payload: Mapping[str, Json]) -> tuple[str, Any, str, float]:
@@ -244,9 +246,9 @@ class RayActors:
         best = [f"{m.get('CPU', 0):g} CPU, {m.get('GPU', 0):g} GPU" for m in machines]
         raise EnvironmentProblem(
             "ray",
-            expected=f"a machine with {self.cpus:g} CPU and {self.gpus:g} GPU for a worker",
-            got="; ".join(best[:4]) or "no machine",
-            remedy="fewer cpus= or gpus= for each worker, or a larger cluster",
+            expected=phrase("errors.audits.machine_with_cpu_and_gpu", cpus=self.cpus, gpus=self.gpus),
+            got="; ".join(best[:4]) or phrase("errors.audits.no_machine"),
+            remedy=phrase("errors.audits.fewer_cpus_or_gpus_for"),
         )
 
 
@@ -308,7 +310,10 @@ def _module() -> Any:
         return importlib.import_module("ray")
     except ImportError as error:
         raise EnvironmentProblem(
-            "engine ray", expected="the package ray", got="none", remedy="pip install 'regard[ray]'"
+            phrase("errors.audits.engine_ray"),
+            expected=phrase("errors.audits.package_ray"),
+            got=phrase("errors.common.none"),
+            remedy="pip install 'regard[ray]'",
         ) from error
 
 
@@ -332,12 +337,16 @@ def _connection_problems(address: str) -> Iterator[None]:
         yield
     except Exception as error:  # Ray raises plain exceptions of several kinds
         token = "token" in str(error).lower() or "authenticat" in str(error).lower()
-        remedy = "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, as on the cluster"
+        remedy = phrase("errors.audits.ray_auth_mode_token_and")
         if not token:
-            remedy = "start it (ray start --head), or leave address out" if address else "is the machine too busy?"
+            remedy = (
+                phrase("errors.audits.start_ray_start_head_or")
+                if address
+                else phrase("errors.audits.check_whether_machine_too_busy")
+            )
         raise EnvironmentProblem(
-            f"ray cluster {address or 'of this machine'}",
-            expected="a connection" + (" with its token" if token else ""),
+            phrase("errors.audits.ray_cluster", address=address or phrase("errors.audits.this_machine")),
+            expected=phrase("errors.audits.connection_with_token") if token else phrase("errors.audits.connection"),
             got=(str(error).strip().splitlines() or [type(error).__name__])[0][:200],
             remedy=remedy,
         ) from error
@@ -356,10 +365,10 @@ def _check_versions(facts: Mapping[str, Any]) -> None:
     for name in _COMPARED:
         if own.get(name) != other.get(name):
             raise EnvironmentProblem(
-                f"worker {facts['worker']}",
-                expected=f"{name} {own.get(name)}, as here",
+                phrase("errors.audits.worker_worker", worker=facts["worker"]),
+                expected=phrase("errors.audits.here_name", name=name, name_2=own.get(name)),
                 got=str(other.get(name)),
-                remedy="install the same packages on every machine",
+                remedy=phrase("errors.audits.install_same_packages_on_every"),
             )
 
 
@@ -369,10 +378,10 @@ def _described(error: BaseException) -> str:
 
 def _cannot_start(error: Exception) -> EnvironmentProblem:
     return EnvironmentProblem(
-        "ray workers",
-        expected="to start",
-        got=f"{STARTS} deaths before the first task ({str(error).splitlines()[0][:120]})",
-        remedy="fewer workers (is there enough memory for several models?)",
+        phrase("errors.audits.ray_workers"),
+        expected=phrase("errors.audits.start"),
+        got=phrase("errors.audits.deaths_before_first_task_b", starts=STARTS, error=str(error).splitlines()[0][:120]),
+        remedy=phrase("errors.audits.fewer_workers_there_enough_memory"),
     )
 
 
@@ -381,5 +390,5 @@ def ray(*, address: str = "", workers: int = 2, cpus: float = 1.0, gpus: float =
     """Ray actors on this machine or on a cluster (address=auto); dead workers are replaced."""
     for name, value, least in (("workers", workers, 1), ("cpus", cpus, 0), ("gpus", gpus, 0), ("retries", retries, 0)):
         if value < least:
-            raise InputError(name, expected=f"at least {least}", got=str(value))
+            raise InputError(name, expected=phrase("errors.audits.at_least", least=least), got=str(value))
     return RayActors(address, workers, cpus=cpus, gpus=gpus, retries=retries)

@@ -11,7 +11,7 @@ from regard.cli.console import echo, print_json, print_notes, remarks, results
 from regard.cli.model_options import Columns, ModelChoice, device_option, one_example, row_options, sound_option
 from regard.cli.progress import bar
 from regard.cli.verb import verb
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 
 if TYPE_CHECKING:
     from regard.records import Example
@@ -60,7 +60,7 @@ def command(
     if head_name is not None:
         site, _, number = head_name.rpartition(":")
         if not site or not (number.isdecimal() or number == "mean"):
-            raise InputError("--head", expected="SITE:N or SITE:mean", got=head_name)
+            raise InputError("--head", expected=phrase("errors.cli.site_or_site_mean"), got=head_name)
         head = (site, None if number == "mean" else int(number))
     choice = ModelChoice(model, device, None, "windows")
     with bar(remarks(), making=choice.making):
@@ -86,7 +86,7 @@ def _examples(
 ) -> list[Example]:
     if data is None or text is not None or audio is not None:
         if column is not None:
-            raise InputError("--alignment-column", expected="--data FILE", got="no data")
+            raise InputError("--alignment-column", expected="--data FILE", got=phrase("errors.cli.no_data"))
         return [one_example(text, None, data, 0, audio=audio)]
     from regard.datasets.read import read
 

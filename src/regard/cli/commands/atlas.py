@@ -10,7 +10,7 @@ from regard.cli.console import echo, print_json, print_notes, remarks, results
 from regard.cli.model_options import ModelChoice, device_option
 from regard.cli.progress import bar
 from regard.cli.verb import verb
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import exists, read_json
 
 
@@ -51,15 +51,21 @@ def command(
     as_json: bool,
 ) -> None:
     if (messages is None) == (prompt is None):
-        raise InputError("atlas", expected="--messages FILE or --prompt TEXT", got="both" if prompt else "neither")
+        raise InputError(
+            "atlas",
+            expected=phrase("errors.cli.messages_file_or_prompt_text_b"),
+            got=phrase("errors.common.both") if prompt else phrase("errors.common.neither"),
+        )
     from regard.datasets.chat_logs import Chat, read_chats
     from regard.surveys.atlas import atlas
 
     chats = [Chat("--prompt", (), (), None)] if messages is None else read_chats(Path(messages))
     if len(chats) > 1:
-        raise InputError("--messages", expected="one chat", got=f"{len(chats)}")
+        raise InputError("--messages", expected=phrase("errors.cli.one_chat"), got=f"{len(chats)}")
     if answer is not None and chats[0].answer is not None:
-        raise InputError("--answer", expected="one answer", got="another in the file of --messages")
+        raise InputError(
+            "--answer", expected=phrase("errors.common.one_answer"), got=phrase("errors.cli.another_in_file_messages")
+        )
     choice = ModelChoice(model, device, None, "windows")
     with bar(remarks(), making=choice.making):
         result = atlas(

@@ -27,7 +27,7 @@ from regard.cli.model_options import (
 from regard.cli.progress import bar
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.present.messages.messages import columns, render, say, similarity_words
 
 if TYPE_CHECKING:
@@ -122,8 +122,10 @@ def command(
     if transfer != (len(models) > 1):
         raise InputError(
             "attack",
-            expected="one model, or several with --transfer",
-            got=f"{len(models)} model{'s' * (len(models) > 1)} {'and' if transfer else 'without'} --transfer",
+            expected=phrase("errors.cli.one_model_or_several_with"),
+            got=phrase("errors.cli.transfer_and_model", n=len(models))
+            if transfer
+            else phrase("errors.cli.models_without_transfer", n=len(models)),
         )
     threat = Threat(
         goal="untargeted" if target is None else "targeted",

@@ -16,7 +16,7 @@ from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, out_option
 from regard.cli.progress import bar, measure
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
-from regard.errors import Incomplete, InputError
+from regard.errors import Incomplete, InputError, phrase
 from regard.present.messages.messages import say
 from regard.store.manifest import broken_model
 from regard.visible import shell_word
@@ -66,7 +66,11 @@ def command(
     **values: Any,
 ) -> None:
     if model and model_option and model != model_option:
-        raise InputError("model", expected="one model", got=f"{model} and {model_option}")
+        raise InputError(
+            "model",
+            expected=phrase("errors.cli.one_model"),
+            got=phrase("errors.common.and_model", model=model, model_option=model_option),
+        )
     source, options = model or model_option or DEFAULT_MODEL, options_from(values)
     plan = None if plan_file is None else _planned(plan_file, model or model_option, data, options)
     if plan is not None:
@@ -91,7 +95,7 @@ def _file_audit(
 
     kind = next(name for name in FILE_TASKS if name == task)
     if data is None:
-        raise InputError(f"--task {task}", expected="--data FILE", got="no data")
+        raise InputError(f"--task {task}", expected="--data FILE", got=phrase("errors.cli.no_data"))
     plain = options.changed({"task": None, "window": None, "horizon": 1, "label_column": None})
     if model is not None:
         _audited(model, file_examples(kind, data, options), out, plain, as_json=as_json)
@@ -157,7 +161,12 @@ def _planned(path: Path, model: str | None, data: str | None, options: AuditOpti
 
     plan, usual = read_plan(path), AuditOptions()
     if model or data or replace(options, **{name: getattr(usual, name) for name in MACHINE}) != usual:
-        raise InputError("--plan", expected="no model, data or settings beside it", got="others", remedy="regard plan")
+        raise InputError(
+            "--plan",
+            expected=phrase("errors.cli.no_model_data_or_settings"),
+            got=phrase("errors.common.others"),
+            remedy="regard plan",
+        )
     return plan
 
 
@@ -351,21 +360,26 @@ def _judge(run: Run, page: Path, *, asked: bool) -> None:
     broken = broken_model(run.manifest)
     if broken:
         raise Incomplete(
-            f"model of run {run.path}",
-            expected="the same answer to the same input",
+            phrase("errors.common.model_run", run=run.path),
+            expected=phrase("errors.common.same_answer_same_input"),
             got=render(broken).rstrip("."),
-            remedy=f"fix the model (evaluation mode, fixed seeds, no state) and audit it anew; tables: {page}",
+            remedy=phrase("errors.cli.fix_model_evaluation_mode_fixed", page=page),
         )
     if not any(s.n for s in run.summaries()):
         first = next((p["message"] for p in problems), "no example could be judged")
-        raise Incomplete(f"run {run.path}", expected="at least one number", got=first, remedy=f"see {page}")
+        raise Incomplete(
+            phrase("errors.common.run_run", run=run.path),
+            expected=phrase("errors.cli.at_least_one_number"),
+            got=first,
+            remedy=phrase("errors.cli.see_page", page=page),
+        )
     there = {*run.methods(), *run.skipped}
     why = {p["stage"].removeprefix("explainer "): p["message"] for p in problems if p["stage"].startswith("explainer ")}
     failed = [f"{name} failed on every example ({why[name]})" for name in why if name not in there]
     if asked and failed:
         raise Incomplete(
-            f"run {run.path}",
-            expected="numbers of every explainer asked for",
+            phrase("errors.common.run_run", run=run.path),
+            expected=phrase("errors.cli.numbers_every_explainer_asked_for"),
             got="; ".join(failed),
-            remedy=f"see {page}",
+            remedy=phrase("errors.cli.see_page", page=page),
         )

@@ -13,7 +13,7 @@ from regard.cli.model_options import ModelChoice, image_option, model_options, o
 from regard.cli.progress import bar
 from regard.cli.row_option import new_rows, typed_rows
 from regard.cli.verb import verb
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 
 if TYPE_CHECKING:
     import numpy as np
@@ -135,7 +135,11 @@ def _weights(site: SiteAttention, head: int | None) -> NDArray[np.float32]:
     """Return the (query, key) weights of one head, or the mean of all."""
     _, heads, queries, _ = site.shape
     if head is not None and not 0 <= head < heads:
-        raise InputError(f"--head {head}", expected=f"a head of {site.site.key} from 0 to {heads - 1}", got=str(head))
+        raise InputError(
+            f"--head {head}",
+            expected=phrase("errors.cli.head_from", site=site.site.key, heads=heads - 1),
+            got=str(head),
+        )
     from regard.present.pack.rows import captured_positions
 
     rows = site.rows(0, captured_positions(site) or range(queries), None if head is None else [head])

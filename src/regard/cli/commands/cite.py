@@ -12,7 +12,7 @@ from regard.cli.console import echo, print_json, remarks, results
 from regard.cli.model_options import ModelChoice, device_option
 from regard.cli.progress import bar
 from regard.cli.verb import verb
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 
 if TYPE_CHECKING:
     from regard.datasets.chat_logs import Chat
@@ -78,9 +78,13 @@ def command(
 ) -> None:
     chats = _chats(messages, prompt)
     if answer is not None and (len(chats) > 1 or chats[0].answer is not None):
-        raise InputError("--answer", expected="one answer", got="others in the file of --messages")
+        raise InputError(
+            "--answer", expected=phrase("errors.common.one_answer"), got=phrase("errors.cli.others_in_file_messages")
+        )
     if html is not None and len(chats) > 1:
-        raise InputError("--html", expected="one chat", got=f"{len(chats)} in the file of --messages")
+        raise InputError(
+            "--html", expected=phrase("errors.cli.one_chat"), got=phrase("errors.cli.in_file_messages", n=len(chats))
+        )
     from regard.surveys.cite import cite
 
     choice = ModelChoice(model, device, None, "windows")
@@ -125,7 +129,11 @@ def command(
 def _chats(messages: str | None, prompt: str | None) -> list[Chat]:
     """Return the chats of the file; for a prompt, one without messages."""
     if (messages is None) == (prompt is None):
-        raise InputError("cite", expected="--messages FILE or --prompt TEXT", got="both" if prompt else "neither")
+        raise InputError(
+            "cite",
+            expected=phrase("errors.cli.messages_file_or_prompt_text_b"),
+            got=phrase("errors.common.both") if prompt else phrase("errors.common.neither"),
+        )
     from regard.datasets.chat_logs import Chat, read_chats
 
     return [Chat("--prompt", (), (), None)] if messages is None else read_chats(Path(messages))

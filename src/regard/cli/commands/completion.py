@@ -9,7 +9,7 @@ import click
 
 from regard.cli.console import echo, print_json, results
 from regard.cli.verb import verb
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.visible import shell_word
 
 SHELLS = ("bash", "zsh", "fish")
@@ -42,7 +42,12 @@ def command(shell: str | None, install: bool, as_json: bool) -> None:
 def _own_shell() -> str:
     name = Path(os.environ.get("SHELL", "")).name
     if name not in SHELLS:
-        raise InputError("shell", expected=", ".join(SHELLS), got=name or "no SHELL", remedy="regard completion bash")
+        raise InputError(
+            "shell",
+            expected=", ".join(SHELLS),
+            got=name or phrase("errors.cli.no_shell"),
+            remedy="regard completion bash",
+        )
     return name
 
 

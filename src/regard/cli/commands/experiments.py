@@ -8,7 +8,7 @@ import click
 
 from regard.cli.console import print_json, results
 from regard.cli.verb import verb
-from regard.errors import Incomplete, UnknownName
+from regard.errors import Incomplete, UnknownName, phrase
 
 
 @verb(
@@ -27,14 +27,14 @@ def command(run: Path, only: str | None, as_json: bool) -> None:
     stored_run = Run(run)
     stored = dict.fromkeys(str(s.where.get("experiment")) for s in stored_run.findings())
     if only is not None and only not in stored:
-        raise UnknownName("experiment of this run", only, list(stored))
+        raise UnknownName(phrase("errors.cli.experiment_this_run"), only, list(stored))
     summaries = finding_summaries(stored_run, experiment=only or "")
     if not summaries:
         raise Incomplete(
-            f"run {run}",
-            expected="findings of experiments",
-            got="a run without experiments",
-            remedy="an audit without --explainers and --metrics, or with --experiments (regard list experiment)",
+            phrase("errors.common.run_run", run=run),
+            expected=phrase("errors.cli.findings_experiments"),
+            got=phrase("errors.cli.run_without_experiments"),
+            remedy=phrase("errors.cli.audit_without_explainers_and"),
         )
     if as_json:
         print_json([summary_to_json(summary) for summary in summaries])

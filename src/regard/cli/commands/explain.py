@@ -26,7 +26,7 @@ from regard.cli.model_options import (
 )
 from regard.cli.progress import bar
 from regard.cli.verb import verb
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
@@ -109,10 +109,14 @@ def command(
     record = answer_record()
     choice = ModelChoice(model, device, task, overflow)
     if record is not None and (text is not None or data is not None or out is not None):
-        got = "--text, --data or --out beside it"
-        raise InputError("--messages and --prompt", expected="one input", got=got)
+        got = phrase("errors.cli.text_data_or_out_beside")
+        raise InputError(phrase("errors.cli.messages_and_prompt"), expected=phrase("errors.cli.one_input"), got=got)
     if units == "source" and record is None:
-        raise InputError("--units source", expected="--messages FILE or --prompt TEXT", got="neither")
+        raise InputError(
+            "--units source",
+            expected=phrase("errors.cli.messages_file_or_prompt_text_b"),
+            got=phrase("errors.common.neither"),
+        )
     if out is not None:
         columns = Columns(text_column, pair_column, label_column)
         return _whole(choice, data, columns, methods, out, limit=limit, seed=seed, as_json=as_json)
@@ -183,7 +187,12 @@ def _whole(
 ) -> None:
     """Explain every example of a dataset into a resumable run directory, without metrics or verdicts."""
     if data is None:
-        raise InputError("--out", expected="--data NAME", got="no data", remedy="leave --out away for one text")
+        raise InputError(
+            "--out",
+            expected="--data NAME",
+            got=phrase("errors.cli.no_data"),
+            remedy=phrase("errors.cli.drop_out_for_one_text"),
+        )
     from regard.audits.audit import audit
     from regard.datasets.read import read
     from regard.present.messages.messages import say

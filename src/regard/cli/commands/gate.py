@@ -10,7 +10,7 @@ import click
 
 from regard.cli.console import echo, print_json, remarks, results
 from regard.cli.verb import verb
-from regard.errors import InputError, RegardError
+from regard.errors import InputError, RegardError, phrase
 
 if TYPE_CHECKING:
     from regard.gate.gate import Outcome
@@ -69,7 +69,9 @@ def command(
 
     try:
         if policy is None and not required:
-            raise InputError("gate", expected="--policy FILE or --require RULE", got="neither")
+            raise InputError(
+                "gate", expected=phrase("errors.cli.policy_file_or_require_rule"), got=phrase("errors.common.neither")
+            )
         rules = read_policy(policy) if policy is not None else Policy()
         rules = replace(rules, requirements=(*rules.requirements, *map(parse_requirement, required)))
         outcome = gate(run, rules, baseline=baseline, allow_fail=allow_fail, inconclusive=inconclusive)

@@ -15,7 +15,7 @@ from regard.cli.model_options import Columns, column_options, out_option, skip_o
 from regard.cli.progress import bar
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import slug
 from regard.present.messages.messages import columns, render, say
 from regard.visible import shell_word
@@ -135,7 +135,9 @@ def _splits(data: str | None, columns: Columns) -> str | Splits | None:
     if columns == Columns():
         return data
     if data is None:
-        raise InputError("--text-column, --label-column, --skip-bad", expected="--data FILE", got="no data")
+        raise InputError(
+            "--text-column, --label-column, --skip-bad", expected="--data FILE", got=phrase("errors.cli.no_data")
+        )
     from regard.datasets.read import read
     from regard.training.train import read_splits
 

@@ -10,6 +10,7 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import allow_code_option, checked_names, listed, own_methods, permitted
 from regard.cli.verb import verb
+from regard.errors import phrase
 
 
 @verb(
@@ -54,8 +55,13 @@ def command(run: Path, metric: str | None, operators: int, classes: bool, as_jso
     else:
         scores, summaries = stored_run.scores(), shown_summaries(stored_run)
     if not any(s.n for s in summaries):
-        remedy = "regard metrics RUN --metric NAME" if stored_run.methods() else "go on with the audit"
-        raise Incomplete(f"run {run}", expected="at least one number", got="none", remedy=remedy)
+        remedy = "regard metrics RUN --metric NAME" if stored_run.methods() else phrase("errors.cli.continue_audit")
+        raise Incomplete(
+            phrase("errors.common.run_run", run=run),
+            expected=phrase("errors.cli.at_least_one_number"),
+            got=phrase("errors.common.none"),
+            remedy=remedy,
+        )
     clusters = {str(e["id"]): str(e["cluster"]) for e in stored_run.examples()}
     stable = stabilities(scores, summaries, clusters)
     rows = summaries if classes else [s for s in summaries if "class" not in s.where]

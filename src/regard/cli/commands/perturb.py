@@ -27,7 +27,7 @@ from regard.cli.model_options import (
 )
 from regard.cli.progress import bar
 from regard.cli.verb import verb
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.present.messages.messages import columns as headed
 from regard.present.messages.messages import say
 from regard.visible import shell_word
@@ -111,7 +111,10 @@ def command(
         return _list(as_json)
     if what is None:
         raise InputError(
-            "regard perturb", expected="a text, a data set or a model", got="none", remedy="--list, --help"
+            "regard perturb",
+            expected=phrase("errors.cli.text_data_set_or_model"),
+            got=phrase("errors.common.none"),
+            remedy="--list, --help",
         )
     names = own_methods("perturbation", listed(noise)) or []
     checked_names("perturbation", [name for name in names if name != "all"])
@@ -132,18 +135,26 @@ def command(
             as_json=as_json,
         )
     if lender is not None:
-        raise InputError("--model", expected="data or a text to change", got=f"a model ({what}) that is asked itself")
+        raise InputError(
+            "--model",
+            expected=phrase("errors.cli.data_or_text_change"),
+            got=phrase("errors.cli.model_that_regard_queries_itself", what=what),
+        )
     if out is not None:
         command = f"regard perturb {shell_word(data or 'DATA')} --out {shell_word(out)}"
         raise InputError(
             "--out",
-            expected="data or a text to change",
-            got=f"a model ({what}) to ask",
-            remedy=f"{command} for the changed examples; --json for these numbers",
+            expected=phrase("errors.cli.data_or_text_change"),
+            got=phrase("errors.cli.model_query", what=what),
+            remedy=phrase("errors.cli.for_changed_examples_json_for", command=command),
         )
     if tests is not None and (data is not None or swaps is not None):
         other = "--data" if data is not None else "--swaps"
-        raise InputError("--tests", expected=f"no {other}: templates bring their own texts", got="both")
+        raise InputError(
+            "--tests",
+            expected=phrase("errors.cli.no_templates_bring_their_own", other=other),
+            got=phrase("errors.common.both"),
+        )
     checked_model(what)
     choice = ModelChoice(what, device, None, "windows")
     if tests is not None:
@@ -168,9 +179,9 @@ def _no_model(what: str) -> None:
         what.partition(":")[0] not in known("dataset") and " " not in what and named_model(what) is not None
     ):
         raise InputError(
-            f"model {what}",
-            expected="a text or data, or a model with --data, --tests or --swaps",
-            got="a model alone",
+            phrase("errors.common.model_live", live=what),
+            expected=phrase("errors.cli.text_or_data_or_model"),
+            got=phrase("errors.cli.model_alone"),
             remedy=f"regard perturb {shell_word(what)} --data DATA",
         )
 
@@ -180,7 +191,7 @@ def _severities(given: str | None, default: tuple[int, ...]) -> tuple[int, ...]:
         return default
     parts = [part.strip() for part in given.split(",")]
     if not all(part in ("1", "2", "3", "4", "5") for part in parts):
-        raise InputError("--severity", expected="numbers from 1 to 5, separated by commas", got=given)
+        raise InputError("--severity", expected=phrase("errors.cli.numbers_from_separated_by_commas"), got=given)
     return tuple(int(part) for part in parts)
 
 

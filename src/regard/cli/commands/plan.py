@@ -13,7 +13,7 @@ from regard.cli.console import clean, print_json, remarks, results
 from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, out_option
 from regard.cli.progress import bar
 from regard.cli.verb import verb
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import read_bytes
 from regard.visible import shell_word
 
@@ -45,9 +45,14 @@ def command(
 
     source, options, path = model or DEFAULT_MODEL, options_from(values), out or Path("plan.json")
     if options.task == "answer":
-        raise InputError("plan", expected="an audit of explanations", got="--task answer")
+        raise InputError("plan", expected=phrase("errors.cli.audit_explanations"), got="--task answer")
     if path.exists():
-        raise InputError(f"file {path}", expected="a new file", got="one that exists", remedy="another --out")
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.common.new_file"),
+            got=phrase("errors.cli.one_that_exists"),
+            remedy=phrase("errors.common.another_out"),
+        )
     rules = None
     if policy is not None:
         from regard.gate.policy import read_policy

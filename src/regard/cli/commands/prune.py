@@ -10,7 +10,7 @@ from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import Columns, ModelChoice, device_option, named_columns, out_option, row_options
 from regard.cli.progress import bar
 from regard.cli.verb import verb
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 
 
 @verb(
@@ -39,7 +39,11 @@ def command(
     as_json: bool,
 ) -> None:
     if (heads is None) == (fraction is None):
-        raise InputError("prune", expected="--heads or --fraction", got="both" if heads is not None else "neither")
+        raise InputError(
+            "prune",
+            expected=phrase("errors.cli.heads_or_fraction"),
+            got=phrase("errors.common.both") if heads is not None else phrase("errors.common.neither"),
+        )
     from regard.surveys.prune import prune
 
     choice = ModelChoice(model, device, None, "windows")

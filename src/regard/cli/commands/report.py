@@ -10,7 +10,7 @@ import click
 from regard.cli.console import clean, print_json, results, warn_without_font
 from regard.cli.model_options import out_option
 from regard.cli.verb import verb
-from regard.errors import EnvironmentProblem, InputError, RegardError
+from regard.errors import EnvironmentProblem, InputError, RegardError, phrase
 from regard.files import read_bytes
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _report_answers(run: Path, out: Path | None, form: str, *, redact: bool, as_
     from regard.present.messages.messages import say
 
     if form not in ("html", "json"):
-        raise InputError("--format", expected="html or json for an answer audit", got=form)
+        raise InputError("--format", expected=phrase("errors.cli.html_or_json_for_answer"), got=form)
     result = read_answer_audit(run)
     path = out or run / f"{'report-redacted' if redact else 'report'}.{form}"
     (result.redacted() if redact else result).save(path)

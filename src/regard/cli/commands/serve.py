@@ -14,7 +14,7 @@ from regard.cli.console import echo, print_json, remarks, results
 from regard.cli.model_options import ModelChoice, checked_names, listed, model_options
 from regard.cli.progress import bar
 from regard.cli.verb import verb
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import read_text
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def command(
     try:
         limits = ServiceLimits(queue=queue, batch=batch, deadline=deadline, body_bytes=parse_size(body))
     except ValueError:
-        raise InputError("--body", expected="a size such as 500KB or 2MB", got=body) from None
+        raise InputError("--body", expected=phrase("errors.cli.size_such_kb_or_mb"), got=body) from None
     stored_run = _stored(run)
     choice = ModelChoice(model, device, task, overflow)
     with bar(remarks(), making=choice.making):
@@ -114,7 +114,11 @@ def _keys(file: Path | None) -> list[str]:
     lines = [os.environ.get(KEY, ""), *(read_text(file).splitlines() if file is not None else ())]
     keys = [line.strip() for line in lines if line.strip()]
     if file is not None and not keys:
-        raise InputError(f"file {file}", expected="an API key per line", got="none")
+        raise InputError(
+            phrase("errors.common.file_place", place=file),
+            expected=phrase("errors.cli.api_key_per_line"),
+            got=phrase("errors.common.none"),
+        )
     return keys
 
 
@@ -136,7 +140,7 @@ def _log(name: str, texts: bool, files: ExitStack) -> Any:
     try:
         return RequestLog(files.enter_context(open(name, "a", encoding="utf-8")), texts=texts)
     except OSError as error:
-        raise InputError(f"--log {name}", expected="a file to append to", got=str(error)) from error
+        raise InputError(f"--log {name}", expected=phrase("errors.cli.file_append"), got=str(error)) from error
 
 
 def _show(service: Service, run: Run | None, *, as_json: bool, check: bool) -> None:

@@ -12,6 +12,7 @@ from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import ModelChoice, image_option, model_options, one_example, row_options
 from regard.cli.progress import bar
 from regard.cli.verb import verb
+from regard.errors import phrase
 
 if TYPE_CHECKING:
     from regard.models.read.text import Overflow
@@ -139,7 +140,11 @@ def _tried(model: Model, example: Example) -> Iterator[dict[str, Any]]:
                 page = compute(model, [example], Settings((spec,)))
                 if not page.rows:
                     reason = next((p.message for p in page.problems), "no answer")
-                    raise RegardError(f"model {model.name}", expected="an answer to one example", got=reason)
+                    raise RegardError(
+                        phrase("errors.common.model_live", live=model.name),
+                        expected=phrase("errors.cli.answer_one_example"),
+                        got=reason,
+                    )
                 relevances |= {spec: page.relevances[0]} if page.relevances else {}
                 yield _attempt(spec, page, works=bool(page.relevances))
             else:

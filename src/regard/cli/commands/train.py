@@ -14,7 +14,7 @@ from regard.cli.model_options import column_options, out_option
 from regard.cli.progress import Bar, bar, measure
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.files import slug
 from regard.present.messages.messages import render, say
 from regard.visible import shell_word
@@ -207,7 +207,7 @@ def _learner(kind: str, given: Mapping[str, str], options: Sequence[str], direct
 
     kinds = [name for name in names("learner") if name != DIRECTORY]
     if kind not in kinds:
-        raise UnknownName("kind of network", kind, kinds)
+        raise UnknownName(phrase("errors.cli.kind_network"), kind, kinds)
     if directory is not None and kind != "classifier":
         raise InputError("--from-directory", expected="regard train classifier", got=f"regard train {kind}")
     params: dict[str, Json] = dict(given)
@@ -237,7 +237,11 @@ def _weights(text: str, data: Any) -> str | list[float]:
             raise InputError(f"--class-weights {part}", expected="name=number", got=repr(number)) from None
     if len(weights) < len(names):
         missing = ", ".join(name for name in names if name not in weights)
-        raise InputError("--class-weights", expected="a number for every class", got=f"none for {missing}")
+        raise InputError(
+            "--class-weights",
+            expected=phrase("errors.cli.number_for_every_class"),
+            got=phrase("errors.cli.none_for", missing=missing),
+        )
     return [weights[name] for name in names]
 
 

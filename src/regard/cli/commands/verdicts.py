@@ -10,7 +10,7 @@ import click
 from regard.cli.console import print_json, results
 from regard.cli.model_options import listed, own_methods
 from regard.cli.verb import verb
-from regard.errors import Incomplete
+from regard.errors import Incomplete, phrase
 
 
 @verb(
@@ -36,10 +36,10 @@ def command(run: Path, rules: bool, question: str | None, as_json: bool) -> None
     if not judgements:
         reasons = "; ".join(f"{k}: {v}" for k, v in stored_run.skipped.items() if k.startswith("experiment "))
         raise Incomplete(
-            f"run {run}",
-            expected="evidence about attention",
-            got=reasons or "a run without experiments",
-            remedy="an audit without --explainers and --metrics, or with --experiments (regard list experiment)",
+            phrase("errors.common.run_run", run=run),
+            expected=phrase("errors.cli.evidence_about_attention"),
+            got=reasons or phrase("errors.cli.run_without_experiments"),
+            remedy=phrase("errors.cli.audit_without_explainers_and"),
         )
     shift = shift_of(stored_run)
     if as_json:

@@ -10,7 +10,7 @@ import click
 
 from regard.cli.console import echo, print_json, results
 from regard.cli.verb import verb
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import parse_json
 
 
@@ -28,7 +28,11 @@ def command(file: Path, signers: Path | None, as_json: bool) -> int:
     from regard.store.evidence_archive import verify_archive
 
     if signers is not None and not signers.is_file():
-        raise InputError(f"--signers {signers}", expected="an allowed-signers file", got="no such file")
+        raise InputError(
+            f"--signers {signers}",
+            expected=phrase("errors.cli.allowed_signers_file"),
+            got=phrase("errors.common.no_such_file"),
+        )
     checked = verify_archive(file, signers=signers)
     plan = _plan(checked.files)
     if as_json:

@@ -22,7 +22,7 @@ from regard.cli.model_options import (
 from regard.cli.progress import bar
 from regard.cli.row_option import new_rows, typed_rows
 from regard.cli.verb import verb
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.present.messages.messages import say
 from regard.visible import as_references
 
@@ -133,7 +133,11 @@ def command(
 ) -> None:
     methods = listed(method) or []
     if rows is not None and (image is not None or (Path(target) / "ledger.sqlite").is_file()):
-        raise InputError("--rows", expected="a model and a text", got="a run" if image is None else "an image")
+        raise InputError(
+            "--rows",
+            expected=phrase("errors.cli.model_and_text"),
+            got=phrase("errors.common.run") if image is None else phrase("errors.cli.image"),
+        )
     checked_names("explainer", methods)
     files = [path for path in (html, svg, png, pdf) if path is not None]
     asks = any(given is not None for given in (text, image, audio, data, spec))
@@ -143,9 +147,15 @@ def command(
 
     lang = language()
     if other is not None and (Path(target) / "ledger.sqlite").is_file():
-        raise InputError("--other", expected="a model to compare with it", got=f"the run {target}")
+        raise InputError(
+            "--other",
+            expected=phrase("errors.cli.model_compare_with"),
+            got=phrase("errors.cli.run_target", target=target),
+        )
     if changed is not None and not asks:
-        raise InputError("--changed", expected="--text TEXT to compare it with", got="none")
+        raise InputError(
+            "--changed", expected=phrase("errors.cli.text_text_compare_with"), got=phrase("errors.common.none")
+        )
     if image is not None and text is not None:
         with bar(remarks(), making=""):
             session = _pictured(target, text, image, generate, lang)
@@ -167,9 +177,16 @@ def command(
             )
     else:
         if example is not None:
-            raise InputError("--example", expected="a run", got=f"the model {target}", remedy="--data NAME --row N")
+            raise InputError(
+                "--example",
+                expected=phrase("errors.common.run"),
+                got=phrase("errors.common.model_target", target=target),
+                remedy="--data NAME --row N",
+            )
         if files and not asks:
-            raise InputError("input", expected="--text TEXT, --image FILE, or --data NAME and --row N", got="neither")
+            raise InputError(
+                "input", expected=phrase("errors.cli.text_text_image_file_or"), got=phrase("errors.common.neither")
+            )
         choice = ModelChoice(target, device, task, overflow)
         with bar(remarks(), making=choice.making):
             live = choice.open()
@@ -219,7 +236,7 @@ def _shared(path: Path) -> object:
     try:
         return read_json(path)
     except InputError as error:
-        raise InputError(f"--spec {path}", expected="a Spec as JSON", got=error.got) from error
+        raise InputError(f"--spec {path}", expected=phrase("errors.cli.spec_json"), got=error.got) from error
 
 
 def _pictured(target: str, text: str, image: Path, generate: int | None, lang: str) -> Session:
@@ -244,7 +261,9 @@ def _begun(text: str | None, audio: Path | None) -> str | Example:
     if audio is not None:
         return one_example(text, None, None, 0, audio=audio)
     if text is None:
-        raise InputError("--generate", expected="--text TEXT to go on with, or --audio FILE", got="none")
+        raise InputError(
+            "--generate", expected=phrase("errors.cli.text_text_continue_or_audio"), got=phrase("errors.common.none")
+        )
     return text
 
 
@@ -262,7 +281,9 @@ def _state(session: Session, site: str | None, head: int | None) -> dict[str, Js
     if head is not None:
         if not sites or head >= sites[index].heads:
             raise InputError(
-                f"--head {head}", expected=f"a head below {sites[index].heads if sites else 0}", got=str(head)
+                f"--head {head}",
+                expected=phrase("errors.cli.head_below", heads=sites[index].heads if sites else 0),
+                got=str(head),
             )
         state |= {"head": head, "pool": "one", "off": [h for h in range(sites[index].heads) if h != head]}
     return state

@@ -11,7 +11,7 @@ from regard.datasets.examples import Examples
 from regard.datasets.generated import Draft, Drawn, generated, note, share
 from regard.datasets.marked import sentence, silent, unmarked
 from regard.datasets.splits import normalised
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.registry import method
 
 ASPECTS = ("location", "cleanliness", "price")
@@ -43,7 +43,7 @@ def aspects(
     share("aspects.negation", negation)
     most = len(WORDS.others[0])
     if not 1 <= opinions <= 4 or not 0 <= distractors <= most or not 0 <= fillings <= len(WORDS.fillings):
-        expected = f"1 to 4 opinions, 0 to {most} distractors, 0 to {len(WORDS.fillings)} fillings"
+        expected = phrase("errors.datasets.opinions_distractors_fillings", most=most, n=len(WORDS.fillings))
         problem = f"opinions={opinions}, distractors={distractors}, fillings={fillings}"
         raise InputError("aspects", expected=expected, got=problem)
 

@@ -11,7 +11,7 @@ from regard.datasets.builtin._lexicon import lexicon
 from regard.datasets.examples import Examples
 from regard.datasets.generated import Draft, Drawn, generated, note, share
 from regard.datasets.marked import silent, unmarked
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.registry import method
 
 WORDS = lexicon("chinese_reviews")
@@ -44,7 +44,7 @@ def chinese_reviews(
     share("chinese_reviews.negation", negation)
     share("chinese_reviews.contrast", contrast)
     if classes not in (2, 3):
-        raise InputError("chinese_reviews.classes", expected="2 or 3", got=str(classes))
+        raise InputError("chinese_reviews.classes", expected=phrase("errors.datasets.or"), got=str(classes))
 
     def draw(rng: np.random.Generator, number: int) -> Drawn:
         label = number % classes

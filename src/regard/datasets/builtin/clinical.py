@@ -10,7 +10,7 @@ from regard.datasets.builtin._lexicon import lexicon
 from regard.datasets.examples import Examples
 from regard.datasets.generated import Draft, Drawn, generated, note, share
 from regard.datasets.marked import silent, unmarked
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.registry import method
 
 WORDS = lexicon("clinical")
@@ -43,7 +43,7 @@ def clinical(
     share("clinical.shortcut", shortcut)
     most = min(len(WORDS.other_findings), len(WORDS.remarks))
     if notes < 1 or not 1 <= evidence <= len(WORDS.findings) or not 0 <= distractors <= most:
-        expected = f"notes of at least 1, 1 to {len(WORDS.findings)} pieces of evidence, 0 to {most} distractors"
+        expected = phrase("errors.datasets.notes_at_least_pieces_evidence", n=len(WORDS.findings), most=most)
         problem = f"notes={notes}, evidence={evidence}, distractors={distractors}"
         raise InputError("clinical", expected=expected, got=problem)
 

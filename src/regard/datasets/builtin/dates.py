@@ -11,7 +11,7 @@ from regard.datasets.alignments import Piece, aligned
 from regard.datasets.builtin._number_names import ONES, ORDINAL_TENS, ORDINALS, TENS
 from regard.datasets.examples import Examples
 from regard.datasets.generated import Draft, Drawn, generated, note, share
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.registry import method
 
 _MONTHS = "January February March April May June July August September October November December"
@@ -66,7 +66,11 @@ def dates(
     """
     share("dates.spoken", spoken)
     if not FIRST <= first <= last <= LAST:
-        raise InputError("dates", expected=f"{FIRST} <= first <= last <= {LAST}", got=f"{first} and {last}")
+        raise InputError(
+            "dates",
+            expected=f"{FIRST} <= first <= last <= {LAST}",
+            got=phrase("errors.common.and_model", model=first, model_option=last),
+        )
     start = date(first, 1, 1)
     days = (date(last, 12, 31) - start).days + 1
 

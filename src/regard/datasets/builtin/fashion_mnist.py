@@ -13,7 +13,7 @@ from regard.datasets import sampling
 from regard.datasets.archives import archives_folder
 from regard.datasets.examples import Examples
 from regard.datasets.splits import FRACTIONS, checked, split_of
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, phrase
 from regard.files import reason
 from regard.records import Example, Message, frozen
 from regard.registry import method
@@ -81,17 +81,27 @@ def _numbers(name: str, header: int) -> NDArray[np.uint8]:
     """The bytes of an IDX file after its header, verified."""
     folder = archives_folder() / "fashion-mnist"
     path = next((home / name for home in (INSTALLED, folder) if (home / name).is_file()), None)
-    remedy = f"apt-get install dataset-fashion-mnist (Debian, Ubuntu), or the four .gz files in {folder}"
+    remedy = phrase("errors.datasets.apt_get_install_dataset_fashion", folder=folder)
     if path is None:
         raise EnvironmentProblem(
-            "data fashion_mnist", expected=f"{name} in {INSTALLED} or {folder}", got="no such file", remedy=remedy
+            phrase("errors.datasets.data_fashion_mnist"),
+            expected=phrase("errors.datasets.in_or", name=name, installed=INSTALLED, folder=folder),
+            got=phrase("errors.common.no_such_file"),
+            remedy=remedy,
         )
     try:
         content = gzip.decompress(path.read_bytes())
     except (OSError, EOFError) as error:
-        raise EnvironmentProblem(f"file {path}", expected="a .gz file", got=reason(error), remedy=remedy) from None
+        raise EnvironmentProblem(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.datasets.gz_file"),
+            got=reason(error),
+            remedy=remedy,
+        ) from None
     digest = hashlib.sha256(content).hexdigest()
     if digest != SHA256[name]:
         expected = f"sha256 {SHA256[name][:12]}..."
-        raise EnvironmentProblem(f"file {path}", expected=expected, got=f"{digest[:12]}...", remedy=remedy)
+        raise EnvironmentProblem(
+            phrase("errors.common.file_place", place=path), expected=expected, got=f"{digest[:12]}...", remedy=remedy
+        )
     return np.frombuffer(content, np.uint8, offset=header)

@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.datasets.builtin.fashion_mnist import NAMES, SIDE, fashion_mnist
 from regard.datasets.examples import Examples
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.records import Example, Message, frozen
 from regard.registry import method
@@ -20,7 +20,7 @@ def fashion_quadrants(*, split: str = "test", n: int = 200, seed: int = 0) -> Ex
     the quadrant. The slice `classes` lists all four in reading order. Reference: Boehle et al. 2021 (grid pointing).
     """
     if n < 1:
-        raise InputError("fashion_quadrants", expected="n of at least 1", got=f"n={n}")
+        raise InputError("fashion_quadrants", expected=phrase("errors.datasets.at_least"), got=f"n={n}")
     rng = keyed_rng(seed, "fashion_quadrants", split)
     by_class: list[list[Example]] = [[] for _ in NAMES]
     for example in fashion_mnist(split=split):

@@ -7,7 +7,7 @@ import numpy as np
 from regard.datasets.builtin.sequences import SYLLABLES
 from regard.datasets.examples import Examples
 from regard.datasets.generated import Draft, Drawn, generated, note
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.registry import method
 
 
@@ -24,7 +24,7 @@ def induction(*, split: str = "test", n: int = 2000, seed: int = 0, symbols: int
     ('sa da de ba pa de', 'ba')
     """
     if not 3 <= symbols <= len(SYLLABLES) or length < 3:
-        expected = f"3 to {len(SYLLABLES)} symbols, a length of at least 3"
+        expected = phrase("errors.datasets.symbols_length_at_least", n=len(SYLLABLES))
         raise InputError("induction", expected=expected, got=f"symbols={symbols}, length={length}")
 
     def draw(rng: np.random.Generator, number: int) -> Drawn:

@@ -8,7 +8,7 @@ from regard.datasets.alignments import Piece, aligned
 from regard.datasets.builtin._number_names import ONES, TENS
 from regard.datasets.examples import Examples
 from regard.datasets.generated import Draft, Drawn, generated, note, share
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.registry import method
 
 SCALES = ((1_000_000, "million"), (1000, "thousand"))
@@ -31,7 +31,9 @@ def number_words(
     """
     share("number_words.joined", joined)
     if not 9 <= largest <= LARGEST:
-        raise InputError("number_words.largest", expected=f"9 to {LARGEST}", got=str(largest))
+        raise InputError(
+            "number_words.largest", expected=phrase("errors.datasets.to_largest", largest=LARGEST), got=str(largest)
+        )
 
     def draw(rng: np.random.Generator, number: int) -> Drawn:
         figures = int(rng.integers(1, len(str(largest)) + 1))

@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.datasets.examples import Examples
 from regard.datasets.splits import THIRDS, checked, normalised, split_of
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.records import Example
 from regard.registry import method
@@ -67,13 +67,23 @@ def planted(
     split = checked(split)
     needed = evidence * (2 if negation else 1) + distractors + (1 if shortcut else 0)
     if not 1 <= evidence <= len(KEYWORDS[0]):
-        raise InputError("planted.evidence", expected=f"1 to {len(KEYWORDS[0])} keywords", got=str(evidence))
+        raise InputError(
+            "planted.evidence", expected=phrase("errors.datasets.keywords_n", n=len(KEYWORDS[0])), got=str(evidence)
+        )
     if not 0 <= distractors <= len(DISTRACTORS):
-        raise InputError("planted.distractors", expected=f"0 to {len(DISTRACTORS)} words", got=str(distractors))
+        raise InputError(
+            "planted.distractors", expected=phrase("errors.datasets.words_n", n=len(DISTRACTORS)), got=str(distractors)
+        )
     if length < needed:
-        raise InputError("planted.length", expected=f"at least {needed} words for the planted ones", got=str(length))
+        raise InputError(
+            "planted.length",
+            expected=phrase("errors.datasets.at_least_words_for_planted", needed=needed),
+            got=str(length),
+        )
     if n < 1 or not 0 <= negation <= 1 or not 0 <= shortcut <= 1:
-        raise InputError("planted", expected="n of at least 1, shares in 0..1", got=f"{n}, {negation}, {shortcut}")
+        raise InputError(
+            "planted", expected=phrase("errors.datasets.at_least_shares_in"), got=f"{n}, {negation}, {shortcut}"
+        )
     rng = keyed_rng(seed, "planted", split, length, evidence, negation, distractors, shortcut)
     weights = 1 / (np.arange(len(FILLERS)) + 3.0)
     steps = np.cumsum(weights / weights.sum())
@@ -83,7 +93,11 @@ def planted(
     while len(items) < n:
         tries += 1
         if tries > 50 * n + 1000:
-            raise InputError("planted.length", expected=f"room for {n} different texts", got=f"{length} words")
+            raise InputError(
+                "planted.length",
+                expected=phrase("errors.datasets.room_for_different_texts", n=n),
+                got=phrase("errors.datasets.words_length", length=length),
+            )
         label = len(items) % 2
         wording, deciding, slices = _words(
             rng,

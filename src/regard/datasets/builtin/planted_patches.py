@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.datasets.examples import Examples
 from regard.datasets.splits import checked
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.records import Example, Floats, frozen
 from regard.registry import method
@@ -41,7 +41,7 @@ def planted_patches(
     split = checked(split)
     cells = (size // patch) ** 2 if patch > 0 else 0
     if patch < 3 or size % patch or not 0 <= distractors < cells or n < 1:
-        expected = "n of at least 1, a patch of at least 3 that divides size, room for distractors"
+        expected = phrase("errors.datasets.at_least_patch_at_least")
         problem = f"n={n}, size={size}, patch={patch}, distractors={distractors}"
         raise InputError("planted_patches", expected=expected, got=problem)
     rng = keyed_rng(seed, "planted_patches", split, size, patch, distractors)

@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.datasets.examples import Examples
 from regard.datasets.splits import checked
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.records import Example, Floats, frozen
 from regard.registry import method
@@ -36,7 +36,7 @@ def planted_segments(
     """
     split = checked(split)
     if segment < 4 or steps % segment or channels < 1 or n < 1:
-        expected = "n and channels of at least 1, a segment of at least 4 that divides steps"
+        expected = phrase("errors.datasets.and_channels_at_least_segment")
         problem = f"n={n}, steps={steps}, segment={segment}, channels={channels}"
         raise InputError("planted_segments", expected=expected, got=problem)
     rng = keyed_rng(seed, "planted_segments", split, steps, segment, channels)

@@ -10,7 +10,7 @@ import numpy as np
 from regard.datasets.builtin.planted import DISTRACTORS, FILLERS, KEYWORDS, SHORTCUTS
 from regard.datasets.examples import Examples
 from regard.datasets.splits import THIRDS, checked, normalised, split_of
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.records import Example
 from regard.registry import method
@@ -56,7 +56,7 @@ def planted_texts(
     """
     split = checked(split)
     if n < 1:
-        raise InputError("planted_texts.n", expected="at least 1", got=str(n))
+        raise InputError("planted_texts.n", expected=phrase("errors.common.at_least"), got=str(n))
     fillers = words(size)[: FILLING[size]]
     weights = 1 / (np.arange(len(fillers)) + 3.0)
     steps = np.cumsum(weights / weights.sum())

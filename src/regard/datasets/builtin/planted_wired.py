@@ -16,7 +16,7 @@ from regard.datasets.builtin.planted_texts import FILLING, KEYS, LENGTHS, Size
 from regard.datasets.builtin.planted_texts import words as words_of_size
 from regard.datasets.examples import Examples
 from regard.datasets.generated import Draft, Drawn, generated, note, share
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.registry import method
 
 WiredTask = Literal["classes", "cue", "listeners", "mixture", "sink", "trigger", "pairs", "steps"]
@@ -82,7 +82,9 @@ def planted_wired(
         raise UnknownName("task", task, get_args(WiredTask))
     most = {"classes": len(CLASS_KEYS), "pairs": 3, "steps": len(DIGITS)}.get(task, 2)
     if not 2 <= classes <= most:
-        raise InputError("planted_wired.classes", expected=f"2 to {most} for task {task}", got=str(classes))
+        raise InputError(
+            "planted_wired.classes", expected=phrase("errors.datasets.for_task", most=most, task=task), got=str(classes)
+        )
     share("planted_wired.bypass", bypass)
     settings = Settings(size=size, task=task, classes=classes, bypass=bypass, by=by)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.datasets.examples import Examples
 from regard.datasets.splits import checked
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.records import Example, Message, frozen
 from regard.registry import method
@@ -30,7 +30,9 @@ def quadrants(*, split: str = "test", n: int = 400, seed: int = 0, size: int = 3
     """
     split = checked(split)
     if size < 8 or size % 2 or n < 1:
-        raise InputError("quadrants", expected="n of at least 1, an even size of at least 8", got=f"n={n}, size={size}")
+        raise InputError(
+            "quadrants", expected=phrase("errors.datasets.at_least_even_size_at"), got=f"n={n}, size={size}"
+        )
     rng = keyed_rng(seed, "quadrants", split, size)
     names, half, frame = list(COLOURS), size // 2, max(1, size // 16)
     items = []

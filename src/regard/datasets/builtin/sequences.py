@@ -9,7 +9,7 @@ import numpy as np
 from regard.datasets.alignments import Piece, aligned
 from regard.datasets.examples import Examples
 from regard.datasets.generated import Draft, Drawn, generated, note
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.registry import method
 
 SYLLABLES = tuple(a + b for b in "aeiou" for a in "bcdfghjklmnprstvwz")
@@ -37,10 +37,12 @@ def sequences(
     ('wa ha ta', 'ta ha wa', (6, 8, 0, 2))
     """
     if task not in ("copy", "reverse", "sort"):
-        raise InputError("sequences.task", expected="copy, reverse or sort", got=repr(task))
+        raise InputError("sequences.task", expected=phrase("errors.datasets.copy_reverse_or_sort"), got=repr(task))
     if not 2 <= symbols <= len(SYLLABLES) or not 1 <= shortest <= longest:
         problem = f"symbols={symbols}, shortest={shortest}, longest={longest}"
-        raise InputError("sequences", expected=f"2 to {len(SYLLABLES)} symbols, 1 <= shortest <= longest", got=problem)
+        raise InputError(
+            "sequences", expected=phrase("errors.datasets.symbols_shortest_longest", n=len(SYLLABLES)), got=problem
+        )
 
     def draw(rng: np.random.Generator, number: int) -> Drawn:
         length = int(rng.integers(shortest, longest + 1))

@@ -11,7 +11,7 @@ import numpy as np
 from regard.datasets.examples import Examples
 from regard.datasets.formats.sounds import sound_of
 from regard.datasets.generated import Draft, Drawn, generated, note, share
-from regard.errors import EnvironmentProblem, InputError
+from regard.errors import EnvironmentProblem, InputError, phrase
 from regard.measures.resampling import resampled
 from regard.records import Floats, frozen
 from regard.registry import method
@@ -94,16 +94,16 @@ def _espeak(voice: str) -> Speak:
     program = shutil.which("espeak-ng")
     if program is None:
         raise EnvironmentProblem(
-            "data 'spoken'",
-            expected="the program espeak-ng",
-            got="none",
-            remedy="apt-get install espeak-ng, or your own recordings: --data FOLDER_OF_WAVS",
+            phrase("errors.datasets.data_poken"),
+            expected=phrase("errors.datasets.program_espeak_ng"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.datasets.apt_get_install_espeak_ng"),
         )
 
     def speak(word: str) -> Floats:
         made = subprocess.run([program, "-v", voice, "--stdout", word], capture_output=True, check=False)
         if made.returncode or not made.stdout:
-            raise InputError("spoken.voice", expected="a voice of espeak-ng (espeak-ng --voices)", got=voice)
+            raise InputError("spoken.voice", expected=phrase("errors.datasets.voice_espeak_ng_espeak_ng"), got=voice)
         sound = sound_of(made.stdout, None, None)
         return resampled(sound["audio"], sound["rate"], RATE)
 

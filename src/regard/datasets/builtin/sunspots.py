@@ -10,7 +10,7 @@ from regard.datasets import sampling
 from regard.datasets.examples import Examples
 from regard.datasets.packages import package_bytes
 from regard.datasets.splits import FRACTIONS, checked
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Example, Floats, frozen
 from regard.registry import method
 
@@ -39,7 +39,7 @@ def sunspots(
     years, values = _yearly() if every == "year" else _monthly()
     total = len(values) - window - horizon + 1
     if window < 1 or horizon < 1 or total < 10:
-        expected = f"window and horizon of at least 1, far less than {len(values):,} values together"
+        expected = phrase("errors.datasets.window_and_horizon_at_least", n=len(values))
         raise InputError("sunspots", expected=expected, got=f"window={window}, horizon={horizon}")
     ends = np.cumsum([0, *FRACTIONS.values()])
     bounds = {name: (ends[i], ends[i + 1]) for i, name in enumerate(FRACTIONS)} | {"all": (0.0, 1.0)}
@@ -52,7 +52,11 @@ def sunspots(
             inputs = {"series": frozen(values[start:first, None])}
             items.append(Example(f"{every}-{first:05d}", inputs, values[first:last].tolist(), group=group))
     if not items:
-        raise InputError(f"sunspots split {split!r}", expected="room for a window", got=f"horizon={horizon}")
+        raise InputError(
+            phrase("errors.datasets.sunspots_split", split=repr(split)),
+            expected=phrase("errors.datasets.room_for_window"),
+            got=f"horizon={horizon}",
+        )
     note = f"{len(values):,} {every}s from statsmodels 0.15.0 (public domain); split {split!r}: {len(items):,}, by time"
     sample = tuple(sampling.stratified(items, n, seed=seed))
     return Examples("sunspots", sample, (), (note,), columns=("sunspots",), modality="series")

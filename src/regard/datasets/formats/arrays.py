@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import MOST_UNPACKED, UNPACKED_FREELY, check_file, max_bytes, reason, shown_size
 
 _UNREADABLE = (
@@ -38,12 +38,20 @@ def read_npz(path: Path) -> dict[str, Any]:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
         if unpacked > min(max_bytes(), max(UNPACKED_FREELY, MOST_UNPACKED * size)):
-            sizes = f"{shown_size(unpacked)} from {shown_size(size)}"
-            raise InputError(f"file {path}", expected=f"at most {shown_size(max_bytes())} when unpacked", got=sizes)
+            sizes = phrase("errors.datasets.from_unpacked", unpacked=shown_size(unpacked), size=shown_size(size))
+            raise InputError(
+                phrase("errors.common.file_place", place=path),
+                expected=phrase("errors.datasets.at_most_when_unpacked", value=shown_size(max_bytes())),
+                got=sizes,
+            )
         with np.load(path, allow_pickle=False) as arrays:
             return {name: _checked(arrays[name]) for name in arrays.files}
     except _UNREADABLE as problem:
-        raise InputError(f"file {path}", expected="an .npz file of plain arrays", got=reason(problem)) from problem
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.datasets.npz_file_plain_arrays"),
+            got=reason(problem),
+        ) from problem
 
 
 def _checked(array: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from regard.datasets.table import Row, Table, check_columns, lines
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Message
 
 LONGEST_CELL = 1 << 24
@@ -18,12 +18,16 @@ def open_delimited(path: Path) -> Table:
     """A csv or tsv file; the separator is the suffix's, unless the header clearly has another."""
     first = next((line for _, line in lines(path) if line.strip()), "")
     if not first:
-        raise InputError(f"file {path.name}", expected="a header line and rows", got="an empty file")
+        raise InputError(
+            phrase("errors.common.file_place", place=path.name),
+            expected=phrase("errors.datasets.header_line_and_rows"),
+            got=phrase("errors.datasets.empty_file"),
+        )
     usual = "\t" if ".tsv" in path.suffixes else ","
     separator = usual if usual in first else max(usual + ",;\t|", key=first.count)
     separator = separator if separator in first else usual
     header = _header(first, separator, path.name)
-    check_columns(header, f"file {path.name}")
+    check_columns(header, phrase("errors.common.file_place", place=path.name))
 
     def walk(columns: Sequence[str] | None) -> Iterator[Row]:
         csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
@@ -49,9 +53,11 @@ def open_delimited(path: Path) -> Table:
                 wrong = "" if len(cells) == len(header) else f"{len(cells)} cells where the header has {len(header)}"
                 yield Row(here, dict(zip(header, cells, strict=False)), wrong)
         except csv.Error as error:
-            remedy = "close the quotation mark that was opened there"
-            subject = f"{path.name}, line {begins}"
-            raise InputError(subject, expected="a csv row", got=str(error), remedy=remedy) from None
+            remedy = phrase("errors.datasets.close_quotation_mark_that_opened")
+            subject = phrase("errors.common.line_path", path=path.name, number=begins)
+            raise InputError(
+                subject, expected=phrase("errors.datasets.csv_row"), got=str(error), remedy=remedy
+            ) from None
 
     notes = () if separator == usual else (Message.of("data.separator", separator=repr(separator)),)
     return Table(path.name, header, walk, "line", notes=notes, typed=False)
@@ -62,4 +68,8 @@ def _header(line: str, separator: str, name: str) -> tuple[str, ...]:
     try:
         return tuple(cell.strip() for cell in next(csv.reader([line], delimiter=separator)))
     except csv.Error as error:
-        raise InputError(f"file {name}", expected="a header line", got=str(error)) from None
+        raise InputError(
+            phrase("errors.common.file_place", place=name),
+            expected=phrase("errors.datasets.header_line"),
+            got=str(error),
+        ) from None

@@ -15,7 +15,7 @@ from typing import Any
 from regard.datasets.formats.features import label_names, label_names_in
 from regard.datasets.formats.parquet import UNREADABLE, column_names, open_parquet
 from regard.datasets.table import Row, Table
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.files import check_file, kind_of, read_json, reason
 from regard.records import Message, Text
 
@@ -30,11 +30,13 @@ def open_hugging_face(path: Path, *, split: str | None) -> Table:
     splits = _splits(path)
     if not splits:
         remedy = "datasets.load_dataset(...).save_to_disk(DIR)"
-        expected = (
-            "pictures (.png, .jpg, ...), sounds (.wav), or a Hugging Face data set on disk (dataset_dict.json, "
-            "state.json, or arrow or Parquet files)"
+        expected = phrase("errors.datasets.pictures_png_jpg_sounds_wav")
+        raise InputError(
+            phrase("errors.common.directory_path", path=path),
+            expected=expected,
+            got=phrase("errors.datasets.none_these"),
+            remedy=remedy,
         )
-        raise InputError(f"directory {path}", expected=expected, got="none of these", remedy=remedy)
     notes: tuple[Text, ...] = ()
     split_name = split or next((s for s in PREFERRED if s in splits), min(splits))
     if list(splits) == [UNDIVIDED]:
@@ -44,7 +46,7 @@ def open_hugging_face(path: Path, *, split: str | None) -> Table:
     else:
         split_name = split_name if split_name in splits else OTHER_NAMES.get(split_name, split_name)
         if split_name not in splits:
-            raise UnknownName(f"split of {path.name}", split_name, (*splits, "all"))
+            raise UnknownName(phrase("errors.datasets.split_path", path=path.name), split_name, (*splits, "all"))
         files = splits[split_name]
     if split is None and len(splits) > 1:
         notes = (Message.of("data.guessed_split", split=split_name, splits=sorted(splits)),)
@@ -83,24 +85,38 @@ def _split_in(stem: str) -> str:
 def _arrow_files(path: Path) -> list[Path]:
     entries = _json(path / "state.json").get("_data_files", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        expected = '"_data_files": a list of objects'
-        raise InputError(f"file {path / 'state.json'}", expected=expected, got=repr(entries)[:60])
+        expected = phrase("errors.datasets.data_files_list_objects")
+        raise InputError(
+            phrase("errors.common.file_place", place=path / "state.json"), expected=expected, got=repr(entries)[:60]
+        )
     # the names come from the directory's own JSON: nothing outside the directory is ever opened
     names = _plain_names([entry.get("filename") for entry in entries], path)
     files = [path / name for name in names] or sorted(path.glob("*.arrow"))
     if not files:
-        raise InputError(f"directory {path}", expected="arrow files", got="none")
+        raise InputError(
+            phrase("errors.common.directory_path", path=path),
+            expected=phrase("errors.datasets.arrow_files"),
+            got=phrase("errors.common.none"),
+        )
     return files
 
 
 def _plain_names(names: Any, path: Path) -> list[str]:
     """Last path components of names; reject names without one, such as ".."."""
     if not isinstance(names, list):
-        raise InputError(f"directory {path}", expected="a list of names", got=repr(names)[:60])
+        raise InputError(
+            phrase("errors.common.directory_path", path=path),
+            expected=phrase("errors.common.list_names"),
+            got=repr(names)[:60],
+        )
     plain = [Path(name).name if isinstance(name, str) else "" for name in names]
     wrong = next((name for name, last in zip(names, plain, strict=True) if last in ("", ".", "..")), None)
     if wrong is not None or "" in plain:
-        raise InputError(f"directory {path}", expected="names of files in it", got=repr(wrong)[:60])
+        raise InputError(
+            phrase("errors.common.directory_path", path=path),
+            expected=phrase("errors.datasets.names_files_in"),
+            got=repr(wrong)[:60],
+        )
     return plain
 
 
@@ -127,8 +143,10 @@ def _open_arrow(files: Sequence[Path], name: str) -> Table:
                             number += 1
                             yield Row(number, values)
                 except UNREADABLE as error:
-                    subject = f"{file.name}, after row {number}"
-                    raise InputError(subject, expected="an arrow file of `datasets`", got=reason(error)) from None
+                    subject = phrase("errors.datasets.after_row", file=file.name, number=number)
+                    raise InputError(
+                        subject, expected=phrase("errors.datasets.arrow_file_datasets"), got=reason(error)
+                    ) from None
 
     return Table(name, columns, walk, labels=labels)
 
@@ -140,4 +158,8 @@ def _reader(path: Path) -> Any:
     try:
         return pyarrow.ipc.open_stream(pyarrow.memory_map(str(path)))
     except UNREADABLE as error:
-        raise InputError(f"file {path}", expected="an arrow file of `datasets`", got=reason(error)) from None
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.datasets.arrow_file_datasets"),
+            got=reason(error),
+        ) from None

@@ -9,12 +9,9 @@ from typing import Any, Final
 
 from regard.datasets.formats.json_lines import PEEKED
 from regard.datasets.table import Row, Table, check_columns
-from regard.errors import InputError
+from regard.errors import InputError, NoExamples, phrase
 
-EXPECTED: Final = (
-    "a file or built-in name, a pandas or Polars DataFrame, a datasets.Dataset, or a list or generator of texts, "
-    "dicts, (text, label) pairs or regard.Example"
-)
+EXPECTED: Final = phrase("errors.datasets.file_or_built_in_name")
 NAME: Final = "data in memory"
 PAIR: Final = ("text", "label")
 
@@ -38,7 +35,9 @@ def memory_table(data: object, name: str = NAME) -> Table:
     else:
         raise InputError("data", expected=EXPECTED, got=type(data).__name__)
     if not rows:
-        raise InputError("data", expected="at least one example", got="none")
+        raise NoExamples(
+            "data", expected=phrase("errors.common.at_least_one_example"), got=phrase("errors.common.none")
+        )
     columns = tuple(dict.fromkeys(str(key) for row in islice(rows, PEEKED) for key in row))
     check_columns(columns, name)
 
@@ -70,7 +69,11 @@ def _columns(data: Mapping[Any, Any]) -> list[dict[Any, Any]]:
     """Rows of columns: {"text": [...], "label": [...]}."""
     lengths = {str(key): len(values) for key, values in data.items() if isinstance(values, Sized)}
     if len(lengths) < len(data) or len(set(lengths.values())) > 1 or any(isinstance(v, str) for v in data.values()):
-        raise InputError("data", expected="columns of one length", got=str(lengths or dict(islice(data.items(), 3))))
+        raise InputError(
+            "data",
+            expected=phrase("errors.datasets.columns_one_length"),
+            got=str(lengths or dict(islice(data.items(), 3))),
+        )
     return [dict(zip(data, cells, strict=True)) for cells in zip(*data.values(), strict=True)]
 
 
@@ -81,7 +84,9 @@ def _cells(item: object, number: int) -> dict[Any, Any]:
         return dict(item)
     if isinstance(item, tuple | list) and len(item) == len(PAIR) and isinstance(item[0], str):
         return dict(zip(PAIR, item, strict=True))
-    raise InputError(f"data, item {number}", expected=EXPECTED, got=f"{type(item).__name__} {item!r:.60}")
+    raise InputError(
+        phrase("errors.datasets.data_item", number=number), expected=EXPECTED, got=f"{type(item).__name__} {item!r:.60}"
+    )
 
 
 def _plain(value: Any) -> Any:

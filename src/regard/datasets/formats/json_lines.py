@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.datasets.table import Row, Table, check_columns, lines
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import max_bytes, parse_json, reason
 
 PEEKED = 200
@@ -20,7 +20,11 @@ def open_json(path: Path) -> Table:
     """A file of JSON objects, one per line or in one list."""
     first = next((line.lstrip() for _, line in lines(path, max_bytes()) if line.strip()), "")
     if not first:
-        raise InputError(f"file {path.name}", expected="JSON objects", got="an empty file")
+        raise InputError(
+            phrase("errors.common.file_place", place=path.name),
+            expected=phrase("errors.datasets.json_objects"),
+            got=phrase("errors.datasets.empty_file"),
+        )
     listed = first.startswith("[")
 
     def walk(columns: Sequence[str] | None) -> Iterator[Row]:
@@ -34,9 +38,13 @@ def open_json(path: Path) -> Table:
     peeked = list(islice(walk(None), PEEKED))
     if not any(row.values for row in peeked) and peeked:
         subject = f"{path.name}, {'item' if listed else 'line'} {peeked[0].number}"
-        raise InputError(subject, expected="a JSON object per line", got=peeked[0].problem or "an empty object")
+        raise InputError(
+            subject,
+            expected=phrase("errors.datasets.json_object_per_line"),
+            got=peeked[0].problem or phrase("errors.datasets.empty_object"),
+        )
     columns = tuple(dict.fromkeys(str(name) for row in peeked for name in row.values))
-    check_columns(columns, f"file {path.name}")
+    check_columns(columns, phrase("errors.common.file_place", place=path.name))
     return Table(path.name, columns, walk, "item" if listed else "line")
 
 
@@ -59,7 +67,11 @@ def _whole(path: Path) -> list[Any]:
     try:
         value = parse_json("".join(line for _, line in lines(path, max_bytes())))
     except json.JSONDecodeError as error:
-        raise InputError(f"{path.name}, line {error.lineno}", expected="JSON", got=error.msg) from None
+        raise InputError(
+            phrase("errors.common.line_path", path=path.name, number=error.lineno), expected="JSON", got=error.msg
+        ) from None
     except ValueError as error:
-        raise InputError(f"file {path.name}", expected="JSON", got=reason(error)) from None
+        raise InputError(
+            phrase("errors.common.file_place", place=path.name), expected="JSON", got=reason(error)
+        ) from None
     return value if isinstance(value, list) else [value]

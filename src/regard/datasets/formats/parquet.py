@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.datasets.formats.features import label_names_in
 from regard.datasets.table import Row, Table, check_columns
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import check_file, max_bytes, reason, shown_size
 
 ROWS_AT_ONCE = 2048
@@ -33,8 +33,8 @@ def open_parquet(paths: Sequence[Path], *, name: str) -> Table:
                         number += 1
                         yield Row(number, values)
             except UNREADABLE as error:
-                subject = f"{path.name}, after row {number}"
-                raise InputError(subject, expected="a Parquet file", got=reason(error)) from None
+                subject = phrase("errors.datasets.after_row", file=path.name, number=number)
+                raise InputError(subject, expected=phrase("errors.datasets.parquet_file"), got=reason(error)) from None
 
     return Table(name, names, walk, labels=label_names_in(schema))
 
@@ -44,8 +44,12 @@ def column_names(schema: Any, path: Path) -> tuple[str, ...]:
     try:
         names = tuple(schema.names)
     except UnicodeDecodeError as error:
-        raise InputError(f"file {path}", expected="column names in UTF-8", got=reason(error)) from None
-    check_columns(names, f"file {path.name}")
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.datasets.column_names_in_utf"),
+            got=reason(error),
+        ) from None
+    check_columns(names, phrase("errors.common.file_place", place=path.name))
     return names
 
 
@@ -58,13 +62,23 @@ def _file(path: Path) -> Any:
         metadata = file.metadata
         rows, unpacked = metadata.num_rows, sum(_unpacked(metadata, i) for i in range(metadata.num_row_groups))
     except UNREADABLE as error:
-        raise InputError(f"file {path}", expected="a Parquet file", got=reason(error)) from None
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.datasets.parquet_file"),
+            got=reason(error),
+        ) from None
     if rows > max(FREE_ROWS, MOST_ROWS_PER_BYTE * size):
-        raise InputError(f"file {path}", expected="rows that fit its size", got=f"{rows:,} rows in {shown_size(size)}")
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.datasets.rows_that_fit_size"),
+            got=phrase("errors.datasets.rows_in", rows=rows, size=shown_size(size)),
+        )
     if unpacked > max_bytes():
-        remedy = "a part of it, or a higher limit: --max-bytes 4GB"
-        expected = f"at most {shown_size(max_bytes())} when unpacked"
-        raise InputError(f"file {path}", expected=expected, got=shown_size(unpacked), remedy=remedy)
+        remedy = phrase("errors.datasets.part_or_higher_limit_max")
+        expected = phrase("errors.datasets.at_most_when_unpacked", value=shown_size(max_bytes()))
+        raise InputError(
+            phrase("errors.common.file_place", place=path), expected=expected, got=shown_size(unpacked), remedy=remedy
+        )
     return file
 
 

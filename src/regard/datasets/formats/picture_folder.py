@@ -10,7 +10,7 @@ from regard.datasets.columns import Columns
 from regard.datasets.formats.hugging_face import PREFERRED
 from regard.datasets.picture_decoder import has_picture_suffix
 from regard.datasets.table import Row, Table
-from regard.errors import InputError, UnknownName
+from regard.errors import NoExamples, UnknownName, phrase
 from regard.files import kind_of
 from regard.records import Message, Text
 
@@ -47,7 +47,7 @@ def open_pictures(path: Path, *, split: str | None) -> tuple[Table, Columns]:
     if homes and homes <= set(SPLITS) and all(file.parent != root for file in files):
         applied = split or next(name for name in SPLITS if name in homes)
         if applied not in (*homes, "all"):
-            raise UnknownName(f"split of {path.name}", applied, (*sorted(homes), "all"))
+            raise UnknownName(phrase("errors.datasets.split_path", path=path.name), applied, (*sorted(homes), "all"))
         if split is None and len(homes) > 1:
             notes.append(Message.of("data.guessed_split", split=applied, splits=sorted(homes)))
         if applied != "all":
@@ -55,7 +55,11 @@ def open_pictures(path: Path, *, split: str | None) -> tuple[Table, Columns]:
             files = [file for file in files if root in file.parents]
     depth = 1 if applied == "all" else 0
     if not files:
-        raise InputError(f"directory {path}", expected="at least one picture", got="none")
+        raise NoExamples(
+            phrase("errors.common.directory_path", path=path),
+            expected=phrase("errors.datasets.at_least_one_picture"),
+            got=phrase("errors.common.none"),
+        )
     rows = [_row(number, file, root, depth) for number, file in enumerate(files, 1)]
     labelled = any(row.values["label"] for row in rows)
 

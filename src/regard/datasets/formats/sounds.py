@@ -13,7 +13,7 @@ import numpy as np
 
 from regard.datasets.examples import Examples
 from regard.datasets.table import RowError
-from regard.errors import InputError
+from regard.errors import InputError, NoExamples, phrase
 from regard.files import check_file, kind_of, reason
 from regard.records import Example, Floats, Message, Text, frozen
 from regard.store.blobs import write_output
@@ -64,7 +64,11 @@ def read_sounds(path: Path, *, skip_bad: bool = False) -> Examples:
         label = file.parent.name if path.is_dir() and file.parent != path else None
         examples.append(Example(name, {"audio": sound, "rate": rate}, label))
     if not examples:
-        raise InputError(f"sounds {path}", expected="at least one readable .wav file", got=f"{len(bad)} unreadable")
+        raise NoExamples(
+            phrase("errors.datasets.sounds_path", path=path),
+            expected=phrase("errors.datasets.at_least_one_readable_wav"),
+            got=phrase("errors.datasets.unreadable_n", n=len(bad)),
+        )
     labels = tuple(sorted({str(e.label) for e in examples if e.label is not None}))
     rates = sorted({int(str(e.inputs["rate"])) for e in examples})
     notes: list[Text] = [f"{', '.join(map(str, rates))} samples per second"]
@@ -85,38 +89,42 @@ def sound_of(value: Any, folder: Path | None, rate: float | None) -> dict[str, A
             sound, own = read_wav((folder or Path()) / value.strip())
             return {"audio": sound, "rate": own}
         if isinstance(value, bytes):
-            sound, own = _read(io.BytesIO(value), "sound in a cell")
+            sound, own = _read(io.BytesIO(value), phrase("errors.datasets.sound_in_cell"))
             return {"audio": sound, "rate": own}
         samples = frozen(np.array(value, dtype=np.float64))
     except InputError as error:
-        raise RowError(error.expected, f"{error.got} ({error.subject})") from None
+        problem = phrase("errors.common.with_place", problem=error.got, place=error.subject)
+        raise RowError(error.expected, problem) from None
     except (TypeError, ValueError):
-        raise RowError("a .wav file or samples between -1 and 1", repr(value)[:60]) from None
+        raise RowError(phrase("errors.datasets.wav_file_or_samples_between"), repr(value)[:60]) from None
     if samples.ndim != 1 or not samples.size or not np.isfinite(samples).all():
-        raise RowError("samples of one channel, all of them numbers", f"shape {samples.shape}")
+        raise RowError(
+            phrase("errors.datasets.samples_one_channel_all_them"),
+            phrase("errors.common.shape_shape", shape=samples.shape),
+        )
     return {"audio": samples} if rate is None else {"audio": samples, "rate": int(rate)}
 
 
 def read_wav(file: Path) -> tuple[Floats, int]:
     """(samples,) in -1..1, and samples per second; 8, 16, 24 or 32 bits, channels averaged."""
-    check_file(file, f"sound {file}")
-    return _read(str(file), f"sound {file}")
+    check_file(file, phrase("errors.datasets.sound_file", file=file))
+    return _read(str(file), phrase("errors.datasets.sound_file", file=file))
 
 
-def _read(content: str | io.BytesIO, subject: str) -> tuple[Floats, int]:
+def _read(content: str | io.BytesIO, subject: Text) -> tuple[Floats, int]:
     try:
         with wave.open(content, "rb") as sound:
             channels, width, rate, count, *_ = sound.getparams()
             raw = sound.readframes(count)
     except (wave.Error, EOFError, OSError, ValueError, RuntimeError, struct.error) as error:
-        problem = "a file that ends too early" if isinstance(error, EOFError) else reason(error)
-        raise InputError(subject, expected="a .wav file of plain samples (PCM)", got=problem) from error
+        problem = phrase("errors.datasets.file_that_ends_too_early") if isinstance(error, EOFError) else reason(error)
+        raise InputError(subject, expected=phrase("errors.datasets.wav_file_plain_samples_pcm"), got=problem) from error
     if width not in WIDTHS or rate < 1:
-        problem = f"{8 * width} bits, {rate} samples per second"
-        raise InputError(subject, expected="8, 16, 24 or 32 bits and a rate of 1 or more", got=problem)
+        problem = phrase("errors.datasets.bits_samples_per_second", width=8 * width, rate=rate)
+        raise InputError(subject, expected=phrase("errors.datasets.or_bits_and_rate_or"), got=problem)
     values = _decoded(raw[: len(raw) // (width * channels) * (width * channels)], width)
     if not len(values):
-        raise InputError(subject, expected="samples", got="none")
+        raise InputError(subject, expected=phrase("errors.datasets.samples"), got=phrase("errors.common.none"))
     return frozen(values.reshape(-1, channels).mean(1)), int(rate)
 
 

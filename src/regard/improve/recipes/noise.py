@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.improve.recipe import Recipe
 from regard.perturbations.apply import noises as known_noises
 from regard.registry import method
@@ -28,7 +28,9 @@ def noise(
     """
     names = tuple(noises) or USUAL.get(modality) or tuple(spec.name for spec in known_noises(modality)[:2])
     if not names:
-        raise Unsupported("recipe noise", expected="a modality with noises", got=modality)
+        raise Unsupported(
+            phrase("errors.improve.recipe_noise"), expected=phrase("errors.improve.modality_with_noises"), got=modality
+        )
     return Recipe(
         f"{share:.0%} of what is learned from is noisy ({', '.join(names)})",
         augment=Augment(names, tuple(severities), share, copies),

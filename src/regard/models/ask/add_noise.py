@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
 from regard.protocols import Encoded
@@ -28,10 +28,10 @@ def add_noise(model: TorchModel, encoded: Encoded, noise: float, rng: np.random.
     if reader.modality == "text":
         if model.embedding is None:
             raise Unsupported(
-                f"noise in the inputs of {model.name}",
-                expected="an input-embedding module",
-                got="none",
-                remedy="name it: wrap(..., embedding='path.of.the.module')",
+                phrase("errors.models.noise_in_inputs", model=model.name),
+                expected=phrase("errors.models.input_embedding_module"),
+                got=phrase("errors.common.none"),
+                remedy=phrase("errors.models.name_wrap_embedding_path_module"),
             )
         with torch.no_grad():
             device = next((p.device for p in model.embedding.parameters()), torch.device("cpu"))

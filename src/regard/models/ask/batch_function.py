@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Text, Unsupported, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.pixel_range import full_brightness
 from regard.models.adapter import TorchModel
@@ -129,14 +129,22 @@ class _BatchFunction:
         with self.model.backward_allowed(), inserted(self.model, tensors, x) as inputs:
             logits = self.model.run(inputs, request)["logits"]
         if logits.ndim != 2:
-            raise InputError("output of the module", expected="logits (rows, classes)", got=str(tuple(logits.shape)))
+            raise InputError(
+                phrase("errors.models.output_module"),
+                expected=phrase("errors.models.logits_rows_classes"),
+                got=str(tuple(logits.shape)),
+            )
         if logits.shape[-1] == 1:  # one logit stands for two classes
             return wide(torch.cat([torch.zeros_like(logits), logits], -1))
         return wide(as_logits(logits))
 
     def back(self, row: int, x: Tensor) -> Example:
         if self.spaces is None:
-            raise Unsupported("an input behind embeddings", expected="numbers of the user's own", got="a text")
+            raise Unsupported(
+                phrase("errors.models.input_behind_embeddings"),
+                expected=phrase("errors.models.numbers_user_own"),
+                got=phrase("errors.common.text"),
+            )
         space, example = self.spaces[row], self.examples[row]
         reader = self.model.reader
         assert isinstance(reader, ArrayReader)
@@ -155,20 +163,28 @@ def batch_function(model: TorchModel, examples: Sequence[Example]) -> BatchFunct
     """Return examples of one shape as one function; refuse inputs that are no plain scaling of the user's numbers."""
     items = [model.encode(example) for example in examples]
     if "classification" not in model.row.name or "token" in model.row.name:
-        raise Unsupported(f"attacks on {model.name}", expected="a model that chooses among classes", got=model.row.name)
+        raise Unsupported(
+            phrase("errors.common.attacks_on", noun=model.name),
+            expected=phrase("errors.common.model_that_chooses_among_classes"),
+            got=model.row.name,
+        )
     reader = model.reader
     spaces = None
     if isinstance(reader, ArrayReader):
         spaces = [_space(reader, e, i.arrays[reader.main]) for e, i in zip(examples, items, strict=True)]
     shapes = {item.arrays[model.reader.main].shape for item in items} if spaces is None else {s.u.shape for s in spaces}
     if len(shapes) != 1:
-        raise InputError("examples together", expected="one shape", got=", ".join(map(str, sorted(shapes))))
+        raise InputError(
+            phrase("errors.models.examples_together"),
+            expected=phrase("errors.models.one_shape"),
+            got=", ".join(map(str, sorted(shapes))),
+        )
     return _BatchFunction(model, tuple(examples), tuple(items), spaces)
 
 
 def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
     original = np.asarray(example.inputs[reader.entry])
-    subject = f"example {example.id!r}"
+    subject = phrase("errors.common.example_example", example=repr(example.id))
     if reader.geometry is not None:
         geometry = reader.geometry(*picture_size(original.shape))
         if geometry.resizes and geometry.plain:
@@ -194,15 +210,15 @@ def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
     error = float((np.abs(read(third) - scale * third - offset) / (1 + np.abs(base))).max())
     if not error <= FITS:
         raise Unsupported(
-            f"attack on {subject} in the user's own numbers",
-            expected="a reader that scales and shifts every entry by itself",
-            got=f"one whose scaling is off by {error:.2g} on another input (it resizes, or mixes entries)",
-            remedy="pass inputs of the size the model reads, and switch resizing off (do_resize=False)",
+            phrase("errors.models.attack_on_in_user_own", subject=subject),
+            expected=phrase("errors.models.reader_that_scales_and_shifts"),
+            got=phrase("errors.models.one_whose_scaling_off_by", error=error),
+            remedy=phrase("errors.models.pass_inputs_size_model_reads"),
         )
     return Space(u, scale, offset, put_back, whole)
 
 
-def _resized_space(reader: ArrayReader, original: Array, geometry: PictureGeometry, subject: str) -> Space:
+def _resized_space(reader: ArrayReader, original: Array, geometry: PictureGeometry, subject: Text) -> Space:
     """The space of a picture in the user's resolution, with the processor's resizing inside the function."""
     first = original if original.ndim == 2 or picture_size(original.shape) == original.shape[:2] else None
     lay: Callable[[Array], Array] = (lambda a: a) if first is None else _channels_first
@@ -221,10 +237,10 @@ def _resized_space(reader: ArrayReader, original: Array, geometry: PictureGeomet
     error = float(np.abs((read(noise) - black) / contrast - expected / top).mean())
     if not error <= SAME_BYTE:
         raise Unsupported(
-            f"attack on {subject} in the user's own numbers",
-            expected="a processor that resizes, cuts out the middle, rescales and normalizes",
-            got=f"one whose result is off by {255 * error:.2g} of 255 shades on another picture",
-            remedy="pass inputs of the size the model reads, and switch resizing off (do_resize=False)",
+            phrase("errors.models.attack_on_in_user_own", subject=subject),
+            expected=phrase("errors.models.processor_that_resizes_cuts_out"),
+            got=phrase("errors.models.one_whose_result_off_by", error=255 * error),
+            remedy=phrase("errors.models.pass_inputs_size_model_reads"),
         )
     return Space(
         u=lay(original.astype(np.float64)),
@@ -252,7 +268,7 @@ def _beside(u: Array, whole: bool) -> Array:
 
 
 def _layout(
-    given: tuple[int, ...], made: tuple[int, ...], subject: str
+    given: tuple[int, ...], made: tuple[int, ...], subject: Text
 ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
     """Convert between the user's axes and the module's."""
     if given == made:
@@ -264,8 +280,8 @@ def _layout(
             lambda a: np.ascontiguousarray(a.transpose(1, 2, 0))
         )
     raise Unsupported(
-        f"attack on {subject} in the user's own numbers",
-        expected=f"an input of the size the model reads, {made}",
+        phrase("errors.models.attack_on_in_user_own", subject=subject),
+        expected=phrase("errors.models.input_size_model_reads", made=made),
         got=str(given),
-        remedy="resize the inputs to the size that the model reads",
+        remedy=phrase("errors.models.resize_inputs_size_that_model"),
     )

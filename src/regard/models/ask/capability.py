@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import singledispatch, update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.adapter import TorchModel
 from regard.protocols import Model
 
@@ -44,8 +44,8 @@ class Capability(Generic[P, R]):
 
     def _refuse(self, model: Model, *_: object, **__: object) -> Any:
         raise Unsupported(
-            f"{self.name} of {model.name}",
-            expected=f"a model that provides it (needs {self.needs})",
+            phrase("errors.common.of_key", key=self.name, subject=model.name),
+            expected=phrase("errors.models.model_that_provides_needs", needs=self.needs),
             got=type(model).__name__,
             remedy=str(getattr(model, "without_capability", "")),
         )

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.models.adapter import TorchModel
 from regard.models.ask.capability import capability
 
@@ -28,10 +28,10 @@ class ChatModel:
         """Refuse a prompt and an answer of so many tokens if the model has fewer positions."""
         if self.limit is not None and prompt + answer > self.limit:
             raise InputError(
-                f"prompt and answer for {self.name}",
-                expected=f"at most {self.limit} tokens, the model's positions",
+                phrase("errors.models.prompt_and_answer_for", name=self.name),
+                expected=phrase("errors.models.at_most_tokens_model_positions", limit=self.limit),
                 got=f"{prompt} + {answer}",
-                remedy="fewer or shorter sources",
+                remedy=phrase("errors.models.fewer_or_shorter_sources"),
             )
 
     def tokenize(self, text: str, *, special: bool) -> tuple[list[int], list[tuple[int, int]]]:
@@ -71,8 +71,16 @@ def chat_model(model: TorchModel) -> ChatModel:
     """Return the module and tokenizer of a model that predicts the next token."""
     tokenizer = model.traits.tokenizer
     if model.task != "next_token" or tokenizer is None or not getattr(tokenizer, "is_fast", False):
-        got = "a slow tokenizer, without character offsets" if model.task == "next_token" and tokenizer else model.task
-        raise Unsupported(f"answers of {model.name}", expected="a causal language model with a fast tokenizer", got=got)
+        got = (
+            phrase("errors.models.slow_tokenizer_without_character")
+            if model.task == "next_token" and tokenizer
+            else model.task
+        )
+        raise Unsupported(
+            phrase("errors.common.answers_name", name=model.name),
+            expected=phrase("errors.models.causal_language_model_with_fast"),
+            got=got,
+        )
     config: Any = model.module.config
     positions = getattr(config.get_text_config(), "max_position_embeddings", None)
     limits = [n for n in (positions, tokenizer.model_max_length) if isinstance(n, int) and 0 < n < 1_000_000_000]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from regard.errors import Unsupported
+from regard.errors import Text, Unsupported, phrase
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
 from regard.models.ask.layer_variants import LayerVariants, Moment, Place, is_norm, rows_first
@@ -40,7 +40,11 @@ def decomposition(model: TorchModel, encoded: Encoded, target: Target, keys: Seq
 def _parts(layers: LayerVariants, site: Site) -> Parts:
     weights = layers.weights[site.key]
     if weights.shape[0] != 1:
-        raise _refused(site, "one row of attention for one example", f"{weights.shape[0]}: it is cut into windows")
+        raise _refused(
+            site,
+            phrase("errors.models.one_row_attention_for_one"),
+            phrase("errors.models.cut_into_windows", shape=weights.shape[0]),
+        )
     _, heads, queries, keys = weights.shape
     turns = -(-keys // queries)
     for meeting in _meetings(layers, site):
@@ -48,20 +52,26 @@ def _parts(layers: LayerVariants, site: Site) -> Parts:
         states = layers.ask(site, heads * turns + 1, lambda i: _one_head(weights[0], i, turns), place)
         outputs = torch.cat(list(states)).float()
         if outputs.shape[1] != queries:
-            raise _refused(site, f"{queries} positions behind it", f"{outputs.shape[1]} at {place.name}")
+            raise _refused(
+                site,
+                phrase("errors.models.positions_behind", queries=queries),
+                phrase("errors.common.at_method", method=outputs.shape[1], site=place.name),
+            )
         rest = outputs[-1]
         values = (outputs[:-1] - rest).reshape(heads, -1, outputs.shape[2])[:, :keys]
         if bool(values.any()):
             break  # a normalisation at the side of attention (a feed-forward network in parallel) sees nothing of it
     else:
-        raise _refused(site, "a layer, or a normalisation, that its output goes through", "none")
+        raise _refused(site, phrase("errors.models.layer_or_normalisation_that_output"), phrase("errors.common.none"))
     _, tensor, normed = meeting
     whole = rows_first(tensor, 1, site, queries)[0].float()
     total = torch.einsum("hqk,hkd->qd", weights[0].float(), values) + rest
     error = float((total - whole).abs().max() / whole.abs().max().clamp(min=1e-12))
     if not error < TOLERANCE:
         raise _refused(
-            site, "attention that is added up before it is changed", f"parts that miss the whole by {error:.1%}"
+            site,
+            phrase("errors.models.attention_that_added_up_before"),
+            phrase("errors.models.parts_that_miss_whole_by", error=error),
         )
     own, bias = _residual(layers, site, rest)
     norms = tuple(_norm(m, begin, end, site, queries) for m, begin, end in normed)
@@ -191,7 +201,11 @@ def _norm(module: nn.Module, given: Tensor, gave: Tensor, site: Site, queries: i
     spread = (plain * plain).sum(-1) / (plain * unshifted).sum(-1)
     error = float((plain / spread[:, None] - unshifted).abs().max() / unshifted.abs().max().clamp(min=1e-12))
     if not error < TOLERANCE:
-        raise _refused(site, "LayerNorm or RMSNorm behind it", f"{type(module).__name__}, off by {error:.1%}")
+        raise _refused(
+            site,
+            phrase("errors.models.layernorm_or_rmsnorm_behind"),
+            phrase("errors.models.off_by", type=type(module).__name__, error=error),
+        )
     scale, shift, wide = (t.double().cpu().numpy() for t in (affine.scale, affine.shift, spread))
     return Norm(scale, shift, wide, affine.centred)
 
@@ -209,5 +223,5 @@ def _asked(module: nn.Module, like: Tensor) -> _Affine:
     return _Affine((sloped - shift) / unit, shift, centred)
 
 
-def _refused(site: Site, expected: str, got: str) -> Unsupported:
-    return Unsupported(f"the parts of attention {site.key}", expected=expected, got=got)
+def _refused(site: Site, expected: Text, got: Text) -> Unsupported:
+    return Unsupported(phrase("errors.models.parts_attention", site=site.key), expected=expected, got=got)

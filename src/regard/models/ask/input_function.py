@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.errors import UnknownName, Unsupported
+from regard.errors import UnknownName, Unsupported, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
@@ -96,10 +96,10 @@ def ends(model: TorchModel, item: Item, name: str, draw: int = 0) -> Ends:
         return Ends(x, torch.where(free_entries(item, x), baseline, x))
     if model.embedding is None or not isinstance(reader, TextReader):
         raise Unsupported(
-            f"gradients of {model.name}",
-            expected="an input-embedding module",
-            got="none",
-            remedy="name it: wrap(..., embedding='path.of.the.module')",
+            phrase("errors.common.gradients_model", model=model.name),
+            expected=phrase("errors.models.input_embedding_module"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.models.name_wrap_embedding_path_module"),
         )
     with torch.no_grad():
         ids = torch.from_numpy(item.arrays[reader.main]).to(model.device)
@@ -128,10 +128,10 @@ def free_entries(item: Item, x: Tensor) -> Tensor:
 
 def never_read(model: TorchModel) -> Unsupported:
     return Unsupported(
-        f"gradients of {model.name}",
-        expected="continuous inputs that the objective depends on",
-        got=f"{type(model.embedding).__name__} that the module does not read the ids with",
-        remedy="name the input-embedding module: wrap(..., embedding='path.of.the.module')",
+        phrase("errors.common.gradients_model", model=model.name),
+        expected=phrase("errors.models.continuous_inputs_that_objective"),
+        got=phrase("errors.models.that_module_does_not_read", type=type(model.embedding).__name__),
+        remedy=phrase("errors.models.name_input_embedding_module_wrap"),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
 from regard.records import Example
@@ -38,9 +38,9 @@ def last_layer(model: TorchModel, examples: Sequence[Example]) -> tuple[nn.Linea
                 fitting = [s for s in calls if s[1].shape[0] == len(group) and _is(s, group_logits)]
                 if not fitting or (layer is not None and fitting[-1][0] is not layer):
                     raise Unsupported(
-                        f"last layer of {model.name}",
-                        expected="a linear last layer",
-                        got="no linear layer that returns the logits",
+                        phrase("errors.models.last_layer", model=model.name),
+                        expected=phrase("errors.models.linear_last_layer"),
+                        got=phrase("errors.models.no_linear_layer_that_returns"),
                     )
                 layer = fitting[-1][0]
                 order = [k + i for i in group]

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.models.passes import Runs
 from regard.models.read.encoded import Item
 from regard.protocols import Target
@@ -214,8 +214,8 @@ class LayerVariants:
 
     def _refused(self, site: Site, problem: Exception) -> Unsupported:
         return Unsupported(
-            f"the attention of {site.key}",
-            expected="a layer that takes other weights than its own",
+            phrase("errors.models.attention_site", site=site.key),
+            expected=phrase("errors.models.layer_that_takes_other_weights"),
             got=f"{type(problem).__name__}: {problem}",
         )
 
@@ -244,9 +244,9 @@ class LayerVariants:
         except _Enough:
             return rows_first(observed[0], len(part), site, part.shape[2])
         raise Unsupported(
-            f"the attention of {site.key}",
-            expected=f"{place.name} to be computed after it",
-            got="a module that runs before it, or never",
+            phrase("errors.models.attention_site", site=site.key),
+            expected=phrase("errors.models.computed_after", place=place.name),
+            got=phrase("errors.models.module_that_runs_before_or"),
         )
 
 
@@ -262,8 +262,8 @@ def rows_first(tensor: Tensor, rows: int, site: Site, queries: int) -> Tensor:
         tensor = tensor.transpose(0, 1)
     if tensor.ndim != 3 or tensor.shape[0] != rows:
         raise Unsupported(
-            f"the attention of {site.key}",
-            expected="states of shape (batch, position, feature) behind it",
+            phrase("errors.models.attention_site", site=site.key),
+            expected=phrase("errors.models.states_shape_batch_position"),
             got=str(tuple(tensor.shape)),
         )
     return tensor

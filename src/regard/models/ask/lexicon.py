@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.adapter import TorchModel
 from regard.models.ask.capability import capability
 from regard.models.read.text import TextReader
@@ -22,18 +22,20 @@ def _lexicon(model: TorchModel) -> Lexicon:
     reader = model.reader
     if not isinstance(reader, TextReader) or reader.pieces is None:
         raise Unsupported(
-            f"the vocabulary of {model.name}",
-            expected="a text model whose tokens can be spelt",
-            got=reader.modality if not isinstance(reader, TextReader) else "an encode function of your own",
-            remedy="use a dictionary of substitutes (source=FILE.json)",
+            phrase("errors.models.vocabulary_model", model=model.name),
+            expected=phrase("errors.models.text_model_whose_tokens_can"),
+            got=reader.modality
+            if not isinstance(reader, TextReader)
+            else phrase("errors.models.encode_function_your_own"),
+            remedy=phrase("errors.models.use_dictionary_substitutes_source"),
         )
     weight = getattr(model.embedding, "weight", None)
     if not isinstance(weight, torch.Tensor) or weight.ndim != 2:
         raise Unsupported(
-            f"the vocabulary of {model.name}",
-            expected="an embedding table",
+            phrase("errors.models.vocabulary_model", model=model.name),
+            expected=phrase("errors.models.embedding_table"),
             got=type(model.embedding).__name__,
-            remedy="use a dictionary of substitutes (source=FILE.json)",
+            remedy=phrase("errors.models.use_dictionary_substitutes_source"),
         )
     ids = np.asarray([i for i in reader.alphabet.plain.tolist() if i < len(weight)], np.int64)
     texts, begins = reader.pieces(ids.tolist())

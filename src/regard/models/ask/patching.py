@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from regard.errors import Unsupported
+from regard.errors import Text, Unsupported, phrase
 from regard.models.adapter import TorchModel, as_answers, own
 from regard.models.ask.capability import capability
 from regard.models.ask.layer_variants import rows_first
@@ -83,7 +83,11 @@ def _same_site(theirs: Sequence[Read], ours: Read) -> Read:
     for read in theirs:
         if read.site == ours.site:
             return read
-    raise _refused(ours.site, "a donor with the same site", ", ".join(read.site for read in theirs) or "none")
+    raise _refused(
+        ours.site,
+        phrase("errors.models.donor_with_same_site"),
+        ", ".join(read.site for read in theirs) or phrase("errors.common.none"),
+    )
 
 
 def _gift(model: TorchModel, item: Item, target: Target, theirs: Read, ours: Read, place: _Place) -> Tensor:
@@ -117,7 +121,11 @@ def _seen(model: TorchModel, item: Item, target: Target, read: Read, factor: flo
     watch.at[place, read.site] = lambda tensor: outputs.append(tensor.clone())
     _run(model, item, target, reads=[read], factor=factor, watch=watch)
     if not outputs:
-        raise _refused(read.site, f"{place.module} to be run for every example", "it was not")
+        raise _refused(
+            read.site,
+            phrase("errors.models.run_for_every_example", module=place.module),
+            phrase("errors.models.no_run"),
+        )
     site, queries = watch.site_queries[read.site]
     return _Seen(rows_first(outputs[0], 1, site, queries)[0], queries)
 
@@ -167,7 +175,11 @@ def _find(model: TorchModel, item: Item, target: Target, read: Read) -> _Place |
             continue
         off = float((between.float() - without.float() - way / 2).abs().max())
         if off > LINEAR * size:
-            raise _refused(read.site, "an output that can be seen before it is bent", f"{place.module} behind the bend")
+            raise _refused(
+                read.site,
+                phrase("errors.models.output_that_can_seen_before"),
+                phrase("errors.models.behind_bend", module=place.module),
+            )
         return place
     return None
 
@@ -207,7 +219,11 @@ class _Scaled:
                 heads = list(range(weights.shape[1])) if read.heads is None else list(read.heads)
                 rows = list(read.queries)
                 if max(rows) >= weights.shape[2]:
-                    raise _refused(site.key, f"row {max(rows)} to be read", f"{weights.shape[2]} rows")
+                    raise _refused(
+                        site.key,
+                        phrase("errors.models.row_read", rows=max(rows)),
+                        phrase("errors.models.rows_shape", shape=weights.shape[2]),
+                    )
                 index = torch.tensor(heads)[:, None], torch.tensor(rows)
                 scaled[:, index[0], index[1]] = scaled[:, index[0], index[1]] * self.factor
         return scaled
@@ -280,5 +296,5 @@ def _states(leaf: Any) -> bool:
     return isinstance(leaf, Tensor) and leaf.is_floating_point() and leaf.ndim >= 2
 
 
-def _refused(site: str, expected: str, got: str) -> Unsupported:
-    return Unsupported(f"the route through {site}", expected=expected, got=got)
+def _refused(site: str, expected: Text, got: Text) -> Unsupported:
+    return Unsupported(phrase("errors.models.route_through", site=site), expected=expected, got=got)

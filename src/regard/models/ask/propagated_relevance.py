@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
 from regard.models.ask.gradients import Row, per_unit, placed_inputs, row_chunks
@@ -102,8 +102,8 @@ def _flow(
 
 def _refused(model: TorchModel, rule: str, reason: Message) -> Unsupported:
     return Unsupported(
-        f"relevance propagation of {model.name}",
-        expected=f"a model on which the rules {rule} are proved",
+        phrase("errors.models.relevance_propagation", model=model.name),
+        expected=phrase("errors.models.model_on_which_rules_proved", rule=rule),
         got=upstairs("render")(reason),
         remedy="integrated_gradients",
     )

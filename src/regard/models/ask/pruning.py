@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
 from regard.models.read.encoded import Item
@@ -91,13 +91,21 @@ def projections(model: TorchModel, item: Item, target: Target, heads: Heads) -> 
         off = _run(model, item, target, (Edit("mask_heads", site),))[-n:]
         at = next((i for i, (a, b) in enumerate(zip(whole, off, strict=False)) if _silent(a, b)), None)
         if at is None:
-            raise _refused(site, "a projection that reads its heads and nothing else", "none that falls silent")
+            raise _refused(
+                site,
+                phrase("errors.models.projection_that_reads_heads_and"),
+                phrase("errors.models.none_that_falls_silent"),
+            )
         columns = {}
         for head in numbers:
             one = _run(model, item, target, (Edit("mask_heads", site, (head,)),))[-n:][at].factor
             silent = (one == 0).all(0) & (whole[at].factor != 0).any(0)
             if not bool(silent.any()) or not torch.allclose(one[:, ~silent], whole[at].factor[:, ~silent], atol=1e-4):
-                raise _refused(site, f"columns of head {head} of its own", "columns that heads share")
+                raise _refused(
+                    site,
+                    phrase("errors.models.columns_head_own", head=head),
+                    phrase("errors.models.columns_that_heads_share"),
+                )
             columns[head] = tuple(int(i) for i in torch.nonzero(silent).flatten())
         by_site[site] = Projection(names[id(whole[at].parameter)], whole[at].axis, columns)
     _refuse_shared(by_site, heads)
@@ -120,8 +128,8 @@ def _silent(whole: _Product, off: _Product) -> bool:
     return whole.parameter is off.parameter and not bool(off.factor.any()) and bool(whole.factor.any())
 
 
-def _refused(site: str, expected: str, got: str) -> Unsupported:
-    return Unsupported(f"pruning of {site}", expected=expected, got=got)
+def _refused(site: str, expected: Text, got: Text) -> Unsupported:
+    return Unsupported(phrase("errors.common.pruning_site", site=site), expected=expected, got=got)
 
 
 def _refuse_shared(found: Mapping[str, Projection], heads: Heads) -> None:
@@ -129,7 +137,9 @@ def _refuse_shared(found: Mapping[str, Projection], heads: Heads) -> None:
     for site, one in found.items():
         for other, two in found.items():
             if one.parameter == two.parameter and set(heads[site]) != set(heads[other]):
-                raise _refused(site, f"the same heads as in {other}, with which it shares its weights", "others")
+                raise _refused(
+                    site, phrase("errors.models.same_heads_in_with_which", other=other), phrase("errors.common.others")
+                )
 
 
 @torch.no_grad()

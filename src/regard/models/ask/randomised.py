@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
 from regard.models.ask.capability import capability
@@ -72,7 +72,7 @@ def _permuted_copy(
     Shared (tied) tensors are one tensor: if either use is in the upper share, both change.
     """
     if not 0 < share <= 1:
-        raise InputError("share", expected="more than 0, at most 1", got=str(share))
+        raise InputError("share", expected=phrase("errors.common.more_than_at_most"), got=str(share))
     parts = blocks(module)
     count = max(1, int(np.ceil(share * len(parts) - 1e-9)))
     upper = {n for part in parts[len(parts) - count :] for n in part}
@@ -92,7 +92,7 @@ def _permuted_copy(
         return copy.deepcopy(module, memo), memo
     except Exception as error:  # somebody else's module may refuse in any way
         raise Unsupported(
-            f"a randomised copy of {name}",
-            expected="a module that can be copied",
+            phrase("errors.models.randomised_copy", name=name),
+            expected=phrase("errors.models.module_that_can_copied"),
             got=f"{type(error).__name__}: {error}",
         ) from error

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
 from regard.protocols import Encoded
@@ -26,7 +26,9 @@ def reorder(model: TorchModel, encoded: Encoded, order: Ints) -> Encoded:
         to, source = item.owner == place, item.owner == unit
         if to.sum() != source.sum():
             raise Unsupported(
-                "units in another order", expected="units of one size", got=f"{int(to.sum())} and {int(source.sum())}"
+                phrase("errors.models.units_in_another_order"),
+                expected=phrase("errors.models.units_one_size"),
+                got=phrase("errors.common.and_model", model=int(to.sum()), model_option=int(source.sum())),
             )
         after[to] = before[source]
         if shift is not None and item.shift is not None:

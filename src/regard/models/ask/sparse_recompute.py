@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Text, Unsupported, phrase
 from regard.models.adapter import TorchModel, as_answers, own
 from regard.models.ask.capability import capability
 from regard.models.objective import TensorAnswers
@@ -83,10 +83,10 @@ class SparseRuns:
         """The objective of each variant; schedule: the share of positions for each layer, stretched to the depth."""
         if not len(schedule) or not all(0 < share <= 1 for share in schedule):
             raise InputError(
-                "schedule", expected="shares above 0 and up to 1, from the first layer on", got=str(list(schedule))
+                "schedule", expected=phrase("errors.models.shares_above_and_up_from"), got=str(list(schedule))
             )
         if any(variant.length != item.length for variant in variants):
-            raise _refused(model, "a removal that changes the length", 'operator="mask"')
+            raise _refused(model, phrase("errors.models.removal_that_changes_length"), 'operator="mask"')
         self._keep(model, item, target)
         if not self._proved:
             self._prove(model, item, target, variants)
@@ -101,7 +101,7 @@ class SparseRuns:
         with torch.inference_mode(), _watched(parts):
             _run(model, [item], target)
         if any(one.calls != 1 or one.enters is None or one.enters.shape != _shape(one.leaves) for one in parts):
-            raise _refused(model, "layers whose feed-forward part is not one call over all positions")
+            raise _refused(model, phrase("errors.models.layers_whose_feed_forward_part"))
         self._item, self._kept, self._key = item, parts, key
 
     def _prove(self, model: TorchModel, item: Item, target: Target, variants: Sequence[Item]) -> None:
@@ -113,7 +113,7 @@ class SparseRuns:
         whole = _sparse(model, self._kept, items, target, [1.0] * len(self._kept)).value
         gap = float((whole - plain).abs().max()) / max(1.0, float(plain.abs().max()))
         if not max(off, gap) <= TOLERANCE:
-            reason = f"feed-forward parts in which positions are not on their own (off by {max(off, gap):.2g})"
+            reason = phrase("errors.models.feed_forward_parts_in_which", off=max(off, gap))
             raise _refused(model, reason)
         self._proved = True
 
@@ -127,10 +127,10 @@ def stretched(schedule: Sequence[float], depth: int) -> list[float]:
     return [float(schedule[min(len(schedule) - 1, int((k + 0.5) * len(schedule) / depth))]) for k in range(depth)]
 
 
-def _refused(model: TorchModel, got: str, remedy: str = "leave_one_out, which is exact") -> Unsupported:
+def _refused(model: TorchModel, got: Text, remedy: str = "leave_one_out, which is exact") -> Unsupported:
     return Unsupported(
-        f"sparse recomputation of {model.name}",
-        expected="a stack of layers with a feed-forward part, one length",
+        phrase("errors.models.sparse_recomputation", model=model.name),
+        expected=phrase("errors.models.stack_layers_with_feed_forward"),
         got=got,
         remedy=remedy,
     )
@@ -143,7 +143,7 @@ def _shape(tensor: Tensor | None) -> tuple[int, ...]:
 def _feed_forwards(model: TorchModel) -> list[_FeedForward]:
     stacks = [list(inner) for inner in model.module.modules() if isinstance(inner, nn.ModuleList) and len(inner)]
     if not stacks:
-        raise _refused(model, "no ModuleList of layers")
+        raise _refused(model, phrase("errors.models.no_modulelist_layers"))
     # an inner list (experts, heads) never has more modules inside than the stack of layers
     layers = max(stacks, key=lambda stack: sum(1 for layer in stack for _ in layer.modules()))
     parts = []
@@ -158,7 +158,7 @@ def _feed_forwards(model: TorchModel) -> list[_FeedForward]:
             and down.in_features > down.out_features
         ]
         if not pairs:
-            raise _refused(model, "a layer without a linear map that widens and one that narrows again")
+            raise _refused(model, phrase("errors.models.layer_without_linear_map_that"))
         parts.append(_FeedForward(pairs[0][0], pairs[-1][1]))
     return parts
 
@@ -231,4 +231,4 @@ def _sparse(
         except (RuntimeError, IndexError) as problem:
             if isinstance(problem, RuntimeError) and "size" not in str(problem) and "shape" not in str(problem):
                 raise
-            raise _refused(model, "feed-forward parts that are given positions from elsewhere too") from problem
+            raise _refused(model, phrase("errors.models.feed_forward_parts_that_also")) from problem

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
 from regard.models.ask.layer_variants import LayerVariants, Place, rows_first
@@ -35,8 +35,12 @@ def _zeroed(layers: LayerVariants, site: Site) -> Zeroed:
     block = layers.block(site)
     around = block if block is not None else layers.owner(site)
     if weights.shape[0] != 1 or around is layers.model.module:
-        obstacle = "none of its own" if weights.shape[0] == 1 else "windows"
-        raise Unsupported(f"value zeroing at {site.key}", expected="a layer around the attention", got=obstacle)
+        obstacle = phrase("errors.models.none_own") if weights.shape[0] == 1 else phrase("errors.models.windows")
+        raise Unsupported(
+            phrase("errors.models.value_zeroing_at", site=site.key),
+            expected=phrase("errors.models.layer_around_attention"),
+            got=obstacle,
+        )
     keys = weights.shape[3]
 
     def variant(i: int) -> Tensor:
@@ -58,7 +62,9 @@ def _zeroed(layers: LayerVariants, site: Site) -> Zeroed:
     error = _error(layers, site, around, base)
     if not error < TOLERANCE:
         raise Unsupported(
-            f"value zeroing at {site.key}", expected="a layer that gives the same again", got=f"off by {error:.1%}"
+            phrase("errors.models.value_zeroing_at", site=site.key),
+            expected=phrase("errors.models.layer_that_gives_same_again"),
+            got=phrase("errors.models.off_by_b", error=error),
         )
     return Zeroed(site, torch.cat(distances).clamp(min=0).T.cpu().numpy(), error)
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, UnknownName, Unsupported
+from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.models.adapter import TorchModel, as_answers, own
 from regard.models.ask.capability import capability
 from regard.models.objective import TensorAnswers
@@ -73,7 +73,7 @@ class _Put:
                 replaced[rows, h[:, None, None], q[:, None], k] = values
             except (RuntimeError, IndexError) as problem:
                 raise InputError(
-                    f"weights for {site.key}",
+                    phrase("errors.common.weights_for", site=site.key),
                     expected=f"{(part.stop - part.start, len(h), len(q), len(k))}",
                     got=str(tuple(values.shape)),
                 ) from problem
@@ -213,8 +213,9 @@ def _count(edits: Sequence[Edit]) -> int:
     if len(sizes) != 1 or any(e.what != "replace" or e.values is None or e.values.ndim != 4 for e in edits):
         raise InputError(
             "attentions",
-            expected="for each site a replace with values (attention, head, query, key)",
-            got=", ".join(f"{e.what} {None if e.values is None else e.values.shape}" for e in edits) or "no site",
+            expected=phrase("errors.models.for_each_site_replace_with"),
+            got=", ".join(f"{e.what} {None if e.values is None else e.values.shape}" for e in edits)
+            or phrase("errors.models.no_site"),
         )
     return sizes.pop()
 
@@ -260,6 +261,8 @@ class _WeightFunction:
             answers = self._batch.answers([0] * rows, parts)
         if answers.distribution is None:
             raise Unsupported(
-                f"steering {self._model.name}", expected="a model that decides among classes", got="another task"
+                phrase("errors.models.steering_model", model=self._model.name),
+                expected=phrase("errors.common.model_that_decides_among_classes"),
+                got=phrase("errors.common.another_task"),
             )
         return answers.distribution

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.measures.sentences import sentence_spans
 from regard.models.ask.chat_model import ChatModel
 from regard.records import Ints, Message
@@ -33,7 +33,7 @@ def written_answer(chat: ChatModel, text: str, before: str, prompt: Sequence[int
     prompt (no model could have written that), the answer is tokenized by itself, and a note says so.
     """
     if not text.strip():
-        raise InputError("answer", expected="some text", got="an empty text")
+        raise InputError("answer", expected=phrase("errors.models.some_text"), got=phrase("errors.common.empty_text"))
     ids, offsets = chat.tokenize(before + text, special=special)
     count = len(prompt)
     notes: tuple[Message, ...] = ()
@@ -43,7 +43,7 @@ def written_answer(chat: ChatModel, text: str, before: str, prompt: Sequence[int
         ids, offsets = chat.tokenize(text, special=False)
         notes = (Message("cite.note.joined"),)
     if not ids:
-        raise InputError("answer", expected="a text with tokens", got=repr(text[:40]))
+        raise InputError("answer", expected=phrase("errors.models.text_with_tokens"), got=repr(text[:40]))
     return Answer(text, tuple(ids), tuple(offsets), notes)
 
 
@@ -52,7 +52,9 @@ def token_answer(chat: ChatModel, ids: Sequence[int]) -> Answer:
     native: Any = chat.module
     size = int(native.get_input_embeddings().num_embeddings)
     if not ids or not all(0 <= int(token) < size for token in ids):
-        raise InputError("answer", expected=f"token ids from 0 to {size - 1}", got=f"{list(ids)[:5]}")
+        raise InputError(
+            "answer", expected=phrase("errors.models.token_ids_from", size=size - 1), got=f"{list(ids)[:5]}"
+        )
     tokens = [int(token) for token in ids]
     # a token that ends inside a character reaches up to the last whole one
     ends = [len(chat.decode(tokens[: i + 1]).rstrip("\ufffd")) for i in range(len(tokens))]
@@ -69,7 +71,10 @@ def generated_answer(chat: ChatModel, prompt: Sequence[int], new_tokens: int) ->
     answer = token_answer(chat, ids) if ids else None
     if answer is None or not answer.text.strip():
         raise InputError(
-            f"answer of {chat.name}", expected="some text", got="the end at once", remedy="answer=..., or --answer TEXT"
+            phrase("errors.common.answer_name", name=chat.name),
+            expected=phrase("errors.models.some_text"),
+            got=phrase("errors.models.end_at_once"),
+            remedy=phrase("errors.models.answer_or_answer_text"),
         )
     return answer
 
@@ -113,23 +118,33 @@ def answer_span(answer: Answer, span: str | Sequence[int] | None) -> tuple[list[
     firsts = _first_characters(answer)
     owners = np.array([0 if start <= first < stop else -1 for first in firsts], np.int64)
     if not (owners == 0).any():
-        got = f"{answer.text[start:stop]!r}, a part of a token"
-        raise InputError("span", expected="a part of the answer in which a token begins", got=got)
+        got = phrase("errors.models.part_token", answer=repr(answer.text[start:stop]))
+        raise InputError("span", expected=phrase("errors.models.part_answer_in_which_token"), got=got)
     return [(start, stop)], owners
 
 
 def _characters(text: str, span: str | Sequence[int]) -> tuple[int, int]:
     if isinstance(span, str):
         if not span.strip() or text.count(span) != 1:
-            got = f"{text.count(span)} places of {span!r}" if span.strip() else "an empty text"
-            raise InputError("span", expected="a text that stands in the answer once", got=got, remedy="(start, stop)")
+            got = (
+                phrase("errors.models.places_span", span=text.count(span), span_2=repr(span))
+                if span.strip()
+                else phrase("errors.common.empty_text")
+            )
+            raise InputError(
+                "span", expected=phrase("errors.models.text_that_stands_in_answer"), got=got, remedy="(start, stop)"
+            )
         return text.index(span), text.index(span) + len(span)
     numbers = tuple(span)
     if len(numbers) != 2 or not all(isinstance(number, int) for number in numbers):
-        raise InputError("span", expected="a text, or (start, stop)", got=repr(span)[:60])
+        raise InputError("span", expected=phrase("errors.models.text_or_start_stop"), got=repr(span)[:60])
     start, stop = numbers
     if not 0 <= start < stop <= len(text) or not text[start:stop].strip():
-        raise InputError("span", expected=f"text inside 0 to {len(text)}", got=f"{start} to {stop}")
+        raise InputError(
+            "span",
+            expected=phrase("errors.models.text_inside", n=len(text)),
+            got=phrase("errors.models.to_start", start=start, stop=stop),
+        )
     return start, stop
 
 

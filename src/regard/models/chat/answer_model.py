@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from regard.errors import InputError, UnknownName, Unsupported
+from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.models.adapter import TorchModel
 from regard.models.ask.capability import capability
 from regard.models.ask.chat_model import ChatModel, chat_model
@@ -72,12 +72,16 @@ def answer_example(
     that the objective is about, as text or (start, stop). Sources as `regard.cite` takes them, for units="source".
     """
     if not isinstance(model, TorchModel) or not isinstance(model.reader, AnswerReader):
-        raise InputError("model", expected="a model of answer_model(...)", got=type(model).__name__)
+        raise InputError("model", expected=phrase("errors.models.model_answer_model"), got=type(model).__name__)
     reader, chat = model.reader, model.reader.chat
     assert chat is not None
     turns, given_answer = split_answer(prompt, answer)
     if reader.apart and not isinstance(turns, str):
-        raise Unsupported(f"messages for {model.name}", expected="a plain prompt", got="an encoder-decoder model")
+        raise Unsupported(
+            phrase("errors.common.messages_for", model=model.name),
+            expected=phrase("errors.models.plain_prompt"),
+            got=phrase("errors.common.encoder_decoder_model"),
+        )
     inputs: dict[str, Any] = {
         "prompt": turns if isinstance(turns, str) else [dict(message) for message in turns],
         "sources": sources,
@@ -119,8 +123,12 @@ def _written(model: TorchModel, prompt: Sequence[int], new_tokens: int) -> list[
 def _decoder_of(model: TorchModel) -> ChatModel:
     tokenizer = model.traits.tokenizer
     if model.task != "sequence_to_sequence" or tokenizer is None or not getattr(tokenizer, "is_fast", False):
-        got = model.task if tokenizer is None else "a slow tokenizer, without character offsets"
-        raise Unsupported(f"answers of {model.name}", expected="a language model with a fast tokenizer", got=got)
+        got = model.task if tokenizer is None else phrase("errors.models.slow_tokenizer_without_character")
+        raise Unsupported(
+            phrase("errors.common.answers_name", name=model.name),
+            expected=phrase("errors.models.language_model_with_fast_tokenizer"),
+            got=got,
+        )
     reader = model.reader
     limit = reader.limit if isinstance(reader, TextReader) else None
     return ChatModel(model.name, model.module, tokenizer, model.device, limit)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.models.ask.chat_model import ChatModel
 from regard.models.chat.answer import Answer, answer_span, token_answer
 from regard.models.chat.conversation import conversation, plain_text
@@ -68,7 +68,11 @@ class AnswerReader(TextReader):
             units = _source_units(reader)
             return AnswerItem(units, arrays, owners, n, aside, prompt=reader)
         if tokens.special.all():
-            raise InputError(f"example {example.id!r}", expected="a prompt with words of its own", got="none")
+            raise InputError(
+                phrase("errors.common.example_example", example=repr(example.id)),
+                expected=phrase("errors.models.prompt_with_words_own"),
+                got=phrase("errors.common.none"),
+            )
         units = token_units(tokens, (reader.text, ""), self.kind)
         return AnswerItem(units, arrays, np.arange(n), n, aside, prompt=reader)
 
@@ -152,7 +156,7 @@ class AnswerReader(TextReader):
 def target_answer(chat: ChatModel, text: str) -> Answer:
     """Return an answer of a decoder behind an encoder, with the end token that the tokenizer puts behind it."""
     if not text.strip():
-        raise InputError("answer", expected="some text", got="an empty text")
+        raise InputError("answer", expected=phrase("errors.models.some_text"), got=phrase("errors.common.empty_text"))
     encoding = chat.tokenizer(text_target=text, return_offsets_mapping=True, verbose=False)
     return Answer(text, tuple(encoding["input_ids"]), tuple((int(a), int(b)) for a, b in encoding["offset_mapping"]))
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Text, Unsupported, phrase
 from regard.models.ask.chat_model import ChatModel
 from regard.models.ask.prefix_sharing import cache_layers, cache_of, call_accepted
 from regard.models.chat.log_odds import differentiable_log_odds, token_log_odds
@@ -38,7 +38,11 @@ class AnswerRows:
 
     def __init__(self, chat: ChatModel, prompt: Sequence[int], answer: Sequence[int]) -> None:
         if len(prompt) < 2 or not answer:
-            raise InputError("answer", expected="a prompt and an answer with tokens", got="too few tokens")
+            raise InputError(
+                "answer",
+                expected=phrase("errors.models.prompt_and_answer_with_tokens"),
+                got=phrase("errors.models.too_few_tokens"),
+            )
         chat.refuse_too_long(len(prompt), len(answer))
         self.chat, self.prompt, self.answer = chat, list(prompt), list(answer)
         self._targets = torch.tensor(self.answer, device=chat.device)
@@ -135,7 +139,7 @@ class AnswerRows:
             raise self._unsupported(str(problem)) from problem
         layers = cache_layers(getattr(out, "past_key_values", None))
         if layers is None or any(keys.shape[2] != total for keys, _ in layers):
-            raise self._unsupported("a cache that drops or compresses positions")
+            raise self._unsupported(phrase("errors.models.cache_that_drops_or_compresses"))
         end = len(prompt) - 1
         logits = out.logits[0, -len(answer) :]
         log_odds = token_log_odds(logits, targets, subject=self.chat.name)
@@ -176,7 +180,7 @@ class AnswerRows:
         error = float(np.max(np.abs(log_odds - self.base) / np.maximum(1.0, np.abs(self.base))))
         half = next(self.chat.module.parameters()).dtype in (torch.float16, torch.bfloat16)
         if not error <= (HALF_TOLERANCE if half else TOLERANCE):
-            raise self._unsupported(f"other numbers (difference {error:.2g}) although nothing is hidden")
+            raise self._unsupported(phrase("errors.models.other_numbers_difference_although", error=error))
 
     def _masks(self, columns: Bools, earlier: Bools) -> Any:
         """Return the additive mask of the rows; one for each kind of layer where the model has several."""
@@ -225,11 +229,11 @@ class AnswerRows:
 
     def _refuse_without_positions(self) -> None:
         if "position_ids" not in inspect.signature(self.chat.module.forward).parameters:
-            raise self._unsupported("no position ids")
+            raise self._unsupported(phrase("errors.models.no_position_ids"))
 
-    def _unsupported(self, reason: str) -> Unsupported:
+    def _unsupported(self, reason: Text) -> Unsupported:
         return Unsupported(
-            f"rows of an answer of {self.chat.name}",
-            expected="a decoder that takes position ids, a mask per row and a plain key-value cache",
+            phrase("errors.models.rows_answer", chat=self.chat.name),
+            expected=phrase("errors.models.decoder_that_takes_position_ids"),
             got=reason,
         )

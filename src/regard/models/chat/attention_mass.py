@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.chat.answer_rows import AnswerRows
 from regard.records import Floats
 from regard.tap.capture_call import capture_call
@@ -24,12 +24,16 @@ def attention_mass(rows: AnswerRows) -> Floats:
         weights = site.rows(0, range(count))
         if site.shape[3] < width - 1 + 2 * count:
             raise Unsupported(
-                f"attention of {rows.chat.name}",
-                expected="a column for every token of the prompt",
-                got=f"{site.shape[3]} columns in {site.site.key}",
+                phrase("errors.common.attention_model", model=rows.chat.name),
+                expected=phrase("errors.models.column_for_every_token_prompt"),
+                got=phrase("errors.models.columns_in", shape=site.shape[3], site=site.site.key),
             )
         layers.append(weights[:, :, :width].mean(0))
     if not layers:
-        raise Unsupported(f"attention of {rows.chat.name}", expected="attention layers", got="none")
+        raise Unsupported(
+            phrase("errors.common.attention_model", model=rows.chat.name),
+            expected=phrase("errors.models.attention_layers"),
+            got=phrase("errors.common.none"),
+        )
     table: Floats = np.mean(layers, axis=0, dtype=np.float64)
     return table

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 
 FieldSpan = tuple[int, int, int]
 """(field, start, stop) in characters."""
@@ -63,7 +63,7 @@ class Rendered:
 def plain_text(prompt: str) -> Conversation:
     """Return a prompt without messages."""
     if not prompt.strip():
-        raise InputError("prompt", expected="some text", got="an empty text")
+        raise InputError("prompt", expected=phrase("errors.models.some_text"), got=phrase("errors.common.empty_text"))
     return Conversation((prompt,), ("user",), lambda fields: fields[0], special=True)
 
 
@@ -71,10 +71,10 @@ def conversation(tokenizer: Any, messages: Messages, documents: Messages = (), *
     """Return messages (and documents) that the tokenizer's chat template renders."""
     if not getattr(tokenizer, "chat_template", None):
         raise Unsupported(
-            f"messages for {name}",
-            expected="a tokenizer with a chat template",
-            got="none",
-            remedy="a plain prompt (--prompt TEXT), or the instruction-tuned version of the model",
+            phrase("errors.common.messages_for", model=name),
+            expected=phrase("errors.models.tokenizer_with_chat_template"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.models.plain_prompt_prompt_text_or"),
         )
     _check(messages)
     texts = [content_of(message, i) for i, message in enumerate(messages)]
@@ -102,7 +102,9 @@ def conversation(tokenizer: Any, messages: Messages, documents: Messages = (), *
             rendered = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **extra)
         except Exception as problem:  # templates are programs of other people
             raise InputError(
-                f"chat template of {name}", expected="to render these messages", got=str(problem)
+                phrase("errors.models.chat_template", name=name),
+                expected=phrase("errors.models.render_these_messages"),
+                got=str(problem),
             ) from None
         return str(rendered)
 
@@ -158,24 +160,42 @@ def content_of(message: Mapping[str, Any], number: int) -> str:
     if isinstance(content, list | tuple) and all(isinstance(part, Mapping) for part in content):
         kinds = {str(part.get("type")) for part in content} - {"text"}
         if kinds:
-            raise Unsupported(f"message {number + 1}", expected="text", got=", ".join(sorted(kinds)))
+            raise Unsupported(
+                phrase("errors.models.message_number", number=number + 1), expected="text", got=", ".join(sorted(kinds))
+            )
         return "".join(str(part.get("text", "")) for part in content)
-    raise InputError(f"message {number + 1}", expected="a text as content", got=type(content).__name__)
+    raise InputError(
+        phrase("errors.models.message_number", number=number + 1),
+        expected=phrase("errors.models.text_content"),
+        got=type(content).__name__,
+    )
 
 
 def _document_text(document: Mapping[str, Any], number: int) -> str:
     text = document.get("text", document.get("content")) if isinstance(document, Mapping) else None
     if not isinstance(text, str) or not text.strip():
-        raise InputError(f"document {number + 1}", expected='some text under "text" or "content"', got=repr(text)[:60])
+        raise InputError(
+            phrase("errors.models.document_number", number=number + 1),
+            expected=phrase("errors.models.some_text_under_text_or"),
+            got=repr(text)[:60],
+        )
     return text
 
 
 def _check(messages: Messages) -> None:
     if isinstance(messages, Mapping) or not isinstance(messages, Sequence) or not messages:
-        raise InputError("messages", expected="a list of messages", got="none" if not messages else "something else")
+        raise InputError(
+            "messages",
+            expected=phrase("errors.models.list_messages"),
+            got=phrase("errors.common.none") if not messages else phrase("errors.common.something_else"),
+        )
     for i, message in enumerate(messages):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
-            raise InputError(f"message {i + 1}", expected='an object with "role" and "content"', got=repr(message)[:60])
+            raise InputError(
+                phrase("errors.models.message_number", number=i + 1),
+                expected=phrase("errors.models.object_with_role_and_content"),
+                got=repr(message)[:60],
+            )
 
 
 def _cut(text: str, start: int, stop: int) -> str:

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.chat.answer_rows import AnswerRows
 from regard.records import Floats, Ints
 
@@ -56,6 +56,8 @@ def column_contributions(rows: AnswerRows, answer_owners: Ints, *, form: Form = 
     table: Floats = np.stack(gradients)
     if not np.isfinite(table).all():
         raise Unsupported(
-            f"gradient contributions of {rows.chat.name}", expected="finite gradients", got="NaN or infinity"
+            phrase("errors.models.gradient_contributions", chat=rows.chat.name),
+            expected=phrase("errors.models.finite_gradients"),
+            got=phrase("errors.common.nan_or_infinity"),
         )
     return table if form == "plain" else table.sum(1)

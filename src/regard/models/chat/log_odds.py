@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Floats
 
 ROWS = 64
@@ -22,7 +22,12 @@ def token_log_odds(logits: Tensor, ids: Tensor, *, subject: str) -> Floats:
     parts = [_log_odds(logits[start : start + ROWS], ids[start : start + ROWS]).cpu().numpy() for start in starts]
     log_odds: Floats = np.concatenate(parts) if parts else np.zeros(0)
     if np.isnan(log_odds).any():
-        raise InputError(f"model {subject}", expected="numbers", got="NaN", remedy="check the weights of the model")
+        raise InputError(
+            phrase("errors.common.model_live", live=subject),
+            expected=phrase("errors.common.numbers"),
+            got="NaN",
+            remedy=phrase("errors.models.check_weights_model"),
+        )
     return log_odds
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.models.ask.chat_model import ChatModel
 from regard.models.chat.answer import Answer, answer_span, generated_answer, token_answer, written_answer
 from regard.models.chat.conversation import Conversation, content_of, rendered
@@ -27,9 +27,9 @@ class PromptReader:
         for number, source in enumerate(sources):
             if not (self.owners == number).any():
                 raise InputError(
-                    f"source {number + 1} ({source.text[:40]!r})",
-                    expected="a source with at least one token that begins in it",
-                    got="a part of a token of its neighbour",
+                    phrase("errors.models.source_number", number=number + 1, source=repr(source.text[:40])),
+                    expected=phrase("errors.models.source_with_at_least_one"),
+                    got=phrase("errors.models.part_token_neighbour"),
                 )
 
     def answer(self, given: str | Sequence[int] | None, new_tokens: int) -> Answer:
@@ -53,9 +53,13 @@ class PromptReader:
             ids = (*reply.ids[:count], *token_answer(self.chat, contrast).ids)
             return ids, np.array([-1] * count + [0] * len(contrast), np.int64)
         if not contrast.strip():
-            raise InputError("contrast", expected="some text", got="an empty text")
+            raise InputError(
+                "contrast", expected=phrase("errors.models.some_text"), got=phrase("errors.common.empty_text")
+            )
         if contrast == reply.text[start : span[1]]:
-            raise InputError("contrast", expected="another text than the answer's own", got=repr(contrast[:40]))
+            raise InputError(
+                "contrast", expected=phrase("errors.models.another_text_than_answer_own"), got=repr(contrast[:40])
+            )
         other = self.answer(reply.text[:start] + contrast, 1)
         return other.ids, answer_span(other, (start, start + len(contrast)))[1]
 
@@ -74,5 +78,9 @@ def split_answer(
     if not isinstance(last, Mapping) or last.get("role") != "assistant":
         return messages, answer
     if answer is not None:
-        raise InputError("answer", expected="one answer", got="an answer, and messages that end with the assistant's")
+        raise InputError(
+            "answer",
+            expected=phrase("errors.common.one_answer"),
+            got=phrase("errors.models.answer_and_messages_that_end"),
+        )
     return messages[:-1], content_of(last, len(messages) - 1)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, Text, UnknownName, phrase
 from regard.measures.sentences import block_spans, sentence_spans
 from regard.models.chat.conversation import Conversation, FieldSpan, Rendered
 from regard.records import Ints, Message
@@ -39,7 +39,9 @@ def find_sources(
     notes: list[Message] = []
     if separator is not None:
         if not separator or sources is not None:
-            raise InputError("separator", expected="some text, and no sources beside it", got=repr(separator))
+            raise InputError(
+                "separator", expected=phrase("errors.models.some_text_and_no_sources"), got=repr(separator)
+            )
         spans = _split(prompt, lambda text: block_spans(text, separator) if separator in text else [])
         parts = [_source(prompt, [span]) for span in spans]
     elif sources is None:
@@ -55,9 +57,9 @@ def find_sources(
     if not parts:
         raise InputError(
             "sources",
-            expected="at least one part of the prompt that is not the question",
-            got="none",
-            remedy="sources=[...], a list of texts or spans",
+            expected=phrase("errors.models.at_least_one_part_prompt"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.models.sources_list_texts_or_spans"),
         )
     _refuse_overlaps(parts)
     return parts, notes
@@ -87,10 +89,10 @@ def rendered_spans(prompt: Rendered, sources: Sequence[Source]) -> list[list[tup
     for number, (source, own_places) in enumerate(zip(sources, places, strict=True)):
         if not own_places:
             raise InputError(
-                f"source {number + 1} ({_short(source.text)})",
-                expected="a text that the chat template puts into the prompt",
-                got="a prompt without it (the template drops or rewrites this message)",
-                remedy="a message that the template keeps, or a plain prompt",
+                phrase("errors.models.source_number", number=number + 1, source=_short(source.text)),
+                expected=phrase("errors.models.text_that_chat_template_puts"),
+                got=phrase("errors.models.prompt_without_template_drops_or"),
+                remedy=phrase("errors.models.message_that_template_keeps_or"),
             )
     return places
 
@@ -159,10 +161,16 @@ def _by_text(prompt: Conversation, texts: list[str], notes: list[Message]) -> li
     parts: list[Source] = []
     for number, text in enumerate(texts):
         if not text.strip():
-            raise InputError(f"source {number + 1}", expected="some text", got="an empty text")
+            raise InputError(
+                phrase("errors.common.source_path", path=number + 1),
+                expected=phrase("errors.models.some_text"),
+                got=phrase("errors.common.empty_text"),
+            )
         places = [place for i, field in enumerate(prompt.fields) for place in _occurrences(i, field, text)]
         if not places:
-            raise InputError(f"source {number + 1} ({_short(text)})", **_missing(prompt, text))
+            raise InputError(
+                phrase("errors.models.source_number", number=number + 1, source=_short(text)), **_missing(prompt, text)
+            )
         copies = texts.count(text)
         if copies == 1:
             if len(places) > 1:
@@ -172,10 +180,10 @@ def _by_text(prompt: Conversation, texts: list[str], notes: list[Message]) -> li
             parts.append(_source(prompt, [places[texts[:number].count(text)]]))
         else:
             raise InputError(
-                f"source {number + 1} ({_short(text)})",
-                expected=f"{copies} places, as often as it is listed",
-                got=f"{len(places)} in the prompt",
-                remedy="spans (message, start, stop) instead of texts",
+                phrase("errors.models.source_number", number=number + 1, source=_short(text)),
+                expected=phrase("errors.models.places_often_listed", copies=copies),
+                got=phrase("errors.models.in_prompt", n=len(places)),
+                remedy=phrase("errors.models.spans_message_start_stop_instead"),
             )
     return parts
 
@@ -188,25 +196,34 @@ def _occurrences(field: int, text: str, part: str) -> list[FieldSpan]:
     return places
 
 
-def _missing(prompt: Conversation, text: str) -> dict[str, str]:
+def _missing(prompt: Conversation, text: str) -> dict[str, Text]:
     parts = [field[a:b] for field in prompt.fields for a, b in sentence_spans(field)]
     near = difflib.get_close_matches(text, parts, n=1, cutoff=0.6)
-    remedy = f"the exact text, such as {_short(near[0])}" if near else "the exact text of a message, or spans"
-    return {"expected": "a text that stands in the messages", "got": "no such text", "remedy": remedy}
+    remedy = phrase("errors.models.exact_text_or_spans")
+    if near:
+        remedy = phrase("errors.models.exact_text_such_as", text=_short(near[0]))
+    expected, got = phrase("errors.models.text_of_the_messages"), phrase("errors.models.no_such_text")
+    return {"expected": expected, "got": got, "remedy": remedy}
 
 
 def _span(prompt: Conversation, span: Any) -> FieldSpan:
     numbers = tuple(span) if isinstance(span, list | tuple) else ()
     if not all(isinstance(number, int) for number in numbers) or len(numbers) not in (2, 3):
-        raise InputError("sources", expected="texts, or spans (message, start, stop)", got=repr(span)[:60])
+        raise InputError("sources", expected=phrase("errors.models.texts_or_spans_message_start"), got=repr(span)[:60])
     if len(numbers) == 2 and len(prompt.fields) > 1:
-        raise InputError("sources", expected="spans (message, start, stop), for there are several", got=repr(span))
+        raise InputError("sources", expected=phrase("errors.models.spans_message_start_stop_for"), got=repr(span))
     field, start, stop = numbers if len(numbers) == 3 else (0, *numbers)
     if not 0 <= field < len(prompt.fields):
-        raise InputError("sources", expected=f"a message from 0 to {len(prompt.fields) - 1}", got=str(field))
+        raise InputError(
+            "sources", expected=phrase("errors.models.message_from", n=len(prompt.fields) - 1), got=str(field)
+        )
     if not 0 <= start < stop <= len(prompt.fields[field]) or not prompt.fields[field][start:stop].strip():
-        expected = f"a span with text, inside 0 to {len(prompt.fields[field])}"
-        raise InputError(f"source in message {field}", expected=expected, got=f"{start} to {stop}")
+        expected = phrase("errors.models.span_with_text_inside", n=len(prompt.fields[field]))
+        raise InputError(
+            phrase("errors.models.source_in_message", field=field),
+            expected=expected,
+            got=phrase("errors.models.to_start", start=start, stop=stop),
+        )
     return field, start, stop
 
 
@@ -220,9 +237,9 @@ def _refuse_overlaps(sources: Sequence[Source]) -> None:
     for (first, one), (second, other) in pairwise(spans):
         if first[0] == second[0] and second[1] < first[2]:
             raise InputError(
-                f"sources {min(one, other) + 1} and {max(one, other) + 1}",
-                expected="sources that do not overlap",
-                got=f"both hold {_short(sources[other].text)}",
+                phrase("errors.models.sources_and", one=min(one, other) + 1, one_2=max(one, other) + 1),
+                expected=phrase("errors.models.sources_that_do_not_overlap"),
+                got=phrase("errors.models.both_hold", sources=_short(sources[other].text)),
             )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 
 PREFIX = "openai:"
 
@@ -46,19 +46,23 @@ def parse_address(text: str) -> EndpointAddress:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or not model or parts.username:
         raise InputError(
-            f"model {text[:80]}",
+            phrase("errors.common.model_live", live=text[:80]),
             expected="openai:http://HOST:PORT/v1#MODEL",
-            got="another address",
+            got=phrase("errors.models.another_address"),
         )
     kinds = {item.name: type(item.default) for item in fields(EndpointAddress) if item.name not in ("url", "model")}
     values: dict[str, Any] = {}
     for setting in settings:
         name, _, value = setting.partition("=")
         if name not in kinds:
-            raise UnknownName("setting of an endpoint", name, kinds)
+            raise UnknownName(phrase("errors.models.setting_endpoint"), name, kinds)
         values[name] = _value(name, kinds[name], value)
     if len(values.get("labels", ("", ""))) < 2:
-        raise InputError("labels of an endpoint", expected="at least two", got=str(values["labels"]))
+        raise InputError(
+            phrase("errors.models.labels_endpoint"),
+            expected=phrase("errors.models.at_least_two"),
+            got=str(values["labels"]),
+        )
     return EndpointAddress(url.rstrip("/"), model, **values)
 
 
@@ -69,12 +73,18 @@ def _value(name: str, kind: type, text: str) -> Any:
         return tuple(dict.fromkeys(unquote(part) for part in text.split(",") if part.strip()))
     if kind is bool:
         if text not in ("yes", "no"):
-            raise InputError(f"{name} of an endpoint", expected="yes or no", got=text)
+            raise InputError(
+                phrase("errors.models.endpoint_name", name=name), expected=phrase("errors.models.yes_or_no"), got=text
+            )
         return text == "yes"
     try:
         number = kind(text)
     except ValueError:
-        raise InputError(f"{name} of an endpoint", expected="a number", got=text) from None
+        raise InputError(
+            phrase("errors.models.endpoint_name", name=name), expected=phrase("errors.common.number"), got=text
+        ) from None
     if number < (1 if name == "parallel" else 0) or number > 1e6:
-        raise InputError(f"{name} of an endpoint", expected="a number of 0 or more", got=text)
+        raise InputError(
+            phrase("errors.models.endpoint_name", name=name), expected=phrase("errors.models.number_or_more"), got=text
+        )
     return float(number) if kind is float else int(number)

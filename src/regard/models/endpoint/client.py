@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.errors import EnvironmentProblem, Unsupported
+from regard.errors import EnvironmentProblem, Unsupported, phrase
 from regard.models.endpoint.address import EndpointAddress
 
 KEYS = ("REGARD_ENDPOINT_KEY", "OPENAI_API_KEY")
@@ -104,10 +104,10 @@ class EndpointClient:
             if turn < self.address.retries:
                 time.sleep(pause)
         raise EnvironmentProblem(
-            f"endpoint {self.address.url}",
-            expected=f"an answer of {self.address.model}",
+            phrase("errors.models.endpoint_url", url=self.address.url),
+            expected=phrase("errors.models.answer_model", model=self.address.model),
             got=" ".join(problem.split()),
-            remedy="check the address, the model's name, and the key in REGARD_ENDPOINT_KEY",
+            remedy=phrase("errors.models.check_address_model_name_and"),
         )
 
     def _answer(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,10 +160,12 @@ def _reduced(answer: Mapping[str, Any], *, echo: bool, name: str) -> dict[str, A
         return {"text": str(choice["text"]), "first": str(table["tokens"][0]), "log_probability": numbers[0]}
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise Unsupported(
-            f"endpoint model {name}",
-            expected="completions with logprobs" + (" and echo" if echo else ""),
-            got=f"an answer without them ({type(error).__name__})",
-            remedy="an endpoint that returns log-probabilities, such as vLLM",
+            phrase("errors.models.endpoint_model", name=name),
+            expected=phrase("errors.models.completions_with_logprobs_and_echo")
+            if echo
+            else phrase("errors.models.completions_with_logprobs"),
+            got=phrase("errors.models.answer_without_them", type=type(error).__name__),
+            remedy=phrase("errors.models.endpoint_that_returns_log"),
         ) from error
 
 

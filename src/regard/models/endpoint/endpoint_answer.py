@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Text, Unsupported, phrase
 from regard.models.chat.answer import Answer
 from regard.models.chat.conversation import Conversation, rendered
 from regard.models.chat.log_odds import log_probabilities, span_log_odds
@@ -44,7 +44,12 @@ class EndpointReader:
         if text is None:
             text = self.model.client.continuations([self.text], new_tokens)[0].text
         if not text.strip():
-            raise InputError(f"answer of {self.model.name}", expected="some text", got="none", remedy="--answer TEXT")
+            raise InputError(
+                phrase("errors.common.answer_name", name=self.model.name),
+                expected=phrase("errors.models.some_text"),
+                got=phrase("errors.common.none"),
+                remedy="--answer TEXT",
+            )
         starts, _ = _tokens(self.model, self.text, text)
         stops = [*starts[1:], len(text)]
         return Answer(text, tuple(range(len(starts))), tuple(zip(starts, stops, strict=True)))
@@ -87,17 +92,19 @@ class EndpointObjective:
         return float(span_log_odds(log_odds)), log_probabilities(log_odds)
 
     def hidden(self, columns: Bools, earlier: Bools | None = None) -> Floats:
-        raise self._refused("rows of attention")
+        raise self._refused(phrase("errors.models.rows_attention"))
 
     def forgotten(self, tokens: Bools) -> tuple[Floats, Floats]:
-        raise self._refused("rows of attention")
+        raise self._refused(phrase("errors.models.rows_attention"))
 
     def contributions(self, members: Bools) -> Floats:
         raise self._refused("gradients")
 
-    def _refused(self, what: str) -> Unsupported:
+    def _refused(self, what: Text) -> Unsupported:
         return Unsupported(
-            f"{what} of {self.model.name}", expected="a model in this process", got="a model behind an API"
+            phrase("errors.common.of_key", key=what, subject=self.model.name),
+            expected=phrase("errors.models.model_in_this_process"),
+            got=phrase("errors.models.model_behind_api"),
         )
 
     def _values(self, table: Floats) -> Floats:
@@ -109,9 +116,9 @@ class EndpointObjective:
         found, log_p = _tokens(self.model, prompt, text)
         if list(found) != list(starts):
             raise Unsupported(
-                f"answer of {self.model.name}",
-                expected=f"the same {len(starts)} tokens after a shorter prompt",
-                got=f"{len(found)} other ones",
+                phrase("errors.common.answer_name", name=self.model.name),
+                expected=phrase("errors.models.same_tokens_after_shorter_prompt", n=len(starts)),
+                got=phrase("errors.models.other_ones", n=len(found)),
             )
         limited = np.minimum(np.asarray(log_p), -1e-12)
         return np.asarray(limited - np.log(-np.expm1(limited)))
@@ -124,9 +131,9 @@ def _tokens(model: EndpointModel, prompt: str, text: str) -> tuple[list[int], li
     inside = [(at, p) for at, p in rows if at >= 0]
     if not inside or text[: inside[0][0]].strip():
         raise Unsupported(
-            f"answer of {model.name}",
-            expected="tokens that begin where the prompt ends",
-            got="a token across the border",
+            phrase("errors.common.answer_name", name=model.name),
+            expected=phrase("errors.models.tokens_that_begin_where_prompt"),
+            got=phrase("errors.models.token_across_border"),
         )
     starts = [0, *(at for at, _ in inside[1:])]
     return starts, [p for _, p in inside]

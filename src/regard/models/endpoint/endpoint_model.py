@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError, UnknownName, Unsupported
+from regard.errors import InputError, Text, UnknownName, Unsupported, phrase
 from regard.models.endpoint.address import EndpointAddress, parse_address
 from regard.models.endpoint.client import EndpointClient
 from regard.models.read.words import word_spans
@@ -81,7 +81,11 @@ class EndpointModel:
     def encode(self, example: Example) -> WordItem:
         text = example.inputs.get("text")
         if not isinstance(text, str) or "text_pair" in example.inputs or not text.strip():
-            raise InputError(f"example {example.id!r}", expected="one text", got="another input")
+            raise InputError(
+                phrase("errors.common.example_example", example=repr(example.id)),
+                expected=phrase("errors.models.one_text"),
+                got=phrase("errors.common.another_input"),
+            )
         self._characters.append(len(text))
         return _item(text)
 
@@ -104,7 +108,7 @@ class EndpointModel:
 
     def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Edits = ()) -> Answers:
         if edits:
-            raise self._without("edited attention")
+            raise self._without(phrase("errors.models.edited_attention"))
         if self.labels:
             return _class_answers(self._distribution(batch), [int(str(target)) for target in targets])
         prompts = [_own(encoded).text for encoded in batch]
@@ -126,9 +130,9 @@ class EndpointModel:
             inside = [p for at, p in zip(row.offsets, row.log_probabilities, strict=True) if at >= len(prompt)]
             if not inside or not all(map(math.isfinite, inside)):
                 raise Unsupported(
-                    f"endpoint model {self.name}",
-                    expected="tokens that begin where the prompt ends",
-                    got=f"other tokens at the border before {target[:20]!r}",
+                    phrase("errors.models.endpoint_model", name=self.name),
+                    expected=phrase("errors.models.tokens_that_begin_where_prompt"),
+                    got=phrase("errors.models.other_tokens_at_border_before", target=repr(target[:20])),
                 )
             sums.append(sum(inside))
         return sums
@@ -138,8 +142,12 @@ class EndpointModel:
     ) -> Capture:
         raise self._without("attention")
 
-    def _without(self, what: str) -> Unsupported:
-        return Unsupported(f"{what} of {self.name}", expected="a model in this process", got="one behind an API")
+    def _without(self, what: Text) -> Unsupported:
+        return Unsupported(
+            phrase("errors.common.of_key", key=what, subject=self.name),
+            expected=phrase("errors.models.model_in_this_process"),
+            got=phrase("errors.models.one_behind_api"),
+        )
 
 
 def open_endpoint(source: str, folder: Path | None) -> EndpointModel:
@@ -184,7 +192,11 @@ def _item(text: str) -> WordItem:
 
 def _own(encoded: Any) -> WordItem:
     if not isinstance(encoded, WordItem):
-        raise InputError("encoded example", expected="an example encoded by this model", got=type(encoded).__name__)
+        raise InputError(
+            phrase("errors.models.encoded_example"),
+            expected=phrase("errors.models.example_encoded_by_this_model"),
+            got=type(encoded).__name__,
+        )
     return encoded
 
 

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.errors import CaptureError
+from regard.errors import CaptureError, phrase
 from regard.models.adapter import Captured, TorchModel, as_answers, own
 from regard.models.ask.answer_names import answer_name, written_names
 from regard.models.exported.onnx_module import OnnxModule, Rewrite
@@ -202,7 +202,9 @@ class OnnxModel:
             scale = max(1.0, float(tensor.abs().max())) if tensor.is_floating_point() else 1.0
             worst = max(worst, float((tensor - exposed[name]).abs().max()) / scale)
         if not worst <= SAME_OUTPUT:
-            raise self._unproved("outputs", f"outputs equal to {SAME_OUTPUT:g} with exposed weights", worst)
+            raise self._unproved(
+                "outputs", phrase("errors.models.outputs_equal_with_exposed_weights", same_output=SAME_OUTPUT), worst
+            )
         rows = 0.0
         for (site, _), table in zip(self._sites, tables, strict=True):
             totals = table.astype(np.float64).sum(-1)
@@ -211,16 +213,16 @@ class OnnxModel:
                 totals = np.where(real.numpy()[:, None], totals, 1.0)
             error = float(np.abs(np.where(np.isnan(totals), 1.0, totals) - 1).max(initial=0.0))
             if not error <= ROW_SUM:
-                raise self._unproved(site.key, "rows that sum to 1", error)
+                raise self._unproved(site.key, phrase("errors.common.rows_that_sum"), error)
             rows = max(rows, error)
         return f"{len(tables)} sites, outputs within {worst:.0e}, row sums within {rows:.0e}"
 
-    def _unproved(self, place: str, expected: str, error: float) -> CaptureError:
+    def _unproved(self, place: str, expected: Text, error: float) -> CaptureError:
         return CaptureError(
-            f"self-check of {place}",
+            phrase("errors.common.self_check", place=place),
             expected=expected,
-            got=f"a difference of {error:.1e}",
-            remedy="report this model; check='never' captures without proof",
+            got=phrase("errors.common.difference_error", error=error),
+            remedy=phrase("errors.common.report_this_model_check_never"),
         )
 
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.models.exported.sessions import Graph, Tensors, canonical, restored
 
 Rewrite = Callable[[int, Tensor, slice], Tensor]
@@ -140,9 +140,12 @@ class OnnxModule(nn.Module):
         return feeds
 
     def _missing(self, name: str, tensors: Mapping[str, Tensor]) -> InputError:
-        remedy = "export the model without a cache of keys and values" if "past" in name else ""
+        remedy = phrase("errors.models.export_model_without_cache_keys") if "past" in name else ""
         return InputError(
-            f"input {name} of {self.graph.path.name}", expected="a value for it", got=", ".join(tensors), remedy=remedy
+            phrase("errors.models.input_name", name=name, graph=self.graph.path.name),
+            expected=phrase("errors.models.value_for"),
+            got=", ".join(tensors),
+            remedy=remedy,
         )
 
     def _filled(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
@@ -151,10 +154,12 @@ class OnnxModule(nn.Module):
         if array.ndim == 2 and array.dtype.kind in "iub" and length is not None and array.shape[1] != length:
             if array.shape[1] > length or not self.masked:
                 raise InputError(
-                    f"text for {self.graph.path.name}",
-                    expected=f"{'at most' if self.masked else 'exactly'} {length} tokens, the size of the graph",
+                    phrase("errors.models.text_for", graph=self.graph.path.name),
+                    expected=phrase("errors.models.at_most_tokens_size_graph", length=length)
+                    if self.masked
+                    else phrase("errors.models.exactly_tokens_size_graph", length=length),
                     got=str(array.shape[1]),
-                    remedy="" if self.masked else "fill it up in the encode function, or export with a free length",
+                    remedy="" if self.masked else phrase("errors.models.fill_up_in_encode_function"),
                 )
             fill = self.pad if name == self.first else 0
             wide = np.full((len(array), length), fill, array.dtype)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.errors import EnvironmentProblem, InputError, Unsupported
+from regard.errors import EnvironmentProblem, InputError, Unsupported, phrase
 from regard.files import check_file
 from regard.foreign_code import contained
 from regard.models.exported.attention_nodes import AttentionNode, AttentionNodes, attention_nodes, inner_inputs
@@ -47,7 +47,11 @@ class Port:
     @property
     def dtype(self) -> Any:
         if self.kind not in _KINDS:
-            raise Unsupported(f"input {self.name}", expected=f"one of {', '.join(_KINDS)}", got=self.kind)
+            raise Unsupported(
+                phrase("errors.common.input_number", number=self.name),
+                expected=phrase("errors.common.one_allowed", allowed=", ".join(_KINDS)),
+                got=self.kind,
+            )
         return _KINDS[self.kind]
 
 
@@ -69,8 +73,8 @@ class Graph:
 
     def __post_init__(self) -> None:
         onnx = onnx_package(str(self.path))
-        check_file(self.path, f"model {self.path}", largest=LARGEST)
-        with contained(f"model {self.path}", expected="an ONNX graph"):
+        check_file(self.path, phrase("errors.common.model_live", live=self.path), largest=LARGEST)
+        with contained(phrase("errors.common.model_live", live=self.path), expected=phrase("errors.models.onnx_graph")):
             self.proto: Any = onnx.load(str(self.path))
             if not self.proto.graph.node:
                 raise ValueError("a file without nodes")
@@ -82,11 +86,19 @@ class Graph:
         nodes = attention_nodes(self.proto.graph)
         if nodes.nodes:
             return nodes
-        got, remedy = "no Softmax that weighs values", "a model without attention has none to read"
+        got, remedy = (
+            phrase("errors.models.no_softmax_that_weighs_values"),
+            phrase("errors.models.model_without_attention_none_read"),
+        )
         if nodes.fused:
-            got = f"fused {', '.join(nodes.fused)} nodes, which hide their weights"
-            remedy = "export without attention fusion (no optimisation, opset 18 to 22)"
-        raise Unsupported(f"model {self.path}", expected="a graph with attention", got=got, remedy=remedy)
+            got = phrase("errors.models.fused_nodes_which_hide_their", fused=", ".join(nodes.fused))
+            remedy = phrase("errors.models.export_without_attention_fusion_no")
+        raise Unsupported(
+            phrase("errors.common.model_live", live=self.path),
+            expected=phrase("errors.models.graph_with_attention"),
+            got=got,
+            remedy=remedy,
+        )
 
     @cached_property
     def digest(self) -> str:
@@ -118,7 +130,9 @@ class Graph:
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
             options.log_severity_level = 4
-            with contained(f"model {self.path}", expected="an ONNX graph that onnxruntime runs"):
+            with contained(
+                phrase("errors.common.model_live", live=self.path), expected=phrase("errors.models.runnable_onnx_graph")
+            ):
                 session = onnxruntime.InferenceSession(content(), options, providers=["CPUExecutionProvider"])
             self._sessions[name, threads] = session
         return self._sessions[name, threads]
@@ -152,7 +166,9 @@ class Graph:
         return {name: tensors[name] for name in self.outputs}
 
     def _run(self, session: Any, feeds: Mapping[str, NDArray[Any]], names: list[str]) -> Tensors:
-        with contained(f"model {self.path}", expected="inputs that the graph reads"):
+        with contained(
+            phrase("errors.common.model_live", live=self.path), expected=phrase("errors.models.inputs_of_the_graph")
+        ):
             return dict(zip(names, session.run(names, dict(feeds)), strict=True))
 
     # ------------------------------------------------------------------ graphs made from the graph
@@ -232,7 +248,9 @@ def canonical(weights: NDArray[Any], node: AttentionNode, batch: int) -> NDArray
     if moved.ndim == 4:
         return moved
     raise Unsupported(
-        f"attention {node.name}", expected="weights with two to four axes", got=f"shape {tuple(weights.shape)}"
+        phrase("errors.common.attention_site", site=node.name),
+        expected=phrase("errors.models.weights_with_two_four_axes"),
+        got=phrase("errors.common.shape_shape", shape=tuple(weights.shape)),
     )
 
 
@@ -255,11 +273,15 @@ def onnx_package(subject: str) -> Any:
         import onnxruntime  # noqa: F401 - asked for here so that one message names both
     except ImportError as error:
         raise EnvironmentProblem(
-            f"model {subject}",
-            expected="the packages onnx and onnxruntime",
-            got=f"no {error.name}",
+            phrase("errors.common.model_live", live=subject),
+            expected=phrase("errors.models.packages_onnx_and_onnxruntime"),
+            got=phrase("errors.common.no_error", error=error.name),
             remedy="pip install 'regard[onnx]'",
         ) from error
     if not Path(subject).is_file():
-        raise InputError(f"model {subject}", expected="an ONNX file", got="no such file")
+        raise InputError(
+            phrase("errors.common.model_live", live=subject),
+            expected=phrase("errors.models.onnx_file"),
+            got=phrase("errors.common.no_such_file"),
+        )
     return onnx

@@ -13,7 +13,7 @@ from typing import Any
 from safetensors import SafetensorError
 from torch import nn
 
-from regard.errors import EnvironmentProblem, InputError, Unsupported
+from regard.errors import EnvironmentProblem, InputError, Text, Unsupported, phrase
 from regard.models.open.hub import hub
 from regard.models.open.huggingface import infer_task, task_row
 from regard.models.open.placement import Placement, loading_arguments
@@ -115,10 +115,10 @@ def open_pair(source: str, *, trust_remote_code: bool = False, download: bool = 
             )
     except Exception as error:  # each processor fails in its own way
         raise InputError(
-            f"model {source}",
-            expected="a processor of texts and pictures beside the weights",
+            phrase("errors.common.model_live", live=source),
+            expected=phrase("errors.models.processor_texts_and_pictures"),
             got=_short(error),
-            remedy="processor.save_pretrained into the model's directory",
+            remedy=phrase("errors.models.processor_save_pretrained_into"),
         ) from error
     return module.eval(), processor
 
@@ -128,10 +128,10 @@ def _config(source: str, trust_remote_code: bool, download: bool) -> Any:
 
     folder = Path(source)
     if folder.is_dir() and not (folder / "config.json").is_file():
-        file_names = ", ".join(sorted(p.name for p in folder.iterdir())[:6]) or "nothing"
+        file_names = ", ".join(sorted(p.name for p in folder.iterdir())[:6]) or phrase("errors.common.nothing")
         raise InputError(
-            f"directory {source}",
-            expected="a model: config.json (Hugging Face), regard.json or adapter_config.json",
+            phrase("errors.common.directory_path", path=source),
+            expected=phrase("errors.models.model_config_json_hugging_face"),
             got=file_names,
         )
     try:
@@ -141,11 +141,13 @@ def _config(source: str, trust_remote_code: bool, download: bool) -> Any:
             )
     except Exception as error:
         raise InputError(
-            f"model {source}",
-            expected="a Hugging Face model" + ("" if folder.is_dir() else " in the local cache"),
+            phrase("errors.common.model_live", live=source),
+            expected=phrase("errors.common.hugging_face_model")
+            if folder.is_dir()
+            else phrase("errors.models.hugging_face_model_in_local"),
             got=_short(error),
             remedy=code_remedy(error, trust_remote_code)
-            or ("" if folder.is_dir() or download else "give a directory, or --download (download=True) to fetch it"),
+            or ("" if folder.is_dir() or download else phrase("errors.models.give_directory_or_download")),
         ) from error
 
 
@@ -169,7 +171,11 @@ def _weights(
     if not has_class or not (asked is None or fits) or task == "masked_token":
         kind = getattr(transformers, row.auto, None) if row.auto else None
     if kind is None:
-        raise Unsupported(f"model {source}", expected=f"an architecture for {task}", got=architecture or "none named")
+        raise Unsupported(
+            phrase("errors.common.model_live", live=source),
+            expected=phrase("errors.models.architecture_for", task=task),
+            got=architecture or phrase("errors.models.none_named"),
+        )
     notes = without_kernels(config, source)
     try:
         with quiet(download=download):
@@ -183,15 +189,15 @@ def _weights(
             )
     except pickle.UnpicklingError as error:
         raise InputError(
-            f"weights of {source}",
-            expected="safetensors, or a plain table of tensors",
-            got="a pickle with code in it",
-            remedy="save the model with safetensors; a pickle can run anything and is never opened",
+            phrase("errors.models.weights_source", source=source),
+            expected=phrase("errors.models.safetensors_or_plain_table_tensors"),
+            got=phrase("errors.models.pickle_with_code_in"),
+            remedy=phrase("errors.models.save_model_with_safetensors_pickle"),
         ) from error
     except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
         raise InputError(
-            f"weights of {source}",
-            expected=f"weights of {architecture}",
+            phrase("errors.models.weights_source", source=source),
+            expected=phrase("errors.models.weights_source", source=architecture),
             got=_short(error),
             remedy=code_remedy(error, trust_remote_code),
         ) from error
@@ -209,12 +215,17 @@ def _refuse_missing(source: str, missing: list[str], task: str, architecture: st
     # the pooler of an encoder is not read when token vectors are averaged
     needed = [name for name in missing if not (task == "similarity" and name.startswith("pooler."))]
     if needed:
-        listing = ", ".join(needed[:4]) + (f" and {len(needed) - 4} more" if len(needed) > 4 else "")
+        first = ", ".join(needed[:4])
+        problem = (
+            phrase("errors.models.no_and_more", first=first, n=len(needed) - 4)
+            if len(needed) > 4
+            else phrase("errors.common.no_error", error=first)
+        )
         raise InputError(
-            f"weights of {source}",
-            expected=f"every weight of the model for {task}",
-            got=f"no {listing}",
-            remedy="it would run on random numbers: fine-tune it first, or choose the task it was trained for",
+            phrase("errors.models.weights_source", source=source),
+            expected=phrase("errors.models.every_weight_model_for", task=task),
+            got=problem,
+            remedy=phrase("errors.models.would_run_on_random_numbers"),
         )
 
 
@@ -246,18 +257,18 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
         problem = error
         if (package := missing_package(error)) is not None:
             raise EnvironmentProblem(
-                f"{noun} of {source}",
-                expected=f"the package {package}",
-                got="not installed",
+                phrase("errors.common.of_key", key=noun, subject=source),
+                expected=phrase("errors.models.package_package", package=package),
+                got=phrase("errors.common.not_installed"),
                 remedy=f"pip install {package}",
             ) from error
     if processor is None or (modality == "text" and _hollow(processor)):
         raise InputError(
-            f"model {source}",
-            expected=f"a {noun} beside the weights",
-            got=_short(problem) if problem else "none",
+            phrase("errors.common.model_live", live=source),
+            expected=phrase("errors.models.beside_weights", noun=noun),
+            got=_short(problem) if problem else phrase("errors.common.none"),
             remedy=code_remedy(problem, trust_remote_code)
-            or f"save it there ({noun.replace(' ', '_')}.save_pretrained), or load(model, processor=...)",
+            or phrase("errors.models.save_there_save_pretrained_or_load", value=noun.replace(" ", "_")),
         ) from problem
     return processor
 
@@ -281,11 +292,11 @@ def _hollow(tokenizer: Any) -> bool:
     return len(set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)) < 2
 
 
-def code_remedy(error: BaseException | None, trust_remote_code: bool) -> str:
+def code_remedy(error: BaseException | None, trust_remote_code: bool) -> Text:
     """Remedy for a model that needs its own code; "" for every other problem."""
     if trust_remote_code or "trust_remote_code" not in str(error):
         return ""
-    return "read the code that it brings; if you trust it, add --allow-code (in Python: trust_remote_code=True)"
+    return phrase("errors.models.read_code_that_brings_if")
 
 
 def _short(error: BaseException | None) -> str:
@@ -307,15 +318,22 @@ def open_peft(
         from peft import PeftModel
     except ImportError as error:
         raise EnvironmentProblem(
-            f"adapter {folder}", expected="the package peft", got="none", remedy="pip install 'regard[peft]'"
+            phrase("errors.models.adapter_folder", folder=folder),
+            expected=phrase("errors.models.package_peft"),
+            got=phrase("errors.common.none"),
+            remedy="pip install 'regard[peft]'",
         ) from error
     from safetensors import safe_open
 
     about = json.loads((folder / "adapter_config.json").read_text("utf-8"))
     weights = folder / "adapter_model.safetensors"
     if not weights.is_file():
-        raise InputError(f"adapter {folder}", expected="adapter_model.safetensors", got="no such file")
-    refuse_adapter_code(about, f"adapter {folder}")
+        raise InputError(
+            phrase("errors.models.adapter_folder", folder=folder),
+            expected="adapter_model.safetensors",
+            got=phrase("errors.common.no_such_file"),
+        )
+    refuse_adapter_code(about, phrase("errors.models.adapter_folder", folder=folder))
     base = adapter_base(folder, about)
     with safe_open(str(weights), framework="pt") as file:
         shapes = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict

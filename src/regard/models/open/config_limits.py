@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import torch
 
-from regard.errors import InputError, RegardError
+from regard.errors import InputError, RegardError, Text, phrase
 from regard.files import check_file, kind_of, read_json, shown_size
 from regard.foreign_code import described
 from regard.models.open.weight_files import Held, header, held, weight_files
@@ -61,7 +61,11 @@ def opening(source: object) -> Iterator[None]:
         # tokenizers panic with an exception outside `Exception`; Ctrl-C and sys.exit are not theirs
         if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
             raise
-        raise InputError(f"model {source}", expected="a model that can be opened", got=described(error)) from error
+        raise InputError(
+            phrase("errors.common.model_live", live=source),
+            expected=phrase("errors.models.model_that_can_opened"),
+            got=described(error),
+        ) from error
 
 
 def check_model(folder: Path) -> None:
@@ -81,12 +85,16 @@ def check_model(folder: Path) -> None:
 def check_adapter(folder: Path) -> None:
     """Refuse an adapter without a base, an adapter of an adapter, and ranks that its weights do not have."""
     about = read_config(folder / "adapter_config.json")
-    subject = f"adapter {folder}"
+    subject = phrase("errors.models.adapter_folder", folder=folder)
     base = about.get("base_model_name_or_path")
     if not isinstance(base, str) or not base.strip() or "\0" in base:
-        raise InputError(subject, expected="base_model_name_or_path, a directory or an id", got=repr(base)[:60])
+        raise InputError(
+            subject, expected=phrase("errors.models.base_model_name_or_path_directory"), got=repr(base)[:60]
+        )
     if not isinstance(about.get("peft_type"), str):
-        raise InputError(subject, expected="peft_type, such as LORA", got=repr(about.get("peft_type"))[:60])
+        raise InputError(
+            subject, expected=phrase("errors.models.peft_type_such_lora"), got=repr(about.get("peft_type"))[:60]
+        )
     weight_files(folder)
     weights = folder / "adapter_model.safetensors"
     if kind_of(weights) == "file":
@@ -95,38 +103,50 @@ def check_adapter(folder: Path) -> None:
     if kind_of(place) != "directory":
         return
     if kind_of(place / "adapter_config.json") == "file":
-        base_kind = "the adapter itself" if place.resolve() == folder.resolve() else "another adapter"
-        raise InputError(subject, expected="a whole model as its base", got=f"{base_kind} ({base})")
+        base_kind = (
+            phrase("errors.models.adapter_itself")
+            if place.resolve() == folder.resolve()
+            else phrase("errors.models.another_adapter")
+        )
+        raise InputError(subject, expected=phrase("errors.models.whole_model_base"), got=f"{base_kind} ({base})")
     check_model(place)
 
 
-def _check_ranks(about: Mapping[str, Any], subject: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
+def _check_ranks(about: Mapping[str, Any], subject: Text, shapes: Mapping[str, tuple[int, ...]]) -> None:
     most = max((n for name, shape in shapes.items() if "lora" in name for n in shape), default=LARGEST_RANK)
     for key in _RANKS:
         value = about.get(key)
         ranks = value.values() if isinstance(value, dict) else () if value is None else (value,)
         for rank in ranks:
             if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank <= most:
-                expected = f"{key}: a whole number of at most {most:,}, the largest side of its weights"
+                expected = phrase("errors.models.whole_number_at_most_largest", key=key, most=most)
                 raise InputError(subject, expected=expected, got=str(rank)[:40])
 
 
 def read_config(path: Path) -> dict[str, Any]:
     """The settings of a model or an adapter."""
     if (size := check_file(path)) > LARGEST_CONFIG:
-        raise InputError(f"file {path}", expected=f"at most {shown_size(LARGEST_CONFIG)}", got=shown_size(size))
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.common.at_most", n=shown_size(LARGEST_CONFIG)),
+            got=shown_size(size),
+        )
     config = read_json(path)
     if not isinstance(config, dict):
-        raise InputError(f"file {path}", expected="a JSON object", got=type(config).__name__)
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.common.json_object"),
+            got=type(config).__name__,
+        )
     return config
 
 
 def _refuse(path: Path, needed: int, weights: Held) -> None:
     raise InputError(
-        f"file {path}",
-        expected=f"a model that fits its weights ({shown_size(weights.size)})",
-        got=f"{needed:,} numbers",
-        remedy="use the config.json that was saved with these weights",
+        phrase("errors.common.file_place", place=path),
+        expected=phrase("errors.models.model_that_fits_weights", size=shown_size(weights.size)),
+        got=phrase("errors.models.numbers_needed", needed=needed),
+        remedy=phrase("errors.models.use_config_json_that_saved"),
     )
 
 
@@ -143,9 +163,17 @@ def _check_numbers(config: Mapping[str, Any], path: Path, tensors: int) -> None:
         elif re.search(r"position|length|ctx|window|token|seed", key):
             continue  # no size: -1, or as large as a number can be, is usual
         if value < 0 and _SIZES.search(key):
-            raise InputError(f"file {path}", expected=f"{key} of 0 or more", got=f"{value:.4g}")
+            raise InputError(
+                phrase("errors.common.file_place", place=path),
+                expected=phrase("errors.models.or_more", key=key),
+                got=f"{value:.4g}",
+            )
         if value > most:
-            raise InputError(f"file {path}", expected=f"{key} of at most {most:,}", got=f"{value:.4g}")
+            raise InputError(
+                phrase("errors.common.file_place", place=path),
+                expected=phrase("errors.models.at_most", key=key, most=most),
+                got=f"{value:.4g}",
+            )
 
 
 def _numbers(config: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[str, float]]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.models.open.placement import weight
 from regard.records import Json
 
@@ -34,8 +34,8 @@ def refuse_nan(module: nn.Module, subject: str) -> None:
         if tensor.is_floating_point() and tensor.device.type != "meta" and not bool(torch.isfinite(tensor).all()):
             bad = int((~torch.isfinite(tensor)).sum())
             raise InputError(
-                f"model {subject}",
-                expected="finite weights",
-                got=f"{bad} NaN or infinite values in {name}",
-                remedy="save the model again from a healthy checkpoint",
+                phrase("errors.common.model_live", live=subject),
+                expected=phrase("errors.models.finite_weights"),
+                got=phrase("errors.models.nan_or_infinite_values_in", bad=bad, name=name),
+                remedy=phrase("errors.models.save_model_again_from_healthy"),
             )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from regard.cards import Card, HasCard
 from regard.datasets.formats.arrays import read_npz
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.files import kind_of, parse_json, reason
 from regard.models.model_cards import capture_card
 from regard.records import Answers, Attention, Site, SiteKind, Units
@@ -89,14 +89,20 @@ def from_arrays(
     """
     arrays = _named(attentions)
     if not arrays:
-        raise InputError("attentions", expected="at least one array", got="none")
+        raise InputError(
+            "attentions", expected=phrase("errors.models.at_least_one_array"), got=phrase("errors.common.none")
+        )
     built, lowest = [], 1.0
     for layer, (name, array) in enumerate(arrays.items()):
         weights = _weights(name, array)
         total = weights.sum(-1, dtype=np.float64)
         filled = total > 0
         if not filled.any():
-            raise InputError(f"attention {name}", expected="rows that sum to 1", got="nothing but zeros")
+            raise InputError(
+                phrase("errors.common.attention_site", site=name),
+                expected=phrase("errors.common.rows_that_sum"),
+                got=phrase("errors.models.nothing_but_zeros"),
+            )
         lowest = min(lowest, float(total[filled].min()))
         sink = None
         if float(total[filled].min()) < 1 - _TOLERANCE:
@@ -110,19 +116,25 @@ def from_arrays(
     described = _units(units)
     batch = {held.shape[0] for held in sites}
     if batch != {len(described)}:
-        raise InputError("units", expected=f"{max(batch)} examples as in the attentions", got=f"{len(described)}")
+        raise InputError(
+            "units", expected=phrase("errors.models.examples_in_attentions", batch=max(batch)), got=f"{len(described)}"
+        )
     for given_site in sites:
         for i, unit in enumerate(described):
             if unit.keys.max(initial=-1) >= given_site.shape[3]:
                 raise InputError(
-                    f"units of example {i}",
-                    expected=f"at most {given_site.shape[3]} as in {given_site.site.key}",
+                    phrase("errors.models.units_example", i=i),
+                    expected=phrase("errors.models.at_most_in", shape=given_site.shape[3], site=given_site.site.key),
                     got=str(len(unit)),
                 )
     if not isinstance(units, Units) and all(isinstance(u, str) for u in units):
         lengths = {given_site.shape[3] for given_site in sites}
         if len(units) not in lengths:
-            raise InputError("units", expected=f"{max(lengths)} names, one for each key", got=str(len(units)))
+            raise InputError(
+                "units",
+                expected=phrase("errors.models.names_one_for_each_key", lengths=max(lengths)),
+                got=str(len(units)),
+            )
     return GivenCapture(sites, described, checked)
 
 
@@ -134,11 +146,20 @@ def from_file(path: str | Path, units: Sequence[Units] | Units | Sequence[str] |
     """
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"file {path}", expected="an .npz or .safetensors file", got="no such file")
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.models.npz_or_safetensors_file"),
+            got=phrase("errors.common.no_such_file"),
+        )
     arrays, names = (_read_npz if path.suffix == ".npz" else _read_safetensors)(path)
     if units is None:
         if names is None:
-            raise InputError(f"file {path}", expected="names of units", got="none", remedy="pass units=[...]")
+            raise InputError(
+                phrase("errors.common.file_place", place=path),
+                expected=phrase("errors.models.names_units"),
+                got=phrase("errors.common.none"),
+                remedy=phrase("errors.models.pass_units"),
+            )
         units = names
     return from_arrays(dict(sorted(arrays.items(), key=lambda item: _natural(item[0]))), units)
 
@@ -158,13 +179,21 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Any], list[str] | None]:
             arrays = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
             names = (tensors.metadata() or {}).get("units")
     except (SafetensorError, OSError, TypeError, ValueError) as problem:
-        raise InputError(f"file {path}", expected="a .safetensors file", got=reason(problem)) from problem
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.models.safetensors_file"),
+            got=reason(problem),
+        ) from problem
     try:
         listed = None if names is None else parse_json(names)
     except ValueError:
         listed = ()
     if listed is not None and not isinstance(listed, list):
-        raise InputError(f"file {path}", expected="units: a JSON list of names", got=str(names)[:60])
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.models.units_json_list_names"),
+            got=str(names)[:60],
+        )
     return arrays, None if listed is None else [str(name) for name in listed]
 
 
@@ -179,10 +208,16 @@ def _array(name: str, values: Any) -> NDArray[np.float32]:
         array = np.asarray(values)
     except ValueError as problem:
         raise InputError(
-            f"attention {name}", expected="an array of numbers", got="lists of unequal length"
+            phrase("errors.common.attention_site", site=name),
+            expected=phrase("errors.common.array_numbers"),
+            got=phrase("errors.models.lists_unequal_length"),
         ) from problem
     if array.dtype.kind not in "fiub":
-        raise InputError(f"attention {name}", expected="an array of numbers", got=f"an array of {array.dtype.name}s")
+        raise InputError(
+            phrase("errors.common.attention_site", site=name),
+            expected=phrase("errors.common.array_numbers"),
+            got=phrase("errors.models.array_dtype", dtype=array.dtype.name),
+        )
     return array.astype(np.float32)
 
 
@@ -198,7 +233,11 @@ def _named(attentions: Any) -> dict[str, Any]:
 def _weights(name: str, given: Any) -> NDArray[np.float32]:
     array = _array(name, given)
     if not 1 <= array.ndim <= 4:
-        raise InputError(f"attention {name}", expected="shape (batch, head, query, key)", got=str(array.shape))
+        raise InputError(
+            phrase("errors.common.attention_site", site=name),
+            expected=phrase("errors.models.shape_batch_head_query_key"),
+            got=str(array.shape),
+        )
     array = array.reshape((1,) * (4 - array.ndim) + array.shape)
     for what, wrong in (
         ("numbers", ~np.isfinite(array)),
@@ -206,7 +245,11 @@ def _weights(name: str, given: Any) -> NDArray[np.float32]:
         ("rows that sum to at most 1", array.sum(-1, dtype=np.float64) > 1 + _TOLERANCE),
     ):
         if wrong.any():
-            raise InputError(f"attention {name}", expected=what, got=f"{int(wrong.sum())} that are not")
+            raise InputError(
+                phrase("errors.common.attention_site", site=name),
+                expected=what,
+                got=phrase("errors.models.that_not", wrong=int(wrong.sum())),
+            )
     return np.ascontiguousarray(array)
 
 

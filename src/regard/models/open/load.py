@@ -13,7 +13,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from regard.errors import InputError, UnknownName, Unsupported
+from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.files import cache_directory, exists
 from regard.foreign_code import contained
 from regard.models.adapter import TorchModel, pick_device
@@ -95,7 +95,11 @@ def _with_words(model: Model, words: Words) -> Model:
     """Gather the characters of a text model to Chinese words."""
     inner = model.inner if isinstance(model, OnnxModel) else model
     if not isinstance(inner, TorchModel) or not isinstance(inner.reader, TextReader):
-        raise Unsupported(f"words of {model.name}", expected="a text model", got=model.modality)
+        raise Unsupported(
+            phrase("errors.models.words_model", model=model.name),
+            expected=phrase("errors.models.text_model"),
+            got=model.modality,
+        )
     chinese_word_spans("")  # a missing package is reported here
     inner.reader.segment = chinese_word_spans
     if inner.spec is not None:
@@ -190,7 +194,11 @@ def _load(
         with opening(text):
             return open_onnx(graph, processor, options, rebuild=rebuild)
     if isinstance(processor, (str, Path)):
-        raise InputError(f"processor {processor}", expected="an ONNX graph beside it", got=f"the model {text}")
+        raise InputError(
+            phrase("errors.models.processor_processor", processor=processor),
+            expected=phrase("errors.models.onnx_graph_beside"),
+            got=phrase("errors.common.model_target", target=text),
+        )
     packed = _gguf(Path(text).expanduser())
     if packed is not None:
         with opening(text):
@@ -238,10 +246,10 @@ def _directory(source: str, options: Options, trust_remote_code: bool, download:
     folder = Path(source).expanduser()
     if folder.is_file():
         raise InputError(
-            f"file {source}",
-            expected="a model directory or file.py:factory",
-            got="a file",
-            remedy=f"{source}:make_model" if source.endswith(".py") else "the directory that holds it",
+            phrase("errors.common.file_place", place=source),
+            expected=phrase("errors.models.model_directory_or_file_py"),
+            got=phrase("errors.common.file"),
+            remedy=f"{source}:make_model" if source.endswith(".py") else phrase("errors.models.directory_that_holds"),
         )
     if folder.is_dir():
         if is_family(folder):
@@ -259,7 +267,11 @@ def _directory(source: str, options: Options, trust_remote_code: bool, download:
                 return _adapted(parts, options)
         source = str(folder)
     elif not _may_be_id(source):
-        raise InputError(f"model {source}", expected="a name, a directory or a Hugging Face id", got="no such path")
+        raise InputError(
+            phrase("errors.common.model_live", live=source),
+            expected=phrase("errors.models.name_directory_or_hugging_face"),
+            got=phrase("errors.models.no_such_path"),
+        )
     elif "/" not in source and not download and snapshot_of(source) is None:
         raise UnknownName("model", source, names("source"))
     with opening(source):
@@ -294,8 +306,11 @@ def _refuse_placement(options: Options) -> None:
     """Refuse options that only a Hugging Face directory on disk can follow."""
     for name, value in (("device_map", options.where.device_map), ("quantize", options.where.quantize)):
         if value is not None:
-            subject, expected = f"--{name.replace('_', '-')} {value}", "a Hugging Face directory or id"
-            raise Unsupported(subject, expected=expected, got="a model of another kind")
+            subject, expected = (
+                f"--{name.replace('_', '-')} {value}",
+                phrase("errors.models.hugging_face_directory_or_id"),
+            )
+            raise Unsupported(subject, expected=expected, got=phrase("errors.models.model_another_kind"))
 
 
 def _live(source: Any, processor: Any, options: Options) -> Model:
@@ -309,9 +324,9 @@ def _live(source: Any, processor: Any, options: Options) -> Model:
     if peft is not None and isinstance(source, peft.PeftModel):
         if source.active_peft_config.is_prompt_learning:
             raise Unsupported(
-                f"adapter {type(source).__name__}",
-                expected="an adapter inside the model's layers (LoRA and the like)",
-                got="learned prompts",
+                phrase("errors.models.adapter_folder", folder=type(source).__name__),
+                expected=phrase("errors.models.adapter_inside_model_layers_lora"),
+                got=phrase("errors.models.learned_prompts"),
             )
         source = source.get_base_model()  # its layers are the adapted ones
     if isinstance(source, transformers.PreTrainedModel):
@@ -319,9 +334,9 @@ def _live(source: Any, processor: Any, options: Options) -> Model:
     if isinstance(source, nn.Module):
         if not callable(processor):
             raise InputError(
-                f"module {type(source).__name__}",
-                expected="an encode function beside a torch module",
-                got="none",
+                phrase("errors.models.module_type", type=type(source).__name__),
+                expected=phrase("errors.models.encode_function_beside_torch"),
+                got=phrase("errors.common.none"),
                 remedy="regard.wrap(module, encode=...)",
             )
         return wrap(
@@ -338,9 +353,9 @@ def _live(source: Any, processor: Any, options: Options) -> Model:
     if all(callable(getattr(source, verb, None)) for verb in ("encode", "remove", "predict", "forward")):
         return cast("Model", source)
     raise InputError(
-        f"model of type {type(source).__name__}",
-        expected="a name, a directory, file.py:factory, a transformers model or pipeline, or regard.wrap(module, ...)",
-        got="an object of another kind",
+        phrase("errors.models.model_type", type=type(source).__name__),
+        expected=phrase("errors.models.name_directory_file_py_factory"),
+        got=phrase("errors.models.object_another_kind"),
     )
 
 
@@ -348,7 +363,11 @@ def _made(model: TorchModel, options: Options) -> TorchModel:
     """Adapt a model that a named source built in memory."""
     _refuse_placement(options)
     if options.task not in (None, model.task):
-        raise InputError(f"model {options.name}", expected=f"its own task, {model.task}", got=str(options.task))
+        raise InputError(
+            phrase("errors.common.model_live", live=options.name),
+            expected=phrase("errors.models.own_task", task=model.task),
+            got=str(options.task),
+        )
     model.device = pick_device(options.device)
     model.module.to(device=model.device, dtype=pick_dtype(options.dtype))
     model.labels = _names(options.labels) or model.labels
@@ -370,22 +389,34 @@ def _names(labels: str | Sequence[str] | Mapping[str, int] | None) -> tuple[str,
 def _factory(path: Path, name: str, processor: Any, options: Options) -> Model:
     """Run the Python file that the user named; nothing else is ever executed."""
     if not path.is_file():
-        raise InputError(f"file {path}", expected="a Python file", got="no such file")
+        raise InputError(
+            phrase("errors.common.file_place", place=path),
+            expected=phrase("errors.common.python_file"),
+            got=phrase("errors.common.no_such_file"),
+        )
     file_spec = importlib.util.spec_from_file_location(f"_regard_{path.stem}", path)
     assert file_spec is not None
     assert file_spec.loader is not None
     module = importlib.util.module_from_spec(file_spec)
-    with contained(f"file {path}", expected="a file that can be imported"):
+    with contained(phrase("errors.common.file_place", place=path), expected=phrase("errors.common.importable_file")):
         file_spec.loader.exec_module(module)
     public = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
     if name not in public:
-        raise UnknownName(f"factory in {path.name}", name, public)
+        raise UnknownName(phrase("errors.models.factory_in", path=path.name), name, public)
     make = getattr(module, name)
     try:
         inspect.signature(make).bind()
     except (TypeError, ValueError) as problem:
-        raise InputError(f"factory {name}", expected="one that needs no arguments", got=str(problem)) from problem
-    with contained(f"factory {name} in {path.name}", expected="a model", crashes=False):
+        raise InputError(
+            phrase("errors.models.factory_name", name=name),
+            expected=phrase("errors.models.one_that_needs_no_arguments"),
+            got=str(problem),
+        ) from problem
+    with contained(
+        phrase("errors.models.factory_of_file", name=name, path=path.name),
+        expected=phrase("errors.common.model"),
+        crashes=False,
+    ):
         product = make()
     beside = processor
     if isinstance(product, tuple) and len(product) == 2:

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 
 _OWN_NAMES = {"question_answering": ("start_logits", "end_logits"), "similarity": ("sentence_embedding",)}
 _LIKE_CLASSES = ("classification", "multi_label")
@@ -28,7 +28,7 @@ class OutputChoice:
         if self.output is not None:
             name = str(self.output)
             if name not in tensors:
-                raise UnknownName("output of the module", name, tensors)
+                raise UnknownName(phrase("errors.models.output_module"), name, tensors)
             return self._checked(tensors[name], rows)
         names = _OWN_NAMES.get(self.task, ("logits",))
         if all(name in tensors for name in names):
@@ -40,10 +40,10 @@ class OutputChoice:
             shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
             example = next(iter(fitting or tensors), "logits")
             raise InputError(
-                "output of the module",
-                expected=f"one output of {rows} rows",
-                got=shapes or "no tensor at all",
-                remedy=f"regard.wrap(module, encode, output={example!r}) names the one to read",
+                phrase("errors.models.output_module"),
+                expected=phrase("errors.models.one_output_rows", rows=rows),
+                got=shapes or phrase("errors.models.no_tensor_at_all"),
+                remedy=phrase("errors.models.regard_wrap_module_encode_output", example=repr(example)),
             )
         return self._checked(tensors[fitting[0]], rows)
 
@@ -62,17 +62,16 @@ class OutputChoice:
         count = tensor.shape[-1]
         if count == 1 and not self.labels and self.task == "classification":
             raise InputError(
-                "output of the module",
-                expected="what its one number means",
-                got=f"shape {tuple(tensor.shape)} and no labels",
-                remedy="regard.wrap(module, encode, task='regression') for a number, or labels=['no', 'yes'] for the "
-                "logit of yes",
+                phrase("errors.models.output_module"),
+                expected=phrase("errors.models.what_one_number_means"),
+                got=phrase("errors.models.shape_and_no_labels", shape=tuple(tensor.shape)),
+                remedy=phrase("errors.models.regard_wrap_module_encode_task"),
             )
         if self.labels and tensor.ndim == 2 and len(self.labels) != (2 if count == 1 else count):
             line = ", ".join(repr(label) for label in self.labels[:count])
             raise InputError(
                 "labels",
-                expected=f"{2 if count == 1 else count} names, as many as the module's outputs",
+                expected=phrase("errors.models.names_many_module_outputs", value=2 if count == 1 else count),
                 got=f"{len(self.labels)}: {', '.join(self.labels)}",
                 remedy=f"regard.wrap(module, encode, labels=[{line}, ...])",
             )
@@ -86,7 +85,9 @@ def _by_name(raw: Any) -> dict[str, Tensor]:
         raw = {item.name: getattr(raw, item.name) for item in fields(raw)}
     if not isinstance(raw, Mapping | tuple | list):
         raise InputError(
-            "output of the module", expected="a tensor, tuple, mapping or dataclass", got=type(raw).__name__
+            phrase("errors.models.output_module"),
+            expected=phrase("errors.models.tensor_tuple_mapping_or_dataclass"),
+            got=type(raw).__name__,
         )
     pairs = raw.items() if isinstance(raw, Mapping) else ((str(i), part) for i, part in enumerate(raw))
     return {str(name): part for name, part in pairs if isinstance(part, Tensor) and part.ndim > 0}

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.models.adapter import TorchModel
 from regard.models.exported.capabilities import register
 from regard.models.exported.onnx_model import OnnxModel
@@ -23,7 +23,7 @@ from regard.models.open.onnx_rebuild import rebuilt
 from regard.models.open.wrap import wrap
 from regard.protocols import Model
 
-REMEDY: Final = "regard.load('model.onnx', processor=DIR), with the tokenizer's directory, or processor=encode_function"
+REMEDY: Final = phrase("errors.models.regard_load_model_onnx_processor")
 _PREFERRED: Final = ("model.onnx", "onnx/model.onnx")
 _SPANS: Final = {"start_logits", "end_logits"}
 _VECTORS: Final = ("last_hidden_state", "token_embeddings", "sentence_embedding")
@@ -37,10 +37,10 @@ def onnx_in(folder: Path) -> Path | None:
     files = sorted(folder.glob("*.onnx"))
     if len(files) > 1:
         raise InputError(
-            f"directory {folder}",
-            expected="one .onnx file",
+            phrase("errors.common.directory_path", path=folder),
+            expected=phrase("errors.models.one_onnx_file"),
             got=", ".join(file.name for file in files[:6]),
-            remedy=f"name the file: {folder / files[0].name}",
+            remedy=phrase("errors.models.name_file", files=folder / files[0].name),
         )
     return files[0] if files else None
 
@@ -53,7 +53,11 @@ def open_onnx(path: Path, processor: Any, options: Options, *, rebuild: bool = F
     _refuse_nan(graph)
     beside = Path(processor).expanduser() if isinstance(processor, (str, Path)) else path.parent
     if isinstance(processor, (str, Path)) and not beside.is_dir():
-        raise InputError(f"processor {processor}", expected="a directory with a tokenizer", got="no such directory")
+        raise InputError(
+            phrase("errors.models.processor_processor", processor=processor),
+            expected=phrase("errors.models.directory_with_tokenizer"),
+            got=phrase("errors.common.no_such_directory"),
+        )
     config = _config(graph, beside)
     if not rebuild:
         _ = graph.found  # a graph without attention is refused before anything else is read
@@ -71,7 +75,10 @@ def open_onnx(path: Path, processor: Any, options: Options, *, rebuild: bool = F
         return from_transformers(native, processor, replace(options, notes=(*options.notes, note)))
     if bool(getattr(config, "is_encoder_decoder", False)):
         raise Unsupported(
-            f"model {path}", expected="a graph without a decoder", got="one part of an encoder-decoder", remedy=""
+            phrase("errors.common.model_live", live=path),
+            expected=phrase("errors.models.graph_without_decoder"),
+            got=phrase("errors.models.one_part_encoder_decoder"),
+            remedy="",
         )
     if task_row(task).modality == "text":
         module.embedding = _embedding(graph)
@@ -104,10 +111,10 @@ def _by_function(graph: Graph, encode: Callable[[Any], Any], options: Options) -
     modality: Any = row.modality if row is not None else "text" if "int" in port.kind else None
     if modality is None:
         raise InputError(
-            f"model {graph.path}",
-            expected="a task: its input is an array of numbers",
+            phrase("errors.common.model_live", live=graph.path),
+            expected=phrase("errors.models.task_input_array_numbers"),
             got=f"{module.first} {port.shape}",
-            remedy="task='series_classification', 'image_classification' or 'tabular_classification'",
+            remedy=phrase("errors.models.task_eries_classification"),
         )
     width = module.fixed(1) if modality == "tabular" else None
     inner = wrap(
@@ -160,10 +167,10 @@ def _refuse_other_labels(graph: Graph, config: Any, place: Path) -> None:
     count = logits.shape[-1] if logits is not None and len(logits.shape) == 2 else None
     if count and architecture.endswith("ForSequenceClassification") and config.num_labels != count:
         raise InputError(
-            f"model {graph.path}",
-            expected=f"{config.num_labels} classes, as {place / 'config.json'} names",
-            got=f"{count} outputs",
-            remedy="use the config.json that was saved with this model",
+            phrase("errors.common.model_live", live=graph.path),
+            expected=phrase("errors.models.classes_names", num_labels=config.num_labels, place=place / "config.json"),
+            got=phrase("errors.models.outputs_count", count=count),
+            remedy=phrase("errors.models.use_config_json_that_saved_b"),
         )
 
 
@@ -181,10 +188,12 @@ def _task(graph: Graph, config: Any) -> str:
     if len(first.shape) == 2:
         return "image_classification" if "pixel_values" in graph.inputs else "classification"
     raise Unsupported(
-        f"task of {graph.path}",
-        expected="an architecture with a known task",
-        got=f"outputs {', '.join(f'{p.name} {p.shape}' for p in graph.outputs.values())}",
-        remedy="task=..., such as token_classification, next_token or similarity; or put config.json beside the graph",
+        phrase("errors.models.task_architecture", architecture=graph.path),
+        expected=phrase("errors.models.architecture_with_known_task"),
+        got=phrase(
+            "errors.models.outputs_outputs", outputs=", ".join(f"{p.name} {p.shape}" for p in graph.outputs.values())
+        ),
+        remedy=phrase("errors.models.task_such_token_classification"),
     )
 
 
@@ -205,7 +214,10 @@ def _processor(folder: Path, config: Any, task: str, graph: Graph) -> Any:
     holds = any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"))
     if task_row(task).modality == "text" and not holds:
         raise InputError(
-            f"model {graph.path}", expected="a tokenizer beside the graph", got=f"none in {folder}", remedy=REMEDY
+            phrase("errors.common.model_live", live=graph.path),
+            expected=phrase("errors.models.tokenizer_beside_graph"),
+            got=phrase("errors.common.none_in", train=folder),
+            remedy=REMEDY,
         )
     return open_processor(str(folder), config, task, False, False)
 
@@ -230,8 +242,10 @@ def _refuse_nan(graph: Graph) -> None:
         array = onnx.numpy_helper.to_array(tensor)
         if array.dtype.kind == "f" and array.ndim > 1 and not bool(np.isfinite(array).all()):
             raise InputError(
-                f"model {graph.path}",
-                expected="finite weights",
-                got=f"{int((~np.isfinite(array)).sum())} NaN or infinite values in {tensor.name}",
-                remedy="export the model again from a healthy checkpoint",
+                phrase("errors.common.model_live", live=graph.path),
+                expected=phrase("errors.models.finite_weights"),
+                got=phrase(
+                    "errors.models.nan_or_infinite_values_in", bad=int((~np.isfinite(array)).sum()), name=tensor.name
+                ),
+                remedy=phrase("errors.models.export_model_again_from_healthy"),
             )

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.exported.attention_nodes import module_path
 from regard.models.exported.onnx_module import OnnxModule
 from regard.models.exported.sessions import Graph, onnx_package
@@ -29,13 +29,13 @@ def rebuilt(graph: Graph, config: Any, module: OnnxModule) -> tuple[nn.Module, s
 
     names = getattr(config, "architectures", None) or [""]
     kind: Any = getattr(transformers, names[0], None)
-    subject = f"rebuild of {graph.path}"
+    subject = phrase("errors.models.rebuild_graph", graph=graph.path)
     if kind is None:
         raise Unsupported(
             subject,
-            expected="a config.json beside the graph that names its class",
-            got=names[0] or "none",
-            remedy="save the config there, or use methods that need no gradients",
+            expected=phrase("errors.models.config_json_beside_graph_that"),
+            got=names[0] or phrase("errors.common.none"),
+            remedy=phrase("errors.models.save_config_there_or_use"),
         )
     native = kind(config).eval()
     state = native.state_dict()
@@ -45,11 +45,14 @@ def rebuilt(graph: Graph, config: Any, module: OnnxModule) -> tuple[nn.Module, s
     # an export that returns token vectors leaves the pooler out
     missing = [name for name in missing if name not in tied and not name.startswith("pooler.")]
     if missing:
+        first = ", ".join(missing[:3])
         raise Unsupported(
             subject,
-            expected=f"every weight of {names[0]} in the graph",
-            got=f"no {', '.join(missing[:3])}" + (f" and {len(missing) - 3} more" if len(missing) > 3 else ""),
-            remedy="quantized graphs cannot be rebuilt; export in float32 from the same version of transformers",
+            expected=phrase("errors.models.every_weight_in_graph", names=names[0]),
+            got=phrase("errors.models.no_and_more", first=first, n=len(missing) - 3)
+            if len(missing) > 3
+            else phrase("errors.common.no_error", error=first),
+            remedy=phrase("errors.models.quantized_graphs_cannot_rebuilt"),
         )
     native.load_state_dict({**state, **weights})
     native.requires_grad_(False)
@@ -57,8 +60,8 @@ def rebuilt(graph: Graph, config: Any, module: OnnxModule) -> tuple[nn.Module, s
     if not error <= TOLERANCE:
         raise Unsupported(
             subject,
-            expected=f"outputs equal to those of the graph to {TOLERANCE:g}",
-            got=f"a difference of {error:.1e}",
+            expected=phrase("errors.models.outputs_equal_those_graph", tolerance=TOLERANCE),
+            got=phrase("errors.common.difference_error", error=error),
         )
     return native, f"rebuilt from {graph.path.name} as {names[0]}: outputs equal to {error:.0e}"
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.errors import EnvironmentProblem, InputError, UnknownName
+from regard.errors import EnvironmentProblem, InputError, UnknownName, phrase
 
 DTYPES = {
     "float32": torch.float32,
@@ -78,7 +78,12 @@ def placement(
 
 def _need(package: str, subject: str, remedy: str) -> None:
     if importlib.util.find_spec(package) is None:
-        raise EnvironmentProblem(subject, expected=f"the package {package}", got="not installed", remedy=remedy)
+        raise EnvironmentProblem(
+            subject,
+            expected=phrase("errors.models.package_package", package=package),
+            got=phrase("errors.common.not_installed"),
+            remedy=remedy,
+        )
 
 
 def _parsed(device_map: DeviceMap) -> DeviceMap:
@@ -91,7 +96,7 @@ def _parsed(device_map: DeviceMap) -> DeviceMap:
     except ValueError:
         mapping = None
     if not isinstance(mapping, dict) or not all(isinstance(value, str | int) for value in mapping.values()):
-        expected = f"{', '.join(MAPS)}, or a JSON object of modules and devices"
+        expected = phrase("errors.models.or_json_object_modules_and", maps=", ".join(MAPS))
         raise InputError("--device-map", expected=expected, got=device_map[:80])
     return mapping
 

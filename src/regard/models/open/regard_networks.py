@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, UnknownName, Unsupported
+from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.models.adapter import Call, TorchModel, Traits
 from regard.models.open.huggingface import UNLIMITED, Options, rename, task_row
 from regard.models.read.encoded import Reader
@@ -65,7 +65,11 @@ def open_network(directory: Path, options: Options) -> TorchModel:
     elif isinstance(network, TabularTransformer):
         reader = _rows(network, about)
     else:
-        raise Unsupported(f"network {about['network']}", expected="a network with an adapter", got="none")
+        raise Unsupported(
+            phrase("errors.models.network_network", network=about["network"]),
+            expected=phrase("errors.models.network_with_adapter"),
+            got=phrase("errors.common.none"),
+        )
     return TorchModel(
         network,
         reader,
@@ -131,10 +135,10 @@ def text_reader(
         if pair not in aspects:
             if pair is None:
                 raise InputError(
-                    f"text {text[:40]!r}",
-                    expected=f"an aspect beside it: {', '.join(aspects)}",
-                    got="none",
-                    remedy=f"the second text names it: (text, {aspects[0]!r})",
+                    phrase("errors.models.text_text", text=repr(text[:40])),
+                    expected=phrase("errors.models.aspect_beside", aspects=", ".join(aspects)),
+                    got=phrase("errors.common.none"),
+                    remedy=phrase("errors.models.second_text_names_text", aspects=repr(aspects[0])),
                 )
             raise UnknownName("aspect", pair, aspects)
         tokens = _tokenize(vocabulary, text)
@@ -193,7 +197,7 @@ def translation_reader(network: Translator, about: Mapping[str, Any], options: O
 def _images(network: VisionTransformer) -> Reader:
     channels, patch = int(str(network.config["channels"])), network.patch
 
-    def prepare(given: Any, subject: str) -> Array:
+    def prepare(given: Any, subject: Text) -> Array:
         return as_channels_first(given, channels, subject)
 
     return image_reader("images", prepare, (patch, patch), 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Text, Unsupported, phrase
 
 ATTENTION = ("eager", "sdpa")
 EXPERTS = ("eager", "batched_mm", "grouped_mm")
@@ -56,15 +56,15 @@ def without_kernels(config: Any, subject: str) -> list[str]:
     return notes
 
 
-def refuse_adapter_code(about: Mapping[str, Any], subject: str) -> None:
+def refuse_adapter_code(about: Mapping[str, Any], subject: Text) -> None:
     """Raise where an adapter names a Python module or further adapters to load."""
     for key in ("megatron_config", "adapters"):
         if about.get(key):
             raise InputError(
                 subject,
-                expected="an adapter that names no code and no other adapters",
-                got=f"{key} in its config",
-                remedy="merge it into its base model where it was trained, and save the result",
+                expected=phrase("errors.models.adapter_that_names_no_code"),
+                got=phrase("errors.models.in_config", key=key),
+                remedy=phrase("errors.models.merge_into_base_model_where"),
             )
 
 
@@ -90,10 +90,10 @@ def _refuse_quantization(asked: Any, subject: str) -> None:
     name = str(getattr(method, "value", method) or ("bitsandbytes" if bits else None))
     if name not in QUANTIZATION:
         raise Unsupported(
-            f"model {subject}",
-            expected=f"weights that are not quantized, or by one of {', '.join(QUANTIZATION)}",
-            got=f"quant_method {_shown(name)}, which may fetch kernels",
-            remedy="use a checkpoint in float16 or float32",
+            phrase("errors.common.model_live", live=subject),
+            expected=phrase("errors.models.weights_that_not_quantized_or", quantization=", ".join(QUANTIZATION)),
+            got=phrase("errors.models.quant_method_which_may_fetch", name=_shown(name)),
+            remedy=phrase("errors.models.use_checkpoint_in_float_or"),
         )
 
 

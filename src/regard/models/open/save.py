@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.models.ask.torch_module import torch_module
 from regard.models.open.checkpoints import quiet
 from regard.networks.checkpoint import load_checkpoint, save_checkpoint
@@ -37,17 +37,17 @@ def folder_of(source: str) -> Path:
     folder = Path(source).expanduser()
     if not folder.is_dir():
         raise Unsupported(
-            f"writing a changed {source}",
-            expected="a model from a directory or a name of `regard list source`",
-            got="a model without a directory",
-            remedy="save it with its tokenizer into a directory, and load that",
+            phrase("errors.models.writing_changed", source=source),
+            expected=phrase("errors.models.model_from_directory_or_name"),
+            got=phrase("errors.common.model_without_directory"),
+            remedy=phrase("errors.models.save_with_tokenizer_into_directory"),
         )
     if (folder / "adapter_config.json").is_file():
         raise Unsupported(
-            f"writing a changed {source}",
-            expected="a whole model",
-            got="an adapter on top of another",
-            remedy="merge_and_unload() and save the result",
+            phrase("errors.models.writing_changed", source=source),
+            expected=phrase("errors.models.whole_model"),
+            got=phrase("errors.models.adapter_on_top_another"),
+            remedy=phrase("errors.models.merge_and_unload_and_save_result"),
         )
     return folder
 
@@ -56,7 +56,10 @@ def refuse_taken(out: Path) -> None:
     """Refuse to write into a directory that is not empty."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(
-            f"directory {out}", expected="a new or empty one", got="one with files", remedy="choose another --out"
+            phrase("errors.common.directory_path", path=out),
+            expected=phrase("errors.models.new_or_empty_one"),
+            got=phrase("errors.models.one_with_files"),
+            remedy=phrase("errors.common.choose_another_out"),
         )
 
 

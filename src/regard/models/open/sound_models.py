@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.models.adapter import Traits
 from regard.models.read.regions import Array
 from regard.models.read.sound import SoundReader, bounded_reader, normalised, sound_reader
@@ -45,9 +45,9 @@ def open_sound(
         return _patches(native, extractor, name, config)
     raise Unsupported(
         f"{name}",
-        expected="Whisper, AST, or a model that reads raw samples (Wav2Vec2, HuBERT, WavLM, ...)",
-        got=f"{native.model_type}, with features of its own",
-        remedy="regard.models.open.wrap.wrap, with the spectrogram as an image",
+        expected=phrase("errors.models.whisper_ast_or_model_that"),
+        got=phrase("errors.models.with_features_own", model_type=native.model_type),
+        remedy=phrase("errors.models.regard_models_open_wrap_wrap"),
     )
 
 
@@ -69,10 +69,10 @@ def _extractor(processor: Any, name: str) -> Any:
     extractor = getattr(processor, "feature_extractor", processor)
     if getattr(extractor, "mel_filters", None) is None:
         raise InputError(
-            f"model {name}",
-            expected="a feature extractor beside the weights",
-            got="none",
-            remedy="load(model, processor=WhisperProcessor), or save the processor into the model's directory",
+            phrase("errors.common.model_live", live=name),
+            expected=phrase("errors.models.feature_extractor_beside_weights"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.models.load_model_processor_b"),
         )
     return extractor
 
@@ -96,17 +96,17 @@ def _whisper(module: nn.Module, processor: Any, name: str, config: Mapping[str, 
     writes = native_writes(module)
     if writes and tokenizer is None:
         raise InputError(
-            f"model {name}",
-            expected="a tokenizer beside the weights",
-            got="none",
-            remedy="save the processor into the model's directory (processor.save_pretrained)",
+            phrase("errors.common.model_live", live=name),
+            expected=phrase("errors.models.tokenizer_beside_weights"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.models.save_processor_into_model"),
         )
     rate, most = int(extractor.sampling_rate), int(extractor.n_samples)
     frames = int(native.max_source_positions)
     if most // int(extractor.hop_length) != 2 * frames:
         raise InputError(
-            f"model {name}",
-            expected=f"a feature extractor of {2 * frames} steps",
+            phrase("errors.common.model_live", live=name),
+            expected=phrase("errors.models.feature_extractor_steps", frames=2 * frames),
             got=f"{most // int(extractor.hop_length)}",
             remedy=f"WhisperFeatureExtractor(chunk_length={2 * frames * int(extractor.hop_length) // rate})",
         )
@@ -197,18 +197,18 @@ def _transcribed(module: nn.Module, tensors: Mapping[str, Tensor], forced: Seque
 def _patches(native: Any, extractor: Any, name: str, config: Mapping[str, Json]) -> tuple[SoundReader, Traits]:
     if getattr(extractor, "num_mel_bins", None) is None:
         raise InputError(
-            f"model {name}",
-            expected="a feature extractor beside the weights",
-            got="none",
-            remedy="load(model, processor=ASTFeatureExtractor), or save it into the model's directory",
+            phrase("errors.common.model_live", live=name),
+            expected=phrase("errors.models.feature_extractor_beside_weights"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.models.load_model_processor_c"),
         )
     rate = int(extractor.sampling_rate)
     sizes = (int(extractor.max_length), int(extractor.num_mel_bins)), (int(native.max_length), int(native.num_mel_bins))
     if sizes[0] != sizes[1]:
         raise InputError(
-            f"model {name}",
-            expected=f"a feature extractor of {sizes[1][0]} steps and {sizes[1][1]} bands",
-            got=f"{sizes[0][0]} and {sizes[0][1]}",
+            phrase("errors.common.model_live", live=name),
+            expected=phrase("errors.models.feature_extractor_steps_and_bands", sizes=sizes[1][0], sizes_2=sizes[1][1]),
+            got=phrase("errors.common.and_model", model=sizes[0][0], model_option=sizes[0][1]),
         )
 
     def extract(sound: Array) -> Array:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from regard.errors import InputError, RegardError
+from regard.errors import InputError, RegardError, Text, phrase
 from regard.models.open.checkpoints import adapter_base
 from regard.models.open.config_limits import read_config
 from regard.models.open.hub import snapshot_of
@@ -44,10 +44,14 @@ _FILES = (
 """What decides the numbers of a model in a directory."""
 
 
-def stored_spec(spec: Spec, subject: str, *, allow_code: bool = False) -> Spec:
+def stored_spec(spec: Spec, subject: Text, *, allow_code: bool = False) -> Spec:
     """Return the Spec of a stored model for opening; refuse code unless allowed, and never download."""
     if spec.kind not in ("model", "function"):
-        raise InputError(subject, expected="the Spec of a model", got=f"kind {spec.kind!r}")
+        raise InputError(
+            subject,
+            expected=phrase("errors.models.spec_model"),
+            got=phrase("errors.models.kind_kind", kind=repr(spec.kind)),
+        )
     code = _code_of(spec)
     if code and not allow_code:
         raise code_refused(subject, code)
@@ -55,7 +59,11 @@ def stored_spec(spec: Spec, subject: str, *, allow_code: bool = False) -> Spec:
         return spec
     unknown = sorted(set(spec.params) - set(_PARAMETERS))
     if unknown:
-        raise InputError(subject, expected=f"parameters among {', '.join(_PARAMETERS)}", got=unknown[0])
+        raise InputError(
+            subject,
+            expected=phrase("errors.models.parameters_among", parameters=", ".join(_PARAMETERS)),
+            got=unknown[0],
+        )
     return Spec(spec.kind, spec.name, {k: v for k, v in spec.params.items() if k != "download"})
 
 
@@ -78,7 +86,7 @@ def _code_of(spec: Spec) -> str:
     return f"the code inside {spec.name} (trust_remote_code)" if spec.params.get("trust_remote_code") else ""
 
 
-def refuse_changed_files(spec: Spec, digest: object, subject: str) -> None:
+def refuse_changed_files(spec: Spec, digest: object, subject: Text) -> None:
     """Raise, before anything of the model is built, where its files are not those that the run was about.
 
     digest: what `file_digest` returned at the time of the run; None for runs that did not record it.
@@ -89,9 +97,9 @@ def refuse_changed_files(spec: Spec, digest: object, subject: str) -> None:
     if now is not None and now != digest:
         raise InputError(
             subject,
-            expected="the files that the run was about",
-            got="other weights, another config or other code",
-            remedy="restore the files, or audit this model again",
+            expected=phrase("errors.models.files_that_run_about"),
+            got=phrase("errors.models.other_weights_another_config_or"),
+            remedy=phrase("errors.models.restore_files_or_audit_this"),
         )
 
 

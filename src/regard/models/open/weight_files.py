@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.files import check_file, kind_of, parse_json, read_json, shown_size
 
 INDEXES: Final = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
@@ -51,30 +51,38 @@ def held(folder: Path) -> Held:
 
 def header(file: Path) -> dict[str, tuple[int, ...]]:
     """Shapes of the tensors of a safetensors file, from its first bytes."""
-    subject = f"weights of {file}"
+    subject = phrase("errors.models.weights_source", source=file)
     size = check_file(file, subject, largest=1 << 50)
     with file.open("rb") as stream:
         start = stream.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 1 << 63
         if length > min(LARGEST_HEADER, size - 8):
             fault = (
-                f"a header of {shown_size(float(length))} in {shown_size(size)}" if len(start) == 8 else "too few bytes"
+                phrase("errors.models.header_in", length=shown_size(float(length)), size=shown_size(size))
+                if len(start) == 8
+                else phrase("errors.models.too_few_bytes")
             )
-            raise InputError(subject, expected="a safetensors file", got=fault)
+            raise InputError(subject, expected=phrase("errors.common.safetensors_file"), got=fault)
         text = stream.read(length)
     try:
         entries = parse_json(text)
     except ValueError:
         entries = None
     if not isinstance(entries, dict):
-        raise InputError(subject, expected="a safetensors file", got="a header that is no JSON object")
+        raise InputError(
+            subject,
+            expected=phrase("errors.common.safetensors_file"),
+            got=phrase("errors.models.header_that_no_json_object"),
+        )
     return {name: _shape(entry, subject) for name, entry in entries.items() if name != "__metadata__"}
 
 
-def _shape(entry: Any, subject: str) -> tuple[int, ...]:
+def _shape(entry: Any, subject: Text) -> tuple[int, ...]:
     shape = entry.get("shape") if isinstance(entry, dict) else None
     if not isinstance(shape, list) or not all(isinstance(n, int) and 0 <= n < 1 << 48 for n in shape):
-        raise InputError(subject, expected="a safetensors file", got="a tensor without a shape")
+        raise InputError(
+            subject, expected=phrase("errors.common.safetensors_file"), got=phrase("errors.models.tensor_without_shape")
+        )
     return tuple(shape)
 
 
@@ -83,14 +91,18 @@ def _listed(index: Path) -> set[str]:
     value = read_json(index)
     table = value.get("weight_map") if isinstance(value, dict) else None
     if not isinstance(table, dict) or not all(isinstance(name, str) for name in table.values()):
-        raise InputError(f"file {index}", expected='"weight_map": tensor names and file names', got="another structure")
+        raise InputError(
+            phrase("errors.common.file_place", place=index),
+            expected=phrase("errors.models.weight_map_tensor_names_and_file"),
+            got=phrase("errors.models.another_structure"),
+        )
     for name in table.values():
         if Path(name).name != name or name in ("", ".", "..") or "\\" in name or "\0" in name:
             raise InputError(
-                f"file {index}",
-                expected="names of files beside it",
+                phrase("errors.common.file_place", place=index),
+                expected=phrase("errors.models.names_files_beside"),
                 got=repr(name)[:80],
-                remedy="move the file into the model's directory",
+                remedy=phrase("errors.models.move_file_into_model_directory"),
             )
     return set(table.values())
 
@@ -103,10 +115,10 @@ def _check_place(file: Path, folder: Path) -> None:
     if real.is_relative_to(home) or real.suffix == ".safetensors" or _is_blob(real):
         return
     raise InputError(
-        f"file {file}",
-        expected="a file inside the model's directory",
-        got=f"a link to {real}",
-        remedy="copy the file into the directory",
+        phrase("errors.common.file_place", place=file),
+        expected=phrase("errors.models.file_inside_model_directory"),
+        got=phrase("errors.models.link_real", real=real),
+        remedy=phrase("errors.models.copy_file_into_directory"),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.models.adapter import Pooling, TorchModel, Traits
 from regard.models.exported.onnx_module import accepted_names
 from regard.models.open.huggingface import UNLIMITED, task_row
@@ -83,11 +83,15 @@ def wrap(
     if task in ("regression", "multi_label"):
         row = replace(row, modality=modality)
     if row.modality != modality:
-        raise InputError(f"task {task}", expected=f"a task for {modality}", got=f"one for {row.modality}")
+        raise InputError(
+            phrase("errors.models.task_task", task=task),
+            expected=phrase("errors.models.task_for", noun=modality),
+            got=phrase("errors.models.one_for", task=row.modality),
+        )
     parameters = accepted_names(module)
     for argument in filter(None, (mask, padding)):
         if argument not in parameters:
-            raise UnknownName("argument of the module", argument, parameters)
+            raise UnknownName(phrase("errors.models.argument_module"), argument, parameters)
     reader: Reader
     layer: nn.Module | None = None
     if modality == "text":
@@ -164,7 +168,12 @@ def _text(
     max_length: int | None,
 ) -> TextReader:
     if encode is None:
-        raise InputError("wrap", expected="an encode function: text -> token ids", got="none", remedy="encode=...")
+        raise InputError(
+            "wrap",
+            expected=phrase("errors.models.encode_function_text_token_ids"),
+            got=phrase("errors.common.none"),
+            remedy="encode=...",
+        )
     rows = layer.num_embeddings if isinstance(layer, nn.Embedding) else None
     never = {pad_id, mask_id, *special_ids}
     plain = np.array([i for i in range(rows or 0) if i not in never], dtype=np.int64)
@@ -194,16 +203,24 @@ def tokenize_by(encode: Encode, special_ids: frozenset[int], rows: int | None) -
             ids = np.asarray(ids_given, dtype=np.int64).reshape(-1)
         except (TypeError, ValueError) as problem:
             raise InputError(
-                "encode function", expected="token ids", got=f"{type(encoding).__name__}: {problem}"
+                phrase("errors.models.encode_function"),
+                expected=phrase("errors.models.token_ids"),
+                got=f"{type(encoding).__name__}: {problem}",
             ) from problem
         if rows is not None and len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < rows:
             raise InputError(
-                "encode function", expected=f"ids from 0 to {rows - 1}", got=f"{int(ids.min())} to {int(ids.max())}"
+                phrase("errors.models.encode_function"),
+                expected=phrase("errors.models.ids_from", rows=rows - 1),
+                got=phrase("errors.models.to_start", start=int(ids.min()), stop=int(ids.max())),
             )
         special = np.array([int(i) in special_ids for i in ids], dtype=bool)
         token_spans = _spans(whole, special) if spans is None else [(int(a), int(b)) for a, b in spans]
         if len(token_spans) != len(ids):
-            raise InputError("encode function", expected=f"{len(ids)} spans, one per id", got=str(len(token_spans)))
+            raise InputError(
+                phrase("errors.models.encode_function"),
+                expected=phrase("errors.models.spans_one_per_id", n=len(ids)),
+                got=str(len(token_spans)),
+            )
         names = tuple(
             whole[a:b] if b > a else (f"[{i}]" if special[at] else f"#{at}:{i}")
             for at, (i, (a, b)) in enumerate(zip(ids.tolist(), token_spans, strict=True))
@@ -257,16 +274,16 @@ def _called(module: nn.Module, first: Tensor, named: Mapping[str, Tensor]) -> An
         unknown = [name for name in named if name not in parameters]
         if not unknown:
             raise
-        raise UnknownName("argument of the module", unknown[0], parameters) from problem
+        raise UnknownName(phrase("errors.models.argument_module"), unknown[0], parameters) from problem
     except RuntimeError as problem:
         text = str(problem)
         if first.dtype != torch.int64 or not re.search(r"mat1 and mat2|size of tensor|shape|expected.*size", text):
             raise
         raise InputError(
-            f"module {type(module).__name__}",
-            expected="a module that reads texts of any length",
+            phrase("errors.models.module_type", type=type(module).__name__),
+            expected=phrase("errors.models.module_that_reads_texts_any"),
             got=text.splitlines()[0][:120],
-            remedy="regard.wrap(module, encode, fixed_length=True), if it only takes one length",
+            remedy=phrase("errors.models.regard_wrap_module_encode"),
         ) from problem
 
 
@@ -320,7 +337,12 @@ def _arrays(
     else:
         width = len(columns) or (0 if background is None else background.shape[1])
         if not width:
-            raise InputError("wrap", expected="the columns' names, or a background", got="none", remedy="columns=[...]")
+            raise InputError(
+                "wrap",
+                expected=phrase("errors.models.columns_names_or_background"),
+                got=phrase("errors.common.none"),
+                remedy="columns=[...]",
+            )
         names = columns or [f"x{i}" for i in range(width)]
         reader = tabular_reader("row", names, background=background, lead=class_tokens)
     plain = reader.prepare

@@ -8,7 +8,7 @@ import warnings
 from functools import cache
 from typing import Any, Literal, get_args
 
-from regard.errors import EnvironmentProblem, UnknownName
+from regard.errors import EnvironmentProblem, UnknownName, phrase
 from regard.models.read.words import Span, word_spans
 
 Words = Literal["characters", "jieba"]
@@ -58,7 +58,10 @@ def _segmenter() -> Any:
             package = importlib.import_module("jieba")
     except ImportError as error:
         raise EnvironmentProblem(
-            "words=jieba", expected="the package jieba", got="not installed", remedy="pip install 'regard[chinese]'"
+            "words=jieba",
+            expected=phrase("errors.models.package_jieba"),
+            got=phrase("errors.common.not_installed"),
+            remedy="pip install 'regard[chinese]'",
         ) from error
     package.setLogLevel(logging.ERROR)
     segmenter: Any = package.Tokenizer()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.models.read.text import Alphabet, Tokenize, Tokens
 from regard.models.read.words import Span
 from regard.records import Ints
@@ -15,7 +15,7 @@ from regard.records import Ints
 _MARKS = ("##", "▁", "Ġ", "</w>", "@@", "Ċ")
 
 
-def tokenize_with(tokenizer: Any, *, types: bool, rows: int | None, subject: str) -> Tokenize:
+def tokenize_with(tokenizer: Any, *, types: bool, rows: int | None, subject: Text) -> Tokenize:
     """A function (text, second text or None) -> Tokens. `rows`: how many embeddings the model has."""
     special_ids = set(tokenizer.all_special_ids)
     if tokenizer.unk_token_id != tokenizer.eos_token_id:  # an unknown word is the user's own, not a special token
@@ -35,10 +35,10 @@ def tokenize_with(tokenizer: Any, *, types: bool, rows: int | None, subject: str
         ids = np.array(encoding["input_ids"], dtype=np.int64).reshape(-1)
         if rows is not None and len(ids) and int(ids.max()) >= rows:
             raise InputError(
-                f"tokenizer of {subject}",
-                expected=f"token ids below {rows}, the model's embeddings",
+                phrase("errors.models.tokenizer_subject", subject=subject),
+                expected=phrase("errors.models.token_ids_below_model_embeddings", rows=rows),
                 got=f"id {int(ids.max())}",
-                remedy="load the tokenizer that belongs to the model",
+                remedy=phrase("errors.models.load_tokenizer_that_belongs_model"),
             )
         special = np.array([int(i) in special_ids for i in ids], dtype=bool)
         names = tokenizer.convert_ids_to_tokens(ids.tolist())

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.models.read.picture_geometry import PictureGeometry
 from regard.models.read.regions import Array, ArrayReader, Prepare, with_class_tokens
 from regard.records import Bools, Ints, Units
@@ -51,7 +51,7 @@ def resample(image: Array, gone: Bools, rng: np.random.Generator) -> Array:
 FILLS = {"mean": mean, "blur": blur, "noise": noise, "resample": resample}
 
 
-def as_channels_first(image: Any, channels: int, subject: str) -> Array:
+def as_channels_first(image: Any, channels: int, subject: Text) -> Array:
     """(channels, height, width) of a grey (h, w), channels-last or channels-first array, or of a PIL image."""
     array = np.asarray(image, dtype=np.float32)
     if array.ndim == 2:
@@ -63,7 +63,7 @@ def as_channels_first(image: Any, channels: int, subject: str) -> Array:
     if array.ndim != 3 or array.shape[0] != channels:
         raise InputError(
             subject,
-            expected=f"an image of {channels} channel(s): (h, w), (h, w, {channels}) or ({channels}, h, w)",
+            expected=phrase("errors.models.image_channel_or", channels=channels),
             got=str(np.shape(image)),
             remedy=_reordered(np.shape(image), channels),
         )
@@ -93,7 +93,11 @@ def _cut(shape: tuple[int, ...], patch: tuple[int, int], lead: int, visible: Box
     _, height, width = shape
     rows, columns = height // patch[0], width // patch[1]
     if not rows or not columns:
-        raise InputError("image", expected=f"at least {patch[0]} x {patch[1]} pixels", got=f"{height} x {width}")
+        raise InputError(
+            phrase("errors.models.image"),
+            expected=phrase("errors.models.at_least_pixels", patch=patch[0], patch_2=patch[1]),
+            got=f"{height} x {width}",
+        )
     y, x = np.arange(height) // patch[0], np.arange(width) // patch[1]
     grid = np.where((y < rows)[:, None] & (x < columns), y[:, None] * columns + x, -1)
     owner = np.where(grid >= 0, grid + max(lead, 0), -1)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.models.read.words import Span
 from regard.records import Bools, Example, Ints
 
@@ -47,10 +47,10 @@ def text_windows(
     room = limit - (len(special) - lengths[side])
     if room < 8:
         raise InputError(
-            f"example {example.id!r}",
-            expected=f"room for a window beside the other {len(special) - lengths[side]} tokens in {limit} positions",
-            got=f"{room} positions",
-            remedy="shorten the shorter text, or load the model with overflow='cut'",
+            phrase("errors.common.example_example", example=repr(example.id)),
+            expected=phrase("errors.models.room_for_window_beside_other", n=len(special) - lengths[side], limit=limit),
+            got=phrase("errors.models.positions_room", room=room),
+            remedy=phrase("errors.models.shorten_shorter_text_or_load"),
         )
     name = ("text", "text_pair")[side]
     text = str(example.inputs[name])

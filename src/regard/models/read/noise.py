@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.read.encoded import Item
 from regard.tap.replay_cache import resumed
 
@@ -43,8 +43,8 @@ def shifted(
         handle.remove()
     if waiting and not resumed():  # what an earlier pass gave was moved there
         raise Unsupported(
-            "noise in the inputs",
-            expected="an embedding module that reads the token ids",
-            got=f"{type(embedding).__name__} that was not called with them",
-            remedy="name the input-embedding module: wrap(..., embedding='path.of.the.module')",
+            phrase("errors.models.noise_in_inputs_b"),
+            expected=phrase("errors.models.embedding_module_that_reads_token"),
+            got=phrase("errors.models.that_not_called_with_them", type=type(embedding).__name__),
+            remedy=phrase("errors.models.name_input_embedding_module_wrap"),
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.pixel_range import full_brightness
 from regard.models.read.images import as_channels_first
 from regard.models.read.regions import Array
@@ -48,7 +48,7 @@ def as_pixels(image: Any, channels: int) -> Array:
     return array
 
 
-def on_255(image: Any, channels: int, subject: str, notes: list[Text] | None = None) -> Array:
+def on_255(image: Any, channels: int, subject: Text, notes: list[Text] | None = None) -> Array:
     """(channels, height, width) of an image on 0..255, not rounded. notes: gets what a user should know of it."""
     raw = as_pixels(image, channels)
     array = as_channels_first(raw, channels, subject)
@@ -59,23 +59,25 @@ def on_255(image: Any, channels: int, subject: str, notes: list[Text] | None = N
     if top is None:
         raise InputError(
             subject,
-            expected="pixels of 0..1 or 0..255 (uint8 is always 0..255)",
-            got=f"{raw.min():g} to {raw.max():g}" if np.isfinite(raw).all() else "NaN or infinity",
-            remedy="pass the image before normalization: the model's image processor normalizes it",
+            expected=phrase("errors.models.pixels_or_uint_always"),
+            got=phrase("errors.common.to_array", array=raw.min(), array_2=raw.max())
+            if np.isfinite(raw).all()
+            else phrase("errors.common.nan_or_infinity"),
+            remedy=phrase("errors.models.pass_image_before_normalization"),
         )
     return array if top == 255.0 else np.asarray(np.clip(array, 0.0, 1.0) * np.float32(255.0))
 
 
-def _refuse_twice_rescaled(raw: Array, subject: str) -> None:
+def _refuse_twice_rescaled(raw: Array, subject: Text) -> None:
     """Refuse floats of 0..1/255 with more shades than 0 and 1/255: bytes that were divided by 255 twice."""
     if raw.dtype.kind != "f" or not raw.size or not 0.0 < float(raw.max()) <= 1 / 255 + 1e-9 or float(raw.min()) < 0:
         return
     if np.abs(raw * 255 - np.rint(raw * 255)).max() > 1e-3:
         raise InputError(
             subject,
-            expected="pixels of 0..1 or 0..255 (uint8 is always 0..255)",
-            got=f"{raw.min():g} to {raw.max():.4g}: divided by 255 twice (a double rescale)",
-            remedy="pass the picture as it was read; the model's image processor rescales it once",
+            expected=phrase("errors.models.pixels_or_uint_always"),
+            got=phrase("errors.models.divided_by_twice_double_rescale", raw=raw.min(), raw_2=raw.max()),
+            remedy=phrase("errors.models.pass_picture_read_model_image"),
         )
 
 
@@ -126,7 +128,7 @@ def as_bytes(pixels: Array) -> Array:
     return np.clip(np.rint(pixels), 0, 255).astype(np.uint8)
 
 
-def bytes_of_picture(image: Any, subject: str) -> Array:
+def bytes_of_picture(image: Any, subject: Text) -> Array:
     """(height, width, 3) bytes of a grey or coloured picture, for a processor of texts and pictures."""
     colour = np.shape(image)[-1:] == (4,) and not hasattr(image, "mode")
     return as_bytes(on_255(np.asarray(image)[..., :3] if colour else image, 3, subject)).transpose(1, 2, 0)

@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.models.read.encoded import Item
 from regard.models.read.picture_geometry import PictureGeometry
 from regard.records import Bools, Example, Ints, Text, Units
 
 Array = NDArray[Any]
 """Numbers that a module reads; float32 as a rule."""
-Prepare = Callable[[Any, str], Array]
+Prepare = Callable[[Any, Text], Array]
 """(what the user gave, subject for errors) -> the array that the module reads, without the batch axis."""
 LayOut = Callable[[Array, Any], tuple[Units, Ints]]
 """(array, what the user gave) -> its units, and for every entry of the array the unit that owns it (-1: none)."""
@@ -61,20 +61,24 @@ class ArrayReader:
     def encode(self, example: Example) -> Item:
         if self.entry not in example.inputs:
             raise InputError(
-                f"example {example.id!r}",
-                expected=f"inputs with an entry {self.entry!r}",
-                got=", ".join(sorted(example.inputs)) or "no entry",
+                phrase("errors.common.example_example", example=repr(example.id)),
+                expected=phrase("errors.models.inputs_with_entry", entry=repr(self.entry)),
+                got=", ".join(sorted(example.inputs)) or phrase("errors.models.no_entry"),
             )
         value = example.inputs[self.entry]
         array = self.prepare(value, f"example {example.id!r}")
         if array.size == 0:
-            raise InputError(f"example {example.id!r}", expected="an array with values", got="an empty one")
+            raise InputError(
+                phrase("errors.common.example_example", example=repr(example.id)),
+                expected=phrase("errors.models.array_with_values"),
+                got=phrase("errors.common.empty_one"),
+            )
         if not np.isfinite(array).all():
             raise InputError(
-                f"example {example.id!r}",
-                expected="finite numbers",
-                got="NaN or infinity",
-                remedy="fill in or drop the missing values",
+                phrase("errors.common.example_example", example=repr(example.id)),
+                expected=phrase("errors.common.finite_numbers"),
+                got=phrase("errors.common.nan_or_infinity"),
+                remedy=phrase("errors.models.fill_in_or_drop_missing"),
             )
         units, owner = self.lay_out(array, value)
         extras = {} if self.extras is None else self.extras(value)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.models.read.regions import Array, ArrayReader, with_class_tokens
 from regard.records import Bools, Ints, Units
 
@@ -36,13 +36,13 @@ def resample(series: Array, gone: Bools, rng: np.random.Generator) -> Array:
 FILLS = {"mean": mean, "interpolate": interpolate, "resample": resample}
 
 
-def as_steps(series: Any, channels: int | None, subject: str) -> Array:
+def as_steps(series: Any, channels: int | None, subject: Text) -> Array:
     """(steps, channels) of a series (steps,) or (steps, channels)."""
     array = np.asarray(series, dtype=np.float32)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or (channels is not None and array.shape[1] != channels):
         shape = f"(steps, {channels})" if channels is not None else "(steps, channels)"
-        raise InputError(subject, expected=f"a series {shape}", got=str(np.shape(series)))
+        raise InputError(subject, expected=phrase("errors.models.series_shape", shape=shape), got=str(np.shape(series)))
     return np.ascontiguousarray(array)
 
 
@@ -83,14 +83,14 @@ def series_reader(
     channel_units: names of the channels where these are the units, not the steps; () names them by number.
     """
 
-    def prepare(given: Any, subject: str) -> Array:
+    def prepare(given: Any, subject: Text) -> Array:
         array = as_steps(given, channels, subject)
         if length is not None and len(array) != length:
             raise InputError(
                 subject,
-                expected=f"{length} steps",
-                got=f"{len(array)} steps",
-                remedy="cut or pad the series to the length the model was trained on",
+                expected=phrase("errors.models.steps_length", length=length),
+                got=phrase("errors.models.steps_length", length=len(array)),
+                remedy=phrase("errors.models.cut_or_pad_series_length"),
             )
         return array
 

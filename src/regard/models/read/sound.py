@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.resampling import METHOD, resampled
 from regard.models.read.encoded import Item
 from regard.models.read.regions import Array, ArrayReader, with_class_tokens
@@ -58,9 +58,11 @@ class SoundReader(ArrayReader):
         if self.rate and rate is not None and value is not None and int(rate) != self.rate:
             if int(rate) < 1:
                 raise InputError(
-                    f"example {example.id!r}", expected="a rate of at least 1 sample per second", got=str(rate)
+                    phrase("errors.common.example_example", example=repr(example.id)),
+                    expected=phrase("errors.models.rate_at_least_sample_per"),
+                    got=str(rate),
                 )
-            sound = one_channel(value, f"example {example.id!r}")
+            sound = one_channel(value, phrase("errors.common.example_example", example=repr(example.id)))
             self.changed[int(rate)] = self.changed.get(int(rate), 0) + 1
             inputs = {**example.inputs, self.entry: resampled(sound, int(rate), self.rate), "rate": self.rate}
             example = replace(example, inputs=inputs)
@@ -102,20 +104,22 @@ def _is_silent(sound: Any) -> bool:
     return values.dtype.kind == "f" and not np.abs(values).max(initial=0.0) > QUIET
 
 
-def one_channel(given: Any, subject: str) -> Array:
+def one_channel(given: Any, subject: Text) -> Array:
     """(samples,) in -1..1 of a sound; channels must be averaged before, and whole numbers divided."""
     array = np.asarray(given)
     if array.ndim == 2 and min(array.shape) == 1:
         array = array.reshape(-1)
     if array.ndim != 1:
-        remedy = "the mean over the channels" if array.ndim == 2 else ""
-        raise InputError(subject, expected="a sound (samples,) of one channel", got=str(array.shape), remedy=remedy)
+        remedy = phrase("errors.models.mean_over_channels") if array.ndim == 2 else ""
+        raise InputError(
+            subject, expected=phrase("errors.models.sound_samples_one_channel"), got=str(array.shape), remedy=remedy
+        )
     if np.issubdtype(array.dtype, np.integer):
         raise InputError(
             subject,
-            expected="samples between -1 and 1",
-            got=f"whole numbers ({array.dtype})",
-            remedy="divide by the largest number of the format (32768 for 16 bits)",
+            expected=phrase("errors.models.samples_between_and"),
+            got=phrase("errors.models.whole_numbers", dtype=array.dtype),
+            remedy=phrase("errors.models.divide_by_largest_number_format"),
         )
     return np.ascontiguousarray(array, dtype=np.float32)
 
@@ -136,10 +140,14 @@ def sound_reader(main: str, kernels: Sequence[int], strides: Sequence[int], rate
     rest: windows of neighbouring frames overlap a little, and a sample can have one owner only."""
     hop = int(np.prod(strides))
 
-    def prepare(given: Any, subject: str) -> Array:
+    def prepare(given: Any, subject: Text) -> Array:
         array = one_channel(given, subject)
         if frames_of(len(array), kernels, strides) < 1:
-            raise InputError(subject, expected="a sound of at least one frame", got=f"{len(array)} samples")
+            raise InputError(
+                subject,
+                expected=phrase("errors.models.sound_at_least_one_frame"),
+                got=phrase("errors.models.samples_n", n=len(array)),
+            )
         return array
 
     def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
@@ -152,16 +160,18 @@ def bounded_reader(main: str, hop: int, most: int, rate: int) -> SoundReader:
     """A reader of sounds of at most `most` samples, behind which the model adds silence of its own that belongs to no
     unit. Unit i is frame i of `hop` samples."""
 
-    def prepare(given: Any, subject: str) -> Array:
+    def prepare(given: Any, subject: Text) -> Array:
         array = one_channel(given, subject)
         if not len(array):
-            raise InputError(subject, expected="a sound with samples", got="none")
+            raise InputError(
+                subject, expected=phrase("errors.models.sound_with_samples"), got=phrase("errors.common.none")
+            )
         if len(array) > most:
             raise InputError(
                 subject,
-                expected=f"a sound of at most {most / rate:g} seconds, which the model reads at once",
-                got=f"{len(array) / rate:.2f} seconds",
-                remedy="cut it into pieces",
+                expected=phrase("errors.models.sound_at_most_seconds_which", most=most / rate),
+                got=phrase("errors.models.seconds_n", n=len(array) / rate),
+                remedy=phrase("errors.models.cut_into_pieces"),
             )
         return array
 

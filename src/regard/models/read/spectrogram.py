@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.models.read.regions import Array, with_class_tokens
 from regard.models.read.sound import SoundReader, one_channel
 from regard.records import Bools, Ints, Units
@@ -31,11 +31,13 @@ def log_mel(sound: Tensor, filters: Tensor, *, window: int, hop: int, most: int)
 def spectrogram_reader(main: str, extract: Callable[[Array], Array], grid: Grid, rate: int) -> SoundReader:
     """A reader whose array is the spectrogram (steps, bands) that `extract` makes of a sound; units are patches."""
 
-    def prepare(given: Any, subject: str) -> Array:
+    def prepare(given: Any, subject: Text) -> Array:
         sound = one_channel(given, subject)
         if len(sound) < grid.window:
             raise InputError(
-                subject, expected=f"a sound of at least {grid.window / rate:g} seconds", got=f"{len(sound)} samples"
+                subject,
+                expected=phrase("errors.models.sound_at_least_seconds", window=grid.window / rate),
+                got=phrase("errors.models.samples_n", n=len(sound)),
             )
         return np.asarray(extract(sound), np.float32)
 
@@ -71,7 +73,11 @@ class Grid:
         rows = (bands - self.patch) // self.strides[0] + 1
         columns = (steps - self.patch) // self.strides[1] + 1
         if rows < 1 or columns < 1:
-            raise InputError("spectrogram", expected=f"at least {self.patch} steps and bands", got=f"{steps}, {bands}")
+            raise InputError(
+                phrase("errors.models.spectrogram"),
+                expected=phrase("errors.models.at_least_steps_and_bands", patch=self.patch),
+                got=f"{steps}, {bands}",
+            )
         r, c = np.divmod(np.arange(rows * columns), columns)
         low, begin = r * self.strides[0], c * self.strides[1]
         places = np.stack([low, begin, low + self.patch, begin + self.patch], axis=1).astype(np.float64)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, Text, phrase
 from regard.models.read.regions import Array, ArrayReader, Fill, with_class_tokens
 from regard.records import Bools, Ints, Units
 
@@ -40,10 +40,10 @@ def tabular_reader(
             return np.asarray(background[rng.integers(len(background), size=n), np.arange(n)], np.float64)
         return middle + width * rng.standard_normal(n)
 
-    def prepare(given: Any, subject: str) -> Array:
+    def prepare(given: Any, subject: Text) -> Array:
         row = np.asarray(given, dtype=np.float32)
         if row.shape != (n,):
-            raise InputError(subject, expected=f"a row of {n} columns", got=str(np.shape(given)))
+            raise InputError(subject, expected=phrase("errors.models.row_columns", n=n), got=str(np.shape(given)))
         return row
 
     def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:

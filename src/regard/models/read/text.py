@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.models.read.encoded import Item
 from regard.models.read.long_text import cut, text_windows
 from regard.models.read.regions import stacked
@@ -127,10 +127,12 @@ class TextReader:
         tokens = self._fitted(example.id, tokens)
         if tokens.special.all():
             raise InputError(
-                f"example {example.id!r}",
-                expected="text with at least one unit of its own",
-                got="empty text" if not text.strip() else f"only special tokens in {text[:40]!r}",
-                remedy="drop the example or add text",
+                phrase("errors.common.example_example", example=repr(example.id)),
+                expected=phrase("errors.models.text_with_at_least_one"),
+                got=phrase("errors.models.empty_text")
+                if not text.strip()
+                else phrase("errors.models.only_special_tokens_in", text=repr(text[:40])),
+                remedy=phrase("errors.models.drop_example_or_add_text"),
             )
         aside: dict[str, NDArray[Any]] = {}
         if side is not None:
@@ -147,25 +149,28 @@ class TextReader:
         text, pair = example.inputs.get("text"), example.inputs.get("text_pair")
         if not isinstance(text, str) or not (pair is None or isinstance(pair, str)):
             raise InputError(
-                f"example {example.id!r}",
-                expected="a text",
-                got=f"inputs {', '.join(sorted(example.inputs)) or 'without any entry'}",
+                phrase("errors.common.example_example", example=repr(example.id)),
+                expected=phrase("errors.common.text"),
+                got=phrase(
+                    "errors.common.inputs_all_inputs",
+                    all_inputs=", ".join(sorted(example.inputs)) or phrase("errors.models.without_any_entry"),
+                ),
                 remedy='Example(id, {"text": ...})',
             )
         return text, pair
 
-    def _fitted(self, subject: str, tokens: Tokens) -> Tokens:
+    def _fitted(self, subject: Text, tokens: Tokens) -> Tokens:
         n = len(tokens.ids)
         if self.limit is None or n <= self.limit:
             return tokens
         if self.overflow != "cut":
             raise InputError(
-                f"example {subject!r}",
-                expected=f"at most {self.limit} tokens",
-                got=f"{n} tokens",
-                remedy="read it in windows (model.windows(example)) or load the model with overflow='cut'",
+                phrase("errors.common.example_example", example=repr(subject)),
+                expected=phrase("errors.models.at_most_tokens", limit=self.limit),
+                got=phrase("errors.models.tokens_n", n=n),
+                remedy=phrase("errors.models.read_in_windows_model_windows"),
             )
-        note = f"{subject}: cut from {n} to {self.limit} tokens"
+        note = phrase("errors.models.cut_tokens", place=subject, n=n, limit=self.limit)
         if note not in self.observations:
             self.observations.append(note)
         keep = cut(tokens.special, tokens.part, self.limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.keyed_random import Stream
 from regard.perturbations.replacing import replaced
 from regard.perturbations.sources import source as open_source
@@ -24,6 +24,11 @@ def synonym(example: Example, severity: int, rng: Stream, *, source: str = "", m
     (the usual places). most: draw among that many, the first ones. Reference: Ren et al. 2019 without the search.
     """
     if not source:
-        remedy = "synonym:source=FILE.json, synonym:source=wordnet, or the noise neighbour, which asks the model"
-        raise InputError("perturbation synonym", expected="a source of synonyms", got="none", remedy=remedy)
+        remedy = phrase("errors.perturbations.synonym_source_file_json_synonym")
+        raise InputError(
+            phrase("errors.perturbations.perturbation_synonym"),
+            expected=phrase("errors.perturbations.source_synonyms"),
+            got=phrase("errors.common.none"),
+            remedy=remedy,
+        )
     return replaced(example, severity, rng, open_source(source), most)

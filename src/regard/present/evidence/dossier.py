@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from regard.audits.conclusions.run_facts import RunReader
+from regard.errors import phrase
 from regard.present.evidence.change_report import change_rows
 from regard.present.evidence.decision import decision_page
 from regard.present.messages.messages import say
@@ -101,7 +102,7 @@ def _decisions(material: Material, options: DossierOptions) -> list[Html]:
 
         for name in wished:
             if name not in material.by_id:
-                raise UnknownName("example of this run", name, material.by_id)
+                raise UnknownName(phrase("errors.common.example_this_run"), name, material.by_id)
         examples = [material.by_id[name] for name in wished]
     pages = (decision_page(material, example) for example in examples)
     return [page for page in pages if page is not None]

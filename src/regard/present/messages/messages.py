@@ -63,7 +63,7 @@ def speaking(name: str) -> Iterator[None]:
         _language.reset(token)
 
 
-def say(key: str, **values: object) -> str:
+def say(key: str, /, **values: object) -> str:
     """The sentence of that key, its places filled.
 
     >>> say("answer.fails")
@@ -97,6 +97,8 @@ def render(text: Text | Mapping[str, Any], nouns: Mapping[str, str] = NOUNS) -> 
     values = {name: _rendered(value, nouns) for name, value in params.items()}
     if key == "sentences":
         return say("joint").join(_rendered(part, nouns) for part in params["parts"])
+    if isinstance(params.get("noun"), str):  # of an error about a name: explainer, column
+        values["noun"] = say(noun) if known(noun := f"errors.noun.{params['noun']}") else params["noun"]
     return say(key, **{**values, **_nouns(nouns)})
 
 
@@ -133,7 +135,11 @@ def _nouns(nouns: Mapping[str, str]) -> dict[str, str]:
 
 def known(key: str) -> bool:
     """Whether the catalogue has that key: for names that come from elsewhere."""
-    return key in catalogue("en")
+    table, _, name = key.rpartition(".")
+    try:
+        return name in _table("en", table)
+    except KeyError:
+        return False
 
 
 def similarity_words(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.present.messages.messages import say
 from regard.present.pack.axes import axes_of
 from regard.present.pack.chunks import Chunks
@@ -344,7 +344,9 @@ def _alternative(
     shape = (sites[at].heads, sites[at].rows, sites[at].columns)
     if found.weights.shape != shape:
         raise InputError(
-            f"alternative at {found.site}", expected=f"weights of shape {shape}", got=str(found.weights.shape)
+            phrase("errors.present.alternative_at", site=found.site),
+            expected=phrase("errors.common.weights_shape", expected=shape),
+            got=str(found.weights.shape),
         )
     packed, tops, _ = to_bytes(found.weights)
     name = f"{number}/alternative/{i}"

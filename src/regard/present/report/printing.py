@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from regard.audits.conclusions.run_facts import RunReader
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, phrase
 from regard.present.report.report import PRINTED, Paper, report
 from regard.store.blobs import write_output
 
@@ -92,10 +92,10 @@ def print_html(text: str) -> bytes:
             importlib.import_module("weasyprint").HTML(filename=str(page)).write_pdf(str(printed))
         else:
             raise EnvironmentProblem(
-                "report as pdf",
-                expected="a browser (Chromium, Chrome or Edge) or the package weasyprint",
-                got="neither",
-                remedy="pip install 'regard[pdf]', set REGARD_BROWSER, or print report.html yourself",
+                phrase("errors.present.report_pdf"),
+                expected=phrase("errors.present.browser_chromium_chrome_or_edge"),
+                got=phrase("errors.common.neither"),
+                remedy=phrase("errors.present.pip_install_regard_pdf_set"),
             )
         return printed.read_bytes()
 
@@ -108,12 +108,16 @@ def _printed(program: str, page: Path, out: Path) -> None:
     try:
         process = subprocess.run(line, capture_output=True, text=True, timeout=SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise EnvironmentProblem(f"browser {program}", expected="to print the report", got=str(error)) from error
+        raise EnvironmentProblem(
+            phrase("errors.present.browser_program", program=program),
+            expected=phrase("errors.present.print_report"),
+            got=str(error),
+        ) from error
     if not out.is_file():
         message = (process.stderr.strip().splitlines() or ["nothing"])[-1]
         raise EnvironmentProblem(
-            f"browser {program}",
-            expected="to print the report",
+            phrase("errors.present.browser_program", program=program),
+            expected=phrase("errors.present.print_report"),
             got=message,
-            remedy="set REGARD_BROWSER to another browser, or print report.html yourself",
+            remedy=phrase("errors.present.set_regard_browser_another_browser"),
         )

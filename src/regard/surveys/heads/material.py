@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.audits.resolve import default_data, matched, open_data, prepared
 from regard.datasets.examples import Examples
-from regard.errors import InputError, RegardError
+from regard.errors import InputError, RegardError, phrase
 from regard.protocols import Dataset, Encoded, Model, Target
 from regard.records import Example, Ints, Message, Text
 from regard.surveys.heads.importance import batches
@@ -40,7 +40,7 @@ def material_of(
 ) -> tuple[Material, list[int | None], list[Text], str]:
     """(the material, the class of each example where it is known, what must be said about the data, its name)."""
     if limit < 1:
-        raise InputError("limit", expected="at least one example", got=str(limit))
+        raise InputError("limit", expected=phrase("errors.common.at_least_one_example"), got=str(limit))
     dataset = _opened(default_data(model) if data is None else data, limit, seed)
     examples, notes = prepared(live, dataset, limit)
     labelled = bool(live.labels) and "classification" in live.task and any(e.label is not None for e in examples)
@@ -59,7 +59,11 @@ def material_of(
         except RegardError as reason:
             notes.append(Message.of("heads.note.skipped", reason=str(reason)))
     if not readable:
-        raise InputError(f"data {dataset.name}", expected="an example that the model can read", got="none")
+        raise InputError(
+            phrase("errors.common.data_path", path=dataset.name),
+            expected=phrase("errors.surveys.example_that_model_can_read"),
+            got=phrase("errors.common.none"),
+        )
     targets: list[Target] = []
     for batch in batches(encoded):
         targets += live.predict([encoded[i] for i in batch])[1]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, phrase
 from regard.records import Site
 
 
@@ -63,7 +63,7 @@ def chosen_heads(text: str, heads: Sequence[Head]) -> list[Head]:
     former = {former_name(head.name): head.name for head in heads}
     requested = [former.get(part.strip(), part.strip()) for part in text.split(",") if part.strip()]
     if not requested:
-        raise InputError("heads", expected="names like L0H1,L3H7", got="none")
+        raise InputError("heads", expected=phrase("errors.surveys.names_like_lh_lh"), got=phrase("errors.common.none"))
     for name in requested:
         if name not in by_name:
             raise UnknownName("head", name, by_name)

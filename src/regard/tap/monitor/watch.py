@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from torch import nn
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.tap.capture_plan import is_compiled
 from regard.tap.monitor.sample import Glimpse, PassGlimpse, collapse_warnings
 
@@ -78,7 +78,11 @@ class _Attached:
 def _module(model: Any) -> nn.Module:
     module = model if isinstance(model, nn.Module) else getattr(model, "module", None)
     if not isinstance(module, nn.Module):
-        raise InputError("model to watch", expected="a torch module or a regard model", got=type(model).__name__)
+        raise InputError(
+            phrase("errors.tap.model_watch"),
+            expected=phrase("errors.tap.torch_module_or_regard_model"),
+            got=type(model).__name__,
+        )
     return module
 
 
@@ -91,7 +95,7 @@ class Watch:
 
     def __init__(self, model: Any, every: int = 100, writer: Writer | None = None) -> None:
         if every < 1:
-            raise InputError("every", expected="a number of passes, at least 1", got=str(every))
+            raise InputError("every", expected=phrase("errors.tap.number_passes_at_least"), got=str(every))
         self.every, self.writer = every, writer
         self.glimpses: deque[PassGlimpse] = deque(maxlen=KEPT)
         self.problems: deque[str] = deque(maxlen=KEPT)
@@ -184,7 +188,7 @@ class AttentionHealth:
 
     def __init__(self, model: Any, every: int = 100, writer: Writer | None = None) -> None:
         if every < 1:
-            raise InputError("every", expected="a number of steps, at least 1", got=str(every))
+            raise InputError("every", expected=phrase("errors.tap.number_steps_at_least"), got=str(every))
         self.every, self.writer = every, writer
         self.glimpses: deque[PassGlimpse] = deque(maxlen=KEPT)
         self.problems: deque[str] = deque(maxlen=KEPT)

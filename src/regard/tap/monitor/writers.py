@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, phrase
 from regard.tap.monitor.watch import Writer
 
 
@@ -18,7 +18,10 @@ def _imported(name: str, package: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise EnvironmentProblem(
-            f"package {package}", expected="it to be installed", got=str(error), remedy=f"pip install {package}"
+            phrase("errors.common.package_needs", needs=package),
+            expected=phrase("errors.common.installed"),
+            got=str(error),
+            remedy=f"pip install {package}",
         ) from error
 
 

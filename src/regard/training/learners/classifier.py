@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.networks.checkpoint import save_checkpoint
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.scores import ScoreName
@@ -55,11 +55,11 @@ def classifier(
     vectors: a text file with a word and its numbers on each line, from which the words it has start.
     """
     if not 0 <= masking <= 1:
-        raise InputError("masking", expected="a share of the texts, 0 to 1", got=str(masking))
+        raise InputError("masking", expected=phrase("errors.training.share_texts"), got=str(masking))
     names = label_names(train)
     check_classes(train, numbered(train, names), names)
     if chosen_by == "roc_area" and len(names) != 2:
-        raise InputError("chosen_by roc_area", expected="two classes", got=str(len(names)))
+        raise InputError("chosen_by roc_area", expected=phrase("errors.common.two_classes"), got=str(len(names)))
     questions = aspect_names(train) if aspects else ()
     read = first_text if aspects else text_of
     vocabulary = Vocabulary.build(map(read, train), min_count=min_count)

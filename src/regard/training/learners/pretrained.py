@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.protocols import Dataset
 from regard.records import Json
 from regard.registry import method
@@ -31,8 +31,8 @@ def pretrained(
     """
     folder = Path(directory).expanduser()
     if not (folder / "config.json").is_file():
-        problem = "none" if folder.is_dir() else "no such directory"
-        expected = "a Hugging Face directory with config.json"
+        problem = phrase("errors.common.none") if folder.is_dir() else phrase("errors.common.no_such_directory")
+        expected = phrase("errors.training.hugging_face_directory_with_config")
         raise InputError(f"--from-directory {directory}", expected=expected, got=problem)
     names = label_names(train)
     check_classes(train, numbered(train, names), names)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.networks.checkpoint import save_checkpoint
 from regard.networks.series import SeriesTransformer
 from regard.protocols import Dataset
@@ -76,6 +76,8 @@ def _values(data: Dataset, horizon: int) -> Floats:
     for example in data:
         label = example.label
         if not isinstance(label, list) or len(label) != horizon or not np.isfinite(np.asarray(label, float)).all():
-            subject = f"label of example {example.id!r} in {data.name}"
-            raise InputError(subject, expected=f"{horizon} finite numbers", got=repr(label))
+            subject = phrase("errors.training.label_example_in", example=repr(example.id), data=data.name)
+            raise InputError(
+                subject, expected=phrase("errors.training.finite_numbers", horizon=horizon), got=repr(label)
+            )
     return np.array([e.label for e in data], np.float64)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.networks.checkpoint import Translator, save_checkpoint
 from regard.networks.recurrent_translator import RecurrentTranslator
 from regard.networks.scores import ScoreName
@@ -38,7 +38,7 @@ def translator(
     the alignment error rate of the cross-attention; the site is chosen on dev.
     """
     if entry("score", attention).facts["imposed"]:
-        raise InputError("attention", expected="a score of queries and keys", got=attention)
+        raise InputError("attention", expected=phrase("errors.training.score_queries_and_keys"), got=attention)
     source, target = vocabularies(train)
     longest = max(len(target.sentence(str(e.label))) for e in train) + ROOM
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.registry import method
 from regard.training.batches import Batch
 from regard.training.loss import Outcome
@@ -38,7 +38,11 @@ def adversarial_attention(
     """
     again, real = replay(outcome, "adversarial_attention"), outcome.real
     if real is None:
-        raise InputError("term adversarial_attention", expected="a network over words", got="another one")
+        raise InputError(
+            phrase("errors.training.term_adversarial_attention"),
+            expected=phrase("errors.training.network_over_words"),
+            got=phrase("errors.common.another_one"),
+        )
     like = real.to(outcome.logits.dtype)
 
     def loss(change: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.measures.divergence import jsd
 from regard.registry import method
 from regard.training.batches import Batch
@@ -39,8 +39,10 @@ def consistency(
     """
     again = replay(outcome, "consistency")
     if attention and outcome.weights is None:
-        expected = "a network with one attention over words, or attention=0"
-        raise InputError("term consistency", expected=expected, got="another one")
+        expected = phrase("errors.training.network_with_one_attention_over")
+        raise InputError(
+            phrase("errors.training.term_consistency"), expected=expected, got=phrase("errors.common.another_one")
+        )
     vectors = again.vectors
     radius = epsilon * norms(vectors)
     log_probabilities = outcome.logits.log_softmax(-1)

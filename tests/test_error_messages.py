@@ -1,0 +1,146 @@
+"""Errors hold no English of their own: every part is a key of the catalogues, and every key has its values."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+import regard
+from regard.errors import RegardError, phrase
+from regard.present.messages.messages import catalogue, render, speaking
+
+SOURCE = Path(regard.__file__).parent
+PARTS = ("subject", "expected", "got", "remedy")
+CODE = re.compile(
+    r"""^(?:
+        (?:--[a-z]|pip\ |apt|regard\ |python\ |regard\.wrap|from\ |np\.|rows[=(]|groups\ =|lists\ =|min\ =|metric\ =|test\ =).* # to type
+        | [\w.\[\]-]+ [=:,] .* | [a-z]+_[a-z]+\ .* | .*\ [a-z]+_[a-z]+ # name=value, a spec, a setting and its value
+        | (?:[\[("]|\{["a-z]|[A-Z]\w*\() .* # a class, a shape, a literal
+    )$""",
+    re.VERBOSE,
+)
+"""A command, an option or an expression, the same in every language."""
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+
+
+@cache
+def errors() -> frozenset[str]:
+    """The names of our exception classes, and of the helpers that carry their parts."""
+    names = {"RegardError"}
+    classes = [node for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    while True:
+        more = {c.name for c in classes if names & {getattr(b, "id", getattr(b, "attr", "")) for b in c.bases}} - names
+        if not more:
+            return frozenset(names | {"RowError", "Mismatch", "contained", "damaged"})
+        names |= more
+
+
+def called(node: ast.Call) -> str:
+    return getattr(node.func, "id", getattr(node.func, "attr", ""))
+
+
+def literals(node: ast.AST) -> Iterator[str]:
+    """The texts of an argument; those inside other calls are values, not words."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    elif isinstance(node, ast.IfExp):
+        yield from (text for part in (node.body, node.orelse) for text in literals(part))
+    elif isinstance(node, ast.BoolOp):
+        yield from (text for part in node.values for text in literals(part))
+    elif isinstance(node, ast.BinOp):
+        yield from (text for part in (node.left, node.right) for text in literals(part))
+
+
+def is_english(text: str) -> bool:
+    """
+    >>> is_english("a file"), is_english("--data FILE"), is_english("file {}"), is_english("label")
+    (True, False, True, False)
+    """
+    words = re.search(r"[A-Za-z]{2,},? [a-z]{2,}|\ba [a-z]{2,}|[a-z]{3,}:? \{\}|\{\} [a-z]{2,}", text)
+    return bool(words) and not CODE.match(text)
+
+
+def test_no_error_holds_english() -> None:
+    """New sentences belong into present/messages/languages/*.toml: `expected=phrase("errors.PACKAGE.NAME", n=n)`."""
+    offenders = []
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
+            values: list[ast.AST] = []
+            if isinstance(node, ast.Call) and called(node) in errors():
+                values = [*node.args, *(k.value for k in node.keywords)]
+            elif isinstance(node, ast.Call):
+                values = [k.value for k in node.keywords if k.arg in ("remedy", "expected", "got")]
+            elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in PARTS:
+                values = [node.value]
+            texts = [text for value in values for text in literals(value) if is_english(text)]
+            offenders += [f"{path.relative_to(SOURCE.parent)}:{node.lineno}: {text!r}" for text in texts]
+    assert offenders == [], "\n" + "\n".join(offenders)
+
+
+def places(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name}
+
+
+def phrases() -> Iterator[tuple[str, str, set[str] | None]]:
+    """Every `phrase("key", name=...)` of the code: where it stands, its key and the names of its values."""
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and called(node) == "phrase" and isinstance(node.args[0], ast.Constant):
+                names = {k.arg for k in node.keywords if k.arg is not None}
+                yield f"{path.relative_to(SOURCE)}:{node.lineno}", node.args[0].value, names
+
+
+def test_every_phrase_is_in_the_catalogue_with_the_same_values() -> None:
+    english = catalogue("en")
+    wrong = [
+        f"{where}: {key} takes {sorted(places(english[key]))}, not {sorted(names or ())}"
+        if key in english
+        else f"{where}: no {key} in en.toml"
+        for where, key, names in phrases()
+        if key not in english or places(english[key]) != names
+    ]
+    assert wrong == [], "\n" + "\n".join(wrong)
+    used = {key for _, key, _ in phrases()}
+    unused = {key for key in english if key.startswith("errors.") and not key.startswith("errors.noun.")} - used
+    assert sorted(unused) == []
+
+
+@pytest.mark.wording
+def test_every_error_renders_in_both_languages() -> None:
+    keys = [key for key in catalogue("en") if key.startswith(("errors.", "error."))]
+    for key in keys:
+        specs = {name: spec for _, name, spec, _ in Formatter().parse(catalogue("en")[key]) if name}
+        values = {name: 3 if spec else f"«{name}»" for name, spec in specs.items()}
+        for language in ("en", "zh"):
+            with speaking(language):
+                text = render(phrase(key, **values))
+            assert all(str(v) in text for v in values.values() if isinstance(v, str)), (key, language, text)
+
+
+@pytest.mark.wording
+def test_chinese_errors_have_no_english_words() -> None:
+    """Three English words in a row are a sentence that nobody translated; options, commands and code are names."""
+    chinese = {key: text for key, text in catalogue("zh").items() if key.startswith(("errors.", "error."))}
+    command = re.compile(r"(pip|apt|apt-get|iconv|regard|cat|python|sha256) [\x00-\x7f]+|'[^']*'|\"[^\"]*\"|\([^)]*\)")
+    plain = {key: command.sub(" ", text) for key, text in chinese.items()}
+    assert [key for key, text in plain.items() if re.search(r"\b[a-z]{2,} [a-z]{2,} [a-z]{2,}", text)] == []
+
+
+def test_an_error_inside_another_stays_a_message() -> None:
+    inner = RegardError(phrase("errors.common.file_place", place=Path("a.csv")), got=phrase("errors.common.none"))
+    outer = RegardError("b", got=phrase("errors.common.no_error", error=inner))
+    assert "a.csv" in str(outer)
+    with speaking("zh"):
+        assert str(outer) == "b：实际为 没有 文件 a.csv：实际为 无"
