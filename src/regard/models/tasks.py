@@ -12,6 +12,7 @@ answer                target: list of token ids       value: log-odds of these t
 written_token         target: token id                value: log-odds of the token behind those written before
 similarity            target: list of numbers         value: cosine with that embedding (of the second text)
 forecasting           target: step of the forecast    value: the forecast of that step
+object_detection      target: [query, class]          value: log-odds of the class at that query (`DetectorModel`)
 """
 
 from __future__ import annotations
@@ -345,6 +346,12 @@ def _read_likeness(outputs: Outputs, request: Request, targets: Sequence[Target]
     )
 
 
+def _not_a_detector(*_: Any) -> Any:
+    """Stand in for the functions of `DetectorModel`, which know the number of labels."""
+    expected = "a detector of transformers (DETR, YOLOS and their kin)"
+    raise Unsupported("object_detection", expected=expected, got="another model")
+
+
 _SEQUENCE, _SEQ2SEQ = "AutoModelForSequenceClassification", "AutoModelForSeq2SeqLM"
 _TOKEN = ("ForTokenClassification",)
 _SPAN = ("ForQuestionAnswering", "ForQuestionAnsweringSimple")
@@ -368,6 +375,7 @@ TASKS: Mapping[str, TaskRow] = {
         TaskRow("written_token", "text", _decide_written, _read_written, labelled=False),
         TaskRow("similarity", "text", _decide_likeness, _read_likeness, ("Model",), loader="AutoModel", labelled=False),
         TaskRow("image_classification", "image", _decide_class, _read_class, _IMAGE),
+        TaskRow("object_detection", "image", _not_a_detector, _not_a_detector, ("ForObjectDetection",)),
         TaskRow("audio_classification", "audio", _decide_class, _read_class, ("ForAudioClassification",)),
         TaskRow("series_classification", "series", _decide_class, _read_class, ("ForClassification",)),
         TaskRow("forecasting", "series", _decide_number, _read_number, labelled=False),
