@@ -75,6 +75,11 @@ class DetectorModel(TorchModel):
             for query in order
         ]
 
+    def query_names(self, example: Example) -> tuple[str, ...]:
+        """What each object query says: its most probable class with the probability, in the order of the queries."""
+        every = sorted(self.objects(example), key=lambda one: one.query)
+        return tuple(f"{one.query}: {one.name} {one.probability:.0%}" for one in every)
+
     def windows(self, example: Example) -> list[Example]:
         if OBJECT in example.inputs:
             return [example]

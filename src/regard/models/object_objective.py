@@ -53,9 +53,7 @@ def decide_object(run: Runner, items: Sequence[Item], *, labels: int) -> list[Ta
     return [t if t is not None else list(divmod(int(k), labels)) for t, k in zip(named, best, strict=True)]
 
 
-def read_object(
-    outputs: Outputs, request: Request, targets: Sequence[Target], *, labels: int
-) -> TensorAnswers:
+def read_object(outputs: Outputs, request: Request, targets: Sequence[Target], *, labels: int) -> TensorAnswers:
     """Two classes: something else at this query, and this class."""
     logits = outputs["logits"]
     pairs = [_pair(target) for target in targets]
