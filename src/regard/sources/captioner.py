@@ -12,7 +12,7 @@ from regard.training.cache import built_once
 
 @method("source", data="quadrants", task="image_to_text", modality="image", licence="Apache-2.0", seconds=30)
 def captioner(*, steps: int = 400, seed: int = 0) -> str:
-    """A small LLaVA (a vision tower of 1 layer, a Llama of 2) that describes four quadrants, in an order that is not fixed.
+    """A small LLaVA (a vision tower of 1 layer, a Llama of 2) that describes four quadrants, in no fixed order.
 
     Path of a Hugging Face directory. Ask it "<image> : below-left"; it writes the colour there, and goes on with the
     other places. It proves the maps of written words: the colour of a quadrant must point into it.
