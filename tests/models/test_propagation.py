@@ -336,3 +336,18 @@ def test_parameters_are_as_they_were() -> None:
         assert not any(p.requires_grad for p in layer.parameters())
     assert layer.weight.requires_grad
     assert not layer.bias.requires_grad
+
+
+def test_relevances_that_cancel_inside_a_unit_are_no_reason_to_refuse() -> None:
+    x = torch.ones(1, 4, requires_grad=True)
+    weights = torch.tensor([300.0, -299.0, 300.0, -300.0])
+
+    def flow(owners: torch.Tensor | None) -> Flow:
+        call = {"logits": (x * weights).sum(-1, keepdim=True)}.copy
+        result = propagated(nn.Identity(), call, [x], lambda out: out["logits"][:, 0], rule="cp", rows=1, owners=owners)
+        assert result is not None
+        return result
+
+    assert flow(torch.tensor([[0, 0, 1, 1]])).size == pytest.approx(1.0)
+    assert flow(torch.tensor([[0, 1, 0, 1]])).size == pytest.approx(1199.0)
+    assert flow(None).size == pytest.approx(1199.0)

@@ -180,9 +180,10 @@ def _opened(model: str | Model, options: AuditOptions) -> Model:
     )
     if options.task is not None:
         return live
+    from regard.models.forecast_direction import direction_if_forecast
     from regard.models.writing_steps import steps_if_writer
 
-    return steps_if_writer(live)
+    return direction_if_forecast(steps_if_writer(live))
 
 
 def default_data(model: str | Model) -> str:

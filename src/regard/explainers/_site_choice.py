@@ -56,7 +56,14 @@ def sites_over_units(case: Case, i: int, method: str) -> Sequence[SiteAttention]
     crosses = [s for s in sites if s.site.kind == "cross"]
     if crosses:
         before = itertools.takewhile(lambda s: s.site.kind != "cross", sites)
-        below = [s for s in before if s.site.kind != "causal" and s.shape[3] == crosses[0].shape[3]]
+        decoders = {s.site.name.rpartition(".")[0] for s in crosses}  # their self-attention is among object queries
+        below = [
+            s
+            for s in before
+            if s.site.kind != "causal"
+            and s.shape[3] == crosses[0].shape[3]
+            and s.site.name.rpartition(".")[0] not in decoders
+        ]
         sites = [*below, *crosses, *(s for s in sites if s.site.kind == "pooling")]
     fitting = [s for s in sites if not misfit(case.units[i], s)]
     if not fitting:

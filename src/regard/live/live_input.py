@@ -16,6 +16,7 @@ from regard.live.edits import compile_edits
 from regard.live.jobs import Job, cancellable
 from regard.measures.divergence import tvd
 from regard.models.ask.answers_in_words import name_of_answer, names_of_tokens
+from regard.models.detector import DetectorModel
 from regard.present.answer_text import shown_answer
 from regard.present.pack.build import Shown, pack
 from regard.present.pack.long_sites import PooledAttention, is_long, shown_attention
@@ -250,7 +251,9 @@ class LiveInput:
         return tuple(f"{method}: {mark_line(marks[i], units)}" for method, marks in self.marks.items())
 
     def _written(self, i: int) -> tuple[str, ...] | None:
-        """Return the tokens that an encoder-decoder generated."""
+        """Return the tokens that an encoder-decoder generated, or what each object query of a detector says."""
+        if isinstance(self.model, DetectorModel):
+            return self.model.query_names(self.examples[i])
         return names_of_tokens(self.model, self.case.targets[i]) if self.model.task == "sequence_to_sequence" else None
 
 

@@ -36,7 +36,7 @@ Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]
 Write = Callable[[nn.Module, Mapping[str, Tensor], int], list[list[int]]]
 
 T = TypeVar("T")
-_ALIASES = {"prediction_logits": "logits", "0": "logits"}
+_ALIASES = {"prediction_logits": "logits", "prediction_outputs": "logits", "0": "logits"}
 
 
 def pick_device(device: str) -> torch.device:

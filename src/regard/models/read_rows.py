@@ -33,6 +33,12 @@ def read_rows(model: TorchModel, encoded: Encoded, target: Target, site: Site) -
         if task == "answer":
             return tuple(scored_rows(item))
         return (item.length - 1,)
+    if task == "object_detection" and isinstance(target, list):
+        query = int(str(target[0]))
+        if site.kind == "cross":
+            return (query,)
+        # queries that stand behind the patches (YOLOS) have rows there; an encoder below the queries is read everywhere
+        return every if item.units.free.all() else (item.length + query,)
     if task == "answer":
         return tuple(first_row(item) + row for row in scored_rows(item))
     if task in ("token_classification", "masked_token") and isinstance(target, list):

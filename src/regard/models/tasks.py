@@ -12,6 +12,8 @@ answer                target: list of token ids       value: log-odds of these t
 written_token         target: token id                value: log-odds of the token behind those written before
 similarity            target: list of numbers         value: cosine with that embedding (of the second text)
 forecasting           target: step of the forecast    value: the forecast of that step
+forecast_direction    target: 0 (fall) or 1 (rise)    value: log-odds of that direction (`models.forecast_direction`)
+object_detection      target: [query, class]          value: log-odds of the class at that query (`DetectorModel`)
 """
 
 from __future__ import annotations
@@ -149,10 +151,17 @@ def _read_labels(outputs: Outputs, request: Request, targets: Sequence[Target]) 
     return objective.each_alone(outputs["logits"], _ints(targets, outputs["logits"]))
 
 
+def forecasts(outputs: Outputs) -> Tensor:
+    """(batch, steps) numbers that a model gives; of several channels the first."""
+    numbers = outputs["logits"]
+    if numbers.dim() == 3:
+        return numbers[:, :, 0]
+    return numbers[:, None] if numbers.dim() == 1 else numbers
+
+
 def _read_number(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
-    logits = outputs["logits"]
-    logits = logits[:, None] if logits.dim() == 1 else logits
-    return objective.number(logits, _ints(targets, logits))
+    numbers = forecasts(outputs)
+    return objective.number(numbers, _ints(targets, numbers))
 
 
 def _decide_token_class(run: Runner, items: Sequence[Item]) -> list[Target]:
@@ -345,6 +354,12 @@ def _read_likeness(outputs: Outputs, request: Request, targets: Sequence[Target]
     )
 
 
+def _by_its_model(*_: Any) -> Any:
+    """Stand in for the functions of a class of models, which know more (`DetectorModel`, `DirectionModel`)."""
+    expected = "a detector of transformers (DETR, YOLOS and their kin), or a forecasting model"
+    raise Unsupported("object_detection, forecast_direction", expected=expected, got="another model")
+
+
 _SEQUENCE, _SEQ2SEQ = "AutoModelForSequenceClassification", "AutoModelForSeq2SeqLM"
 _TOKEN = ("ForTokenClassification",)
 _SPAN = ("ForQuestionAnswering", "ForQuestionAnsweringSimple")
@@ -368,9 +383,11 @@ TASKS: Mapping[str, TaskRow] = {
         TaskRow("written_token", "text", _decide_written, _read_written, labelled=False),
         TaskRow("similarity", "text", _decide_likeness, _read_likeness, ("Model",), loader="AutoModel", labelled=False),
         TaskRow("image_classification", "image", _decide_class, _read_class, _IMAGE),
+        TaskRow("object_detection", "image", _by_its_model, _by_its_model, ("ForObjectDetection",)),
         TaskRow("audio_classification", "audio", _decide_class, _read_class, ("ForAudioClassification",)),
         TaskRow("series_classification", "series", _decide_class, _read_class, ("ForClassification",)),
-        TaskRow("forecasting", "series", _decide_number, _read_number, labelled=False),
+        TaskRow("forecasting", "series", _decide_number, _read_number, ("ForPrediction",), labelled=False),
+        TaskRow("forecast_direction", "series", _by_its_model, _by_its_model),
         TaskRow("tabular_classification", "tabular", _decide_class, _read_class),
     )
 }

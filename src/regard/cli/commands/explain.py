@@ -151,7 +151,7 @@ def command(
         timed = align(live, [example], use_labels=False).to_json() if hears and example is not None else {}
         print_json({**_as_json(explanation, live.name), **({"alignment": timed} if timed else {}), "notes": notes})
     else:
-        if len(windows) > 1:
+        if len(windows) > 1 and live.task != "object_detection":  # an object of a picture is no part of it
             key = "term.explain.windows_more" if len(windows) > MOST_WINDOWS else "term.explain.windows"
             notes.insert(0, say(key, n=len(windows), shown=MOST_WINDOWS, more=len(windows) - MOST_WINDOWS))
         for note in notes:

@@ -45,7 +45,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "regard view digits --data digits --row 3 --png digit.png",
     "regard view ./vit --image photo.jpg --method attention,rollout,lrp   the relevance of each over the picture",
     "regard view ./clip --text 'a dog on grass' --image dog.png   words and patches of a vision-language model",
-    "regard view captioner --text '<image> :' --image picture.png --generate 4   where each written word looks",
+    "regard view captioner --text '<image> : below-left' --image quadrants.png --generate 7   where each word looks",
     "regard view bilstm --text 'a good film' --changed 'a goood film' --view compare --svg clean-and-attacked.svg",
     "regard view bilstm --text 'a good film' --other planted:shortcut --view compare    two models, or two checkpoints",
     "regard view minilm --spec edits.json --view compare --svg before-and-after.svg",

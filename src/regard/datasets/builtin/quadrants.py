@@ -21,8 +21,8 @@ WHITE = 255
 def quadrants(*, split: str = "test", n: int = 400, seed: int = 0, size: int = 32) -> Examples:
     """Generated pictures (size, size, 3): four noisy colours, a white frame around one; label = the framed colour.
 
-    The rationale is the box of the framed quadrant. The slice `caption` lists all four colours in reading order: what
-    `captioner` learns to write.
+    The rationale is the box of the framed quadrant. The slice `caption` lists all four colours in reading order;
+    `captioner` learns to write them in any order.
 
     >>> one = quadrants(n=1)[0]
     >>> one.inputs["image"].shape, len(one.slices["caption"].split())

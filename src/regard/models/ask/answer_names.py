@@ -69,6 +69,8 @@ def _placed(task: str, target: list[Json], labels: Sequence[str], reader: Reader
     if task == "question_answering":
         ids = [int(i) for i in item.arrays[reader.main][first : last + 1]]
         return _decoded(ids, reader, whole=True) or " ".join(item.units.names[first : last + 1])
+    if task == "object_detection" and 0 <= last < len(labels):
+        return f"{labels[last]} (query {first})"
     if task == "token_classification" and 0 <= last < len(labels):
         return f"{item.units.names[first]}: {labels[last]}"
     return target

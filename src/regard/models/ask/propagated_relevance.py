@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -88,7 +89,8 @@ def _flow(
         return model.row.read(outputs, request, about).value
 
     with model.backward_allowed():
-        flow = propagated(model.module, call, [x], objective, rule=rule, rows=len(chunk))
+        owners = _owners([items[i] for i, _ in chunk], x)
+        flow = propagated(model.module, call, [x], objective, rule=rule, rows=len(chunk), owners=owners)
     if flow is None:
         raise no_graph(model.name)
     if "refusal" not in proof:
@@ -98,6 +100,13 @@ def _flow(
     if (reason := proof["refusal"] or refusal(flow, rule)) is not None:
         raise _refused(model, rule, reason)
     return flow
+
+
+def _owners(items: Sequence[Item], x: Tensor) -> Tensor | None:
+    """(rows, ...) the unit of each entry of an array input; None where the input is a vector for each position."""
+    if any(item.owner.shape != x.shape[1:] for item in items):
+        return None
+    return torch.stack([torch.from_numpy(np.array(item.owner, np.int64)) for item in items]).to(x.device)
 
 
 def _refused(model: TorchModel, rule: str, reason: Message) -> Unsupported:

@@ -13,7 +13,9 @@ from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.models.adapter import Pooling, TorchModel, Traits
+from regard.models.detector import DetectorModel
 from regard.models.exported.onnx_module import OnnxModule, accepted_names
+from regard.models.open.detector_features import feature_cells
 from regard.models.open.labels import parse_labels
 from regard.models.open.placement import Placement
 from regard.models.open.sound_models import hears, open_sound, sound_front
@@ -136,7 +138,8 @@ def from_transformers(module: nn.Module, processor: Any, options: Options) -> To
         out = inner(**{key: value for key, value in tensors.items() if key in accepted})
         return {"sentence_embedding": out["last_hidden_state"][:, 0]} if pools_class else out
 
-    return TorchModel(
+    kind = DetectorModel if row.name == "object_detection" else TorchModel
+    return kind(
         module,
         reader,
         row,
@@ -319,10 +322,12 @@ def _image(
         return array
 
     lead = _class_tokens(module) if fixed else -1
+    cells = feature_cells(module) if row.name == "object_detection" and patch is None else None
+    lead = 0 if cells is not None else lead
     mean = bool(getattr(config, "use_mean_pooling", False)) or lead < 1
     traits = Traits(pooling="mean" if mean else "class", config=settings(config))
     geometry = None if processor is None else geometry_of(processor, channels)
-    reader = image_reader("pixel_values", prepare, (cut[0], cut[1]), lead, geometry)
+    reader = image_reader("pixel_values", prepare, (cut[0], cut[1]), lead, geometry, cells)
     double_rescale = None if processor is None else rescale_note(processor, channels)
     reader.observations += [] if double_rescale is None else [double_rescale]
     return reader, traits, None

@@ -20,6 +20,7 @@ from regard.models.adapter import TorchModel, pick_device
 from regard.models.endpoint.address import PREFIX as ENDPOINT
 from regard.models.endpoint.endpoint_model import open_endpoint
 from regard.models.exported.onnx_model import OnnxModel
+from regard.models.forecast_direction import direction_of
 from regard.models.open.checkpoints import open_peft, open_pretrained
 from regard.models.open.config_limits import check_adapter, check_model, opening
 from regard.models.open.gguf_file import gguf_in, open_gguf
@@ -128,8 +129,9 @@ def _load(
         raise UnknownName("overflow", str(overflow), ("windows", "cut", "error"))
     if task is not None:
         task_row(task)
-    if task == "written_token":
-        return steps_of(
+    asked_otherwise = {"written_token": steps_of, "forecast_direction": direction_of}
+    if task in asked_otherwise:
+        return asked_otherwise[task](
             load(
                 source,
                 processor=processor,

@@ -74,10 +74,12 @@ def propagated(
     *,
     rule: Rule,
     rows: int,
+    owners: Tensor | None = None,
 ) -> Flow | None:
     """Run `call` with the rules and propagate the relevance of the objective (rows,) to the inputs.
 
-    `call` reads the inputs, which need gradients. None where no output depends on them.
+    `call` reads the inputs, which need gradients. None where no output depends on them. owners: for every entry of the
+    only input the number of its unit, or -1: relevances that cancel inside a unit do no harm.
     """
     ledger = Ledger(rows)
     rules = RelevanceRules(rule, None if rule == "ln" else ledger)
@@ -101,19 +103,26 @@ def propagated(
         started=book_all(ledger, tensors, seeds),
         started_size=book_all(ledger, [t.abs() for t in tensors], [s.abs() for s in seeds]),
         reached=book_all(ledger, inputs, gradients),
-        reached_size=_sizes(ledger, inputs, gradients),
+        reached_size=_sizes(ledger, inputs, gradients, owners),
         absorbed=ledger.amounts,
         unseen=tuple(dict.fromkeys(unseen)),
         by_row=not ledger.shared,
     )
 
 
-def _sizes(ledger: Ledger, inputs: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> Tensor:
-    """(rows,) the sum of absolute relevances, each summed over the features of a position first."""
+def _sizes(
+    ledger: Ledger, inputs: Sequence[Tensor], gradients: Sequence[Tensor | None], owners: Tensor | None
+) -> Tensor:
+    """(rows,) the sum of absolute relevances, each summed over the entries of its unit or position first."""
     total = torch.zeros(ledger.rows, dtype=torch.float64)
     for x, gradient in zip(inputs, gradients, strict=True):
         if gradient is not None:
             product = x.detach() * gradient
+            if owners is not None and owners.shape == product.shape:
+                units = product.new_zeros(len(product), int(owners.max()) + 2, dtype=torch.float64)
+                units.scatter_add_(1, owners.flatten(1) + 1, product.flatten(1).double())
+                total = total + ledger.by_row(units.abs())
+                continue
             total = total + ledger.by_row((product.sum(-1) if product.dim() == 3 else product).abs())
     return total
 

@@ -79,19 +79,24 @@ Box = tuple[float, float, float, float]
 """Top, left, bottom, right in pixels."""
 
 
-def patches(array: Array, patch: tuple[int, int], lead: int, visible: Box) -> tuple[Units, Ints]:
+def patches(
+    array: Array, patch: tuple[int, int], lead: int, visible: Box, grid: tuple[int, int] | None = None
+) -> tuple[Units, Ints]:
     """Units and owners of an array (c, h, w) cut into patches; places are pixels of the user's image.
 
-    visible: the part of the user's image that the array shows.
+    visible: the part of the user's image that the array shows. grid: rows and columns of patches, where the last ones
+    may be cut off by the edge (cells of a feature map); default: the whole patches that fit.
     """
-    return _cut(array.shape, patch, lead, visible)
+    return _cut(array.shape, patch, lead, visible, grid)
 
 
 @lru_cache(maxsize=64)
-def _cut(shape: tuple[int, ...], patch: tuple[int, int], lead: int, visible: Box) -> tuple[Units, Ints]:
+def _cut(
+    shape: tuple[int, ...], patch: tuple[int, int], lead: int, visible: Box, cells: tuple[int, int] | None
+) -> tuple[Units, Ints]:
     """The same for every image of one shape, and read-only."""
     _, height, width = shape
-    rows, columns = height // patch[0], width // patch[1]
+    rows, columns = cells or (height // patch[0], width // patch[1])
     if not rows or not columns:
         raise InputError(
             phrase("errors.models.image"),
@@ -104,7 +109,8 @@ def _cut(shape: tuple[int, ...], patch: tuple[int, int], lead: int, visible: Box
     top, left, bottom, right = visible
     tall, broad = (bottom - top) * patch[0] / height, (right - left) * patch[1] / width
     r, c = np.divmod(np.arange(rows * columns), columns)
-    corners = [top + r * tall, left + c * broad, top + (r + 1) * tall, left + (c + 1) * broad]
+    ends = np.minimum(top + (r + 1) * tall, bottom), np.minimum(left + (c + 1) * broad, right)
+    corners = [top + r * tall, left + c * broad, *ends]
     places = np.stack(corners, axis=1)
     names = [f"r{i}c{j}" for i, j in zip(r, c, strict=True)]
     units = with_class_tokens(names, places, "patch", place_kind="box", shape=(rows, columns), lead=lead)
@@ -119,16 +125,23 @@ def image_reader(
     patch: tuple[int, int],
     lead: int,
     geometry: Callable[[int, int], PictureGeometry] | None = None,
+    cells: Callable[[int, int], tuple[int, int]] | None = None,
 ) -> ArrayReader:
     """A reader of images; `lead` class tokens stand before the patches on the key axis (-1: no fixed place there).
 
-    geometry: what happens to a picture of some height and width before the model reads it.
+    geometry: what happens to a picture of some height and width before the model reads it. cells: (height, width) that
+    the model reads -> rows and columns of its feature map, whose cells are the units then.
     """
 
     def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
         height, width = picture_size(np.shape(given))
         whole = (0.0, 0.0, float(height), float(width))
-        return patches(array, patch, lead, whole if geometry is None else geometry(height, width).visible)
+        visible = whole if geometry is None else geometry(height, width).visible
+        if cells is None:
+            return patches(array, patch, lead, visible)
+        grid = cells(*array.shape[1:])
+        edges = (cell_edge(array.shape[1], grid[0]), cell_edge(array.shape[2], grid[1]))
+        return patches(array, edges, lead, visible, grid)
 
     return ArrayReader(
         modality="image",
@@ -139,6 +152,18 @@ def image_reader(
         fills=FILLS,
         geometry=geometry,
     )
+
+
+def cell_edge(pixels: int, cells: int) -> int:
+    """Pixels along one edge of a cell: the least power of two that gives this number of cells, the last one cut off.
+
+    Where there is none, the least number of pixels.
+
+    >>> cell_edge(100, 4), cell_edge(96, 3), cell_edge(100, 3)
+    (32, 32, 34)
+    """
+    powers = (2**k for k in range(pixels.bit_length() + 1))
+    return next((edge for edge in powers if -(-pixels // edge) == cells), -(-pixels // cells))
 
 
 def picture_size(shape: tuple[int, ...]) -> tuple[int, int]:

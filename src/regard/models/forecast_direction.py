@@ -1,0 +1,112 @@
+"""A forecast as a decision: does the value at a step of the horizon lie above or below the last value that was read?
+
+A number has no classes, so nothing can flip and no verdict is defined. The direction of a forecast can flip. Its
+log-odds are (forecast - last value) / scale: linear in the forecast, so every gradient and every removal keeps its
+order. The last value and the scale are those of the undisturbed window. The scale is the standard deviation of the
+changes over one horizon inside the window; it decides how many points a change of the forecast is worth, nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.errors import Unsupported
+from regard.models.adapter import TorchModel
+from regard.models.objective import TensorAnswers
+from regard.models.read.encoded import Item
+from regard.models.tasks import TASKS, Outputs, Request, Runner, forecasts
+from regard.protocols import Model, Target
+from regard.records import Example, Message, Spec, Text
+
+LAST, SCALE = "last", "scale"
+"""Beside the arrays of a window: its last value, and the standard deviation of its changes."""
+LABELS = ("fall", "rise")
+TASK = "forecast_direction"
+
+
+class DirectionModel(TorchModel):
+    """Implements `protocols.Model` for the direction of a forecast against the last value of the window."""
+
+    def __init__(self, model: TorchModel, step: int = 0) -> None:
+        super().__init__(
+            model.module,
+            model.reader,
+            replace(TASKS[TASK], decide=self._decide, read=self._read_direction),
+            name=model.name,
+            labels=LABELS,
+            device=str(model.device),
+            traits=model.traits,
+            embedding=model.embedding,
+            call=model.call,
+            spec=_with_task(model.spec),
+            notes=[note for note in model.notes if note not in model.reader.notes()],
+        )
+        self._step = step
+
+    @property
+    def notes(self) -> list[Text]:
+        return [*super().notes, Message.of("data.forecast_direction", step=self._step + 1)]
+
+    def windows(self, example: Example) -> list[Example]:
+        return [replace(window, label=self._direction(window)) for window in super().windows(example)]
+
+    def encode(self, example: Example) -> Item:
+        item = super().encode(example)
+        values = np.asarray(item.arrays[self.reader.main], np.float64)[:, 0]
+        ahead = min(self._step + 1, len(values) - 1)
+        spread = float(np.std(values[ahead:] - values[:-ahead])) if ahead > 0 else 0.0
+        scale = spread or float(np.std(values)) or 1.0
+        return replace(item, aside={**item.aside, LAST: values[-1:], SCALE: np.array([scale])})
+
+    def _direction(self, example: Example) -> str | None:
+        """The true direction, of an example whose label lists the values that follow."""
+        label, series = example.label, example.inputs.get("series")
+        if isinstance(label, str) or label is None:
+            return label
+        ahead = np.atleast_1d(np.asarray(label, np.float64))
+        if series is None or len(ahead) <= self._step:
+            return None
+        last = float(np.asarray(series, np.float64).reshape(len(np.asarray(series)), -1)[-1, 0])
+        return LABELS[int(ahead[self._step] > last)]
+
+    def _log_odds(self, outputs: Outputs, items: Sequence[Item]) -> Tensor:
+        """(batch,) log-odds of a rise."""
+        forecast = forecasts(outputs)[:, self._step]
+        last, scale = (
+            torch.tensor([float(item.aside[name][0]) for item in items], device=forecast.device, dtype=forecast.dtype)
+            for name in (LAST, SCALE)
+        )
+        return (forecast - last) / scale
+
+    def _decide(self, run: Runner, items: Sequence[Item]) -> list[Target]:
+        outputs, _ = run.outputs(items, None)
+        return [int(z > 0) for z in self._log_odds(outputs, items)]
+
+    def _read_direction(self, outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
+        rise = self._log_odds(outputs, request.items)
+        rising = torch.tensor([int(str(target)) for target in targets], device=rise.device) == 1
+        value = torch.where(rising, rise, -rise)
+        return TensorAnswers(value, torch.sigmoid(value), torch.stack([torch.sigmoid(-rise), torch.sigmoid(rise)], -1))
+
+
+def direction_if_forecast(model: Model) -> Model:
+    """The model asked for the direction if it forecasts numbers; any other model as it is."""
+    return direction_of(model) if isinstance(model, TorchModel) and model.task == "forecasting" else model
+
+
+def direction_of(model: Model) -> DirectionModel:
+    """The model asked for the direction of its forecast."""
+    if isinstance(model, DirectionModel):
+        return model
+    if not isinstance(model, TorchModel) or model.task != "forecasting":
+        raise Unsupported(f"direction of {model.name}", expected="a model that forecasts numbers", got=model.task)
+    return DirectionModel(model)
+
+
+def _with_task(spec: Spec | None) -> Spec | None:
+    return None if spec is None else Spec(spec.kind, spec.name, {**spec.params, "task": TASK})
