@@ -52,9 +52,9 @@ def top_word(
             case, names=references, most=most, hints=[alphas], removals=removals
         ).items()
     }
-    removals = [name for name in others if name.startswith(BY_REMOVAL)]
-    slopes = [name for name in others if name not in removals]
-    pairs = [(a, b) for a in slopes for b in removals] or [(a, b) for a in removals for b in removals if a < b]
+    by_removal = [name for name in others if name.startswith(BY_REMOVAL)]
+    slopes = [name for name in others if name not in by_removal]
+    pairs = [(a, b) for a in slopes for b in by_removal] or [(a, b) for a in by_removal for b in by_removal if a < b]
     agreement, ceiling, chance = [], [], []
     for i, alpha in enumerate(alphas):
         n = len(alpha)
