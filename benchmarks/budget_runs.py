@@ -1,11 +1,12 @@
 """`python -m benchmarks.budget_runs [NAME ...] [--budget 5m]`: does an audit of five minutes end in a usable headline?
 
 Audits every named model within the budget. Bar: the reading is settled, or the share that attention captures has an
-interval narrower than .25. `samples`, `samples:chinese`: the headline methods run once on a whole data set (811 or
-2,000 texts), which is then cut into ten disjoint samples; bar: of every headline question that the whole settles at
-least seven samples settle it, and no two samples contradict each other. Updates the rows of results/budget_runs.json
-that were run (command, commit, budget). A missed bar makes the exit code 1. A budget in passes does not depend on the
-load of the machine.
+interval narrower than .25; where no method has an effect to share, that effect has one. `long_minilm`: a MiniLM
+fine-tuned on long reviews. `bert_base`: time and memory at BERT-base size, random weights.
+`samples`, `samples:chinese`: the headline methods run once on a whole data set (811 or 2,000 texts), which is then cut
+into ten disjoint samples; bar: of every headline question that the whole settles at least seven samples settle it, and
+no two samples contradict each other. Updates the rows of results/budget_runs.json that were run (command, commit,
+budget). A missed bar makes the exit code 1. A budget in passes does not depend on the load of the machine.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.__main__ import commit
+from benchmarks.long_texts import bert_base, minilm_on_reviews
 from regard.audits.audit import audit
 from regard.audits.default_methods import HEADLINE as HEADLINE_METHODS
 from regard.audits.default_methods import default_methods
@@ -29,7 +31,7 @@ from regard.audits.rounds import PILOT, planned_looks, round_order
 from regard.judge.evidence import evidence_of
 from regard.judge.judge import judge
 from regard.judge.verdicts import HEADLINE, verdicts
-from regard.records import Judgement, Spec
+from regard.records import Graded, Judgement, Spec
 from regard.store.run import Run
 
 RESULTS = Path(__file__).parent / "results" / "budget_runs.json"
@@ -43,6 +45,8 @@ MODELS = {
     "three_classes": ("chinese:classes=3", "chinese_reviews:classes=3,n=2000"),
 }
 """Name -> model and data (None: those of the model)."""
+LONG = {"long_minilm": minilm_on_reviews, "bert_base": bert_base}
+"""Name -> builds its model and data."""
 SAMPLES = {"samples": "bilstm", "samples:chinese": "chinese"}
 """Name -> the model whose data is cut into samples."""
 COUNT, FEWEST = 10, 7
@@ -58,24 +62,34 @@ def answers(judgement: Judgement) -> dict[str, str]:
 
 def facts(judgement: Judgement) -> dict[str, Any]:
     graded = judgement.graded
-    interval = [] if graded is None else [_rounded(x) for x in (graded.share, graded.low, graded.high)]
-    return {"reading": judgement.reading, "answers": answers(judgement), "share": interval, "n": judgement.n}
+    parts: dict[str, Any] = {"share": [], "effect": []}
+    if graded is not None:
+        parts = {"share": (graded.share, graded.low, graded.high), "effect": graded.effect, "show": graded.show}
+    intervals = {k: v if isinstance(v, str) else [_rounded(x) for x in v] for k, v in parts.items()}
+    return {"reading": judgement.reading, "answers": answers(judgement), **intervals, "n": judgement.n}
+
+
+def width_of(graded: Graded | None) -> float:
+    """Of the interval of the share, or of the effect where that is too small to share."""
+    if graded is None:
+        return math.inf
+    low, high = (graded.low, graded.high) if math.isfinite(graded.share) else graded.effect[1:]
+    return high - low if math.isfinite(high - low) else math.inf
 
 
 def measured(name: str, budget: str, folder: Path) -> dict[str, Any]:
     """One audit within the budget."""
-    model, data = MODELS.get(name, (name, None))
+    model, data = LONG[name]() if name in LONG else MODELS.get(name, (name, None))
     started, cpu = time.monotonic(), time.process_time()
     run = audit(model, data, out=folder, budget=budget)
     judgement = verdicts(run)[0]
-    graded, schedule = judgement.graded, run.manifest["schedule"]
-    width = math.inf if graded is None else graded.high - graded.low
+    schedule = run.manifest["schedule"]
     settled = judgement.reading != "undecided"
     return {
         "name": name,
         **facts(judgement),
         "settled": settled,
-        "met": settled or width < WIDEST,
+        "met": settled or width_of(judgement.graded) < WIDEST,
         "examples": schedule["actual"]["examples"],
         "available": schedule["available"],
         "passes": schedule["actual"]["passes"],
@@ -143,13 +157,13 @@ def _rounded(x: float) -> float | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"{', '.join([*MODELS, *SAMPLES])}; default: all")
+    parser.add_argument("names", nargs="*", help=f"{', '.join([*MODELS, *LONG, *SAMPLES])}; default: all")
     parser.add_argument("--budget", default="5m")
     chosen = parser.parse_args()
     stored = json.loads(RESULTS.read_text("utf-8"))["rows"] if RESULTS.exists() else []
     rows = {row["name"]: row for row in stored}
     missed = []
-    for name in chosen.names or [*MODELS, *SAMPLES]:
+    for name in chosen.names or [*MODELS, *LONG, *SAMPLES]:
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place) / "run"
             row = sampled(name, folder) if name in SAMPLES else measured(name, chosen.budget, folder)

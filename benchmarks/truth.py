@@ -8,7 +8,8 @@ mean number of examples used. Writes results/truth.json, and for the sealed half
 
 The sealed half is not for tuning: every opening (every time that verdicts about it are made) is appended to
 results/truth_openings.log. `--grow` builds models and evidence without asking the judge; that is no opening.
-`make truth` runs the development half, `make truth-sealed` opens the sealed one.
+`make truth` runs the development half, `make truth-sealed` opens the sealed one. `--brief` judges what the brief
+protocol of long inputs and large models leaves of the evidence: does the judge err more with it?
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,12 @@ import numpy as np
 import regard
 from benchmarks.__main__ import commit
 from regard.audits.audit import audit
+from regard.audits.brief_protocol import RIVALS, SIZES
 from regard.audits.rounds import PILOT, planned_looks, round_order
 from regard.datasets.builtin.planted import planted
 from regard.datasets.builtin.planted_texts import planted_texts
 from regard.datasets.examples import Examples
+from regard.explainers._references import BY_REMOVAL
 from regard.judge.evidence import evidence_of
 from regard.judge.judge import judge
 from regard.judge.verdicts import headline_settled, verdicts
@@ -45,7 +48,7 @@ from regard.planted.growing.grow import certificate_of
 from regard.planted.growing.truth import EARLIER, QUESTIONS, Stand, Truth, truth_of, zoo
 from regard.planted.wiring.build import plan_of
 from regard.present.judge_error_rate import EXPERIMENTS, sources
-from regard.records import Judgement
+from regard.records import Judgement, Score
 from regard.store.run import Run
 from regard.training.cache import cache_directory
 
@@ -141,13 +144,31 @@ def _code() -> str:
     return digest.hexdigest()
 
 
-def judged(stand: Stand, run: Run, model: TorchModel, *, rounds: bool = True) -> Row:
+def judged(stand: Stand, run: Run, model: TorchModel, *, rounds: bool = True, brief: bool = False) -> Row:
     """Compare verdicts with the truth. rounds: as an audit with a budget gives them, else from all examples."""
-    (judgement,) = [at_stopping(run)] if rounds else verdicts(run)
+    (judgement,) = [at_stopping(run, brief=brief)] if rounds else verdicts(run)
     return row(stand, truth_of(stand.name, certificate_of(model)), judgement)
 
 
-def at_stopping(run: Run) -> Judgement:
+def brief_evidence(findings: Sequence[Score]) -> list[Score]:
+    """The findings that the brief protocol would have made: fewer rankings, and sizes, of the units to remove."""
+    rankings = list(dict.fromkeys(score.method for score in findings if score.metric == "pointing"))
+    rival = next((name for name in RIVALS if name in rankings), "")
+    removals = [name for name in rankings if name.startswith(BY_REMOVAL)]
+    rankings_of_brief = {"attention", "random:0", rival, *removals[: 1 if rival else 2]}
+    brief: list[Score] = []
+    for score in findings:
+        if score.metric == "pointing":
+            if score.method not in rankings_of_brief:
+                continue
+            columns = [i for i, size in enumerate(score.grid) if size in SIZES]
+            curves = {name: np.asarray(curve)[:, columns] for name, curve in score.curves.items()}
+            score = replace(score, curves=curves, grid=tuple(score.grid[i] for i in columns))
+        brief.append(score)
+    return brief
+
+
+def at_stopping(run: Run, *, brief: bool = False) -> Judgement:
     """Return the judgement at the look at which an audit would have stopped: headline settled, or no examples left.
 
     Replays the rounds on the evidence of all examples, so that a change of the judge needs no new evidence.
@@ -159,6 +180,7 @@ def at_stopping(run: Run) -> Judgement:
     order = round_order(rows, int(manifest["seed"]))
     looks = planned_looks(PILOT, len(order))
     findings, defects = [*run.findings()], (manifest.get("preconditions") or {}).get("defects", [])
+    findings = brief_evidence(findings) if brief else findings
     labels = manifest["model"].get("labels") or []
     for look in looks:
         names = {*order[:look]}
@@ -301,10 +323,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--size", choices=("s", "m", "l"), help="only models of this size")
     parser.add_argument("--n", type=int, default=EXAMPLES, help="texts per audit")
     parser.add_argument("--all-examples", action="store_true", help="judge all texts at once instead of in rounds")
+    parser.add_argument("--brief", action="store_true", help="judge what the brief protocol leaves of the evidence")
     parser.add_argument("--grow", action="store_true", help="models and evidence only; the judge is not asked")
     asked = parser.parse_args(arguments)
     whole = (
-        not (asked.only or asked.kind or asked.limit or asked.size or asked.grow or asked.all_examples)
+        not (asked.only or asked.kind or asked.limit or asked.size or asked.grow or asked.all_examples or asked.brief)
         and asked.n == EXAMPLES
     )
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {}
@@ -325,7 +348,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if asked.grow:
                 print(f"{at + 1}/{len(stands)} {stand.key} ({spent})", flush=True)
                 continue
-            rows.append(judged(stand, run, model, rounds=not asked.all_examples))
+            rows.append(judged(stand, run, model, rounds=not asked.all_examples, brief=asked.brief))
             said = rows[-1].reading if half == "dev" or whole else "..."
             print(f"{at + 1}/{len(stands)} {stand.key}: {said} ({spent})", flush=True)
         if asked.grow:

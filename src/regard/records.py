@@ -489,7 +489,8 @@ class Graded:
     share: of the best method's effect that attention finds, chance subtracted, with its interval over n examples; NaN
     where no method has an effect. best: the ranking it is compared with. ruled_out: readings that are already excluded.
     show: the method to show instead, "" for none; ahead: its lead over attention with the interval; ties: methods that
-    are not told apart from it.
+    are not told apart from it. effect: of the best method's first unit beyond chance, in probability, with its interval:
+    what there is to find a share of.
     """
 
     share: float
@@ -502,6 +503,7 @@ class Graded:
     show: str = ""
     ties: tuple[str, ...] = ()
     ahead: tuple[float, float, float] = (math.nan, math.nan, math.nan)
+    effect: tuple[float, float, float] = (math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from regard.audits.audit import audit
-from regard.desk.screening import screened
+from regard.desk.screening import _groups, screened
 from regard.errors import InputError, UnknownName
 from regard.experiments._rankings import references
 from regard.experiments.pointing import pointing
 from regard.explainers.leave_one_out import leave_one_out
+from regard.records import Units
 from regard.testing.toy import ToyCase
 
 WORDS = [f"w{i}" for i in range(120)]
@@ -123,3 +124,26 @@ def test_references_are_chosen_by_name_and_lrp_spares_the_gradients_of_long_inpu
     assert list(references(ToyCase(), names=("integrated_gradients",))) == ["integrated_gradients"]
     with pytest.raises(UnknownName):
         audit("bilstm", references=["shap"])
+
+
+@pytest.mark.parametrize("count", [2, 4, 6])
+def test_groups_of_patches_are_blocks_that_cover_the_picture(count: int) -> None:
+    rows, columns = np.divmod(np.arange(64), 8)
+    units = Units(
+        names=tuple(str(i) for i in range(64)),
+        kind="patch",
+        place_kind="box",
+        places=np.stack([rows, columns, rows + 1, columns + 1], axis=1).astype(float),
+        special=np.zeros(64, bool),
+        groups=np.arange(64),
+        part=np.zeros(64, int),
+        keys=np.arange(64),
+        shape=(8, 8),
+    )
+    groups = _groups(units, np.arange(64), count)
+    assert sorted(np.concatenate(groups).tolist()) == list(range(64))
+    assert len(groups) == count
+    for group in groups:  # a row of patches would be 8 wide and one or two high
+        height, width = np.ptp(rows[group]) + 1, np.ptp(columns[group]) + 1
+        assert max(height, width) <= 8 // (count // 2) * 2
+        assert len(group) >= 64 // count - 4

@@ -16,6 +16,7 @@ from regard.judge.judge import judge
 from regard.judge.margins import GOOD, POOR
 from regard.judge.mean_tests import Mean
 from regard.judge.other_evidence import Beside
+from regard.present.messages.messages import speaking
 from regard.present.verdict_words import captured, graded_lines, headline
 from regard.records import Graded, Verdict
 from regard.store.judgements import judgement_from_json, judgement_to_json
@@ -36,6 +37,30 @@ def test_no_share_where_no_method_has_an_effect() -> None:
     assert judgement.graded is not None
     assert math.isnan(judgement.graded.share)
     assert judgement.graded.ruled_out == ("nothing to read",)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_without_a_share_the_headline_gives_the_effect_with_its_interval(language: str) -> None:
+    judgement = judge(made(n=40, how={"negative": "default", "positive": "default"}))
+    assert judgement.graded is not None
+    effect, low, high = judgement.graded.effect
+    assert low <= effect <= high
+    assert high - low < 0.25
+    stored = judgement_to_json(replace(judgement, reading="undecided"))
+    again = judgement_from_json(stored).graded
+    assert again is not None
+    assert again.effect == pytest.approx(judgement.graded.effect, abs=1e-6)
+    numbers = f"[{100 * low:.0f}, {100 * high:.0f}]"
+    with speaking(language):
+        assert numbers in headline(stored)
+        assert numbers in graded_lines(stored)[0]
+
+
+def test_the_effect_is_that_of_the_best_method() -> None:
+    grade = judge(made(n=80, how={"negative": "evidence", "positive": "evidence"})).graded
+    assert grade is not None
+    assert grade.effect[0] > 0.3
+    assert grade.effect[1] > 0.05
 
 
 @pytest.mark.parametrize("seed", range(6))

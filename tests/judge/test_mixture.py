@@ -20,6 +20,7 @@ from regard.judge.evidence import Curves, Evidence, evidence_of
 from regard.judge.example_trust import example_trust
 from regard.judge.judge import judge
 from regard.judge.mixture import MOST, mixture
+from regard.judge.points_at_evidence import points
 from regard.judge.slice_columns import slice_columns
 from regard.judge.trust_slices import trust_slices
 from regard.records import Floats, Spec
@@ -244,3 +245,17 @@ def test_the_same_model_without_the_bypass_is_right_everywhere() -> None:
     assert draft is not None
     assert (draft.answer, draft.rule) == ("holds", "Q13.nowhere wrong")
     assert not math.isnan(draft.p)
+
+
+def test_two_kinds_of_inputs_settle_the_question_of_the_evidence_as_partly() -> None:
+    """With 30 % wrong inputs the mean share lies at the threshold, where no number of examples settles it."""
+    drafts = [points(simulated(two_populations(0.3), 200, seed)) for seed in range(6)]
+    assert {draft.answer for draft in drafts} == {"mixed"}
+    two_kinds = [draft for draft in drafts if draft.rule == "Q2.some inputs"]
+    assert two_kinds
+    assert all(test.passes for draft in two_kinds for test in draft.rests)
+
+
+@pytest.mark.parametrize("name", ["skewed to right", "wide", "truncated"])
+def test_one_population_settles_nothing_as_two_kinds(name: str) -> None:
+    assert points(simulated(ONE_POPULATION[name], 200, 0)).rule != "Q2.some inputs"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from regard.audits.brief_protocol import brief_protocol
 from regard.audits.budget import Budget
 from regard.audits.default_methods import ALL, Profile, expanded, profile
 from regard.audits.further import named, own_headline
 from regard.audits.kept_attention import WALKED
-from regard.audits.long_inputs import EXPERIMENTS, METRICS, are_long, headline_methods
 from regard.audits.memory import batch_tokens
 from regard.audits.options import AuditOptions
 from regard.audits.resolve import Subject, beside, digest
@@ -108,7 +108,7 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
     """The methods of an audit with their parameters; unknown names and parameters are refused now, not later.
 
     The profile sets `steps`, `operator` and, where an input is longer than that, `most` of methods that have such
-    parameters and do not set them; those of long inputs come first (see `long_inputs`). The experiments of the profile
+    parameters and do not set them; those of the brief protocol come first. The experiments of the profile
     are part of an audit that names neither explainers nor metrics. Siblings take part where there are experiments; by
     default those that lie beside a member of a family. `layers` and `heads` choose the audited attention for methods
     that do not choose it themselves.
@@ -131,9 +131,10 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
     long = max(subject.lengths.values(), default=0) > (base_profile.most or 0)
     references: list[Json] | None = None if options.references is None else [*options.references]
     screening: dict[str, Json] = {"most": base_profile.most if long else None, "references": references}
-    long_inputs = not named(options) and are_long(subject, options)
-    if long_inputs:
-        experiments = [_with(spec, EXPERIMENTS.get(spec.name, {})) for spec in experiments]
+    brief = None if named(options) else brief_protocol(subject, options)
+    if brief is not None:
+        own = {} if references is None else {"references": references}
+        experiments = [_with(spec, {**brief.experiment(spec.name), **own}) for spec in experiments]
     experiments = [_with(spec, {**which, **screening}) for spec in experiments]
     explainer_names = (
         [*base_profile.explainers, *further] if options.explainers is None else expanded(options.explainers)
@@ -142,13 +143,15 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
     explainers = [_with(spec, which) if spec.name == "attention" else spec for spec in explainers]
     # the operator is written down, so that the report can say where a method is judged by its own operator
     common: dict[str, Json] = {"steps": base_profile.steps, "operator": model.operators[0], **screening}
+    if brief is not None:
+        explainers = [_with(spec, brief.explainer(spec.name)) for spec in explainers]
     explainers = [_with(spec, common) for spec in explainers]
     if not explainers:
         raise InputError("explainers", expected=phrase("errors.audits.at_least_one"), got=phrase("errors.common.none"))
     metrics = base_profile.metrics(rationales=subject.rationales) if options.metrics is None else options.metrics
     judging = metric_specs(model, metrics, base_profile)
-    if long_inputs:
-        judging = list(dict.fromkeys(_with(spec, METRICS) for spec in judging))
+    if brief is not None:
+        judging = list(dict.fromkeys(_with(spec, brief.metric) for spec in judging))
     for spec in (*explainers, *judging, *experiments):
         build(spec)
     return Settings(
@@ -161,7 +164,7 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
         companions=tuple(companions(subject.examples, options.seed)) if experiments else (),
         sampled=len(further),
         share=base_profile.shelf if further else 1.0,
-        headline=headline_methods(subject, options) if long_inputs else (),
+        headline=() if brief is None else brief.headline,
     )
 
 

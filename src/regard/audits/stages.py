@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from regard.audits import long_inputs
+from regard.audits import brief_protocol
 from regard.audits.budget import Budget
 from regard.audits.estimate import Estimate
 from regard.audits.further import Item, best_item, further_items, headline_of, named
@@ -37,7 +37,7 @@ from regard.audits.shard import PREDICTIONS, Settings
 from regard.desk.case import label, selected
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Task
-from regard.records import Json, Message, Relevance, Text
+from regard.records import Example, Json, Message, Relevance, Text
 from regard.store.shard_result import ShardResult, joined_relevance, relevance_to_json
 
 PREDICTED_AT_ONCE = 32
@@ -132,11 +132,19 @@ class Stages:
     def _prepare(self, order: Sequence[str]) -> None:
         """Store the attention of the first examples, and draw companions from those that the model can read."""
         readable = [example for example in self.plan.subject.examples if example.id in set(order)]
-        companion_examples = companions(readable, self.options.seed) if self.plan.settings.companions else []
-        settings = replace(self.plan.settings, companions=tuple(companion_examples))
+        settings = replace(self.plan.settings, companions=tuple(self._companions(order, readable)))
         self.plan = replace(self.plan, settings=settings, keep=order[: self.options.keep])
         self.headline = headline_of(settings, self.options)
         self.items = further_items(settings, self.options)
+
+    def _companions(self, order: Sequence[str], readable: Sequence[Example]) -> list[Example]:
+        """Companions drawn by lot; by the brief protocol fewer, of every predicted class in turn."""
+        if not self.plan.settings.companions:
+            return []
+        if not self.plan.settings.headline:
+            return companions(readable, self.options.seed)
+        first = {*order[: brief_protocol.COMPANIONS]}
+        return [example for example in readable if example.id in first]
 
     # ------------------------------------------------------------------ the headline questions
 
@@ -196,7 +204,7 @@ class Stages:
 
     @property
     def _further_share(self) -> float:
-        return long_inputs.FURTHER_SHARE if self.plan.settings.headline else FURTHER_SHARE
+        return brief_protocol.FURTHER_SHARE if self.plan.settings.headline else FURTHER_SHARE
 
     def _estimate(self) -> Estimate:
         """The planned cost of the rounds; further methods are not part of it."""
@@ -332,7 +340,7 @@ class Stages:
         rate = schedule.passes_per_example
         rounds = self.spending.passes + int(rate * (schedule.looks[-1] - schedule.pilot))
         if self.plan.settings.headline:
-            self.listeners.say(Message.of("budget.long_inputs", limit=long_inputs.LONG, passes=round(rate)))
+            self.listeners.say(Message.of("budget.brief_protocol", limit=brief_protocol.LONG, passes=round(rate)))
         self.listeners.say(
             Message.of(
                 "budget.plan",

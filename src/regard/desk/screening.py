@@ -1,11 +1,11 @@
 """Leave-one-out of long inputs, coarse to fine: sentences, then the units of those that matter, then a random sample.
 
 An input with at most `most` free units is asked in full. Of a longer one a quarter of the passes removes whole groups
-of neighboring units (sentences where there are some), half asks single units: first those that other rankings put
-first, then the units of the groups with the largest effects. A group with more units than passes are left is divided
-first, the part with the largest effect again, until its units can be asked. The last quarter asks units that are drawn
-from the rest at random, so that the effect that is missed has a bound: with 95 % confidence at most `missed` of the
-units that were not asked have a larger effect than the largest of the sample.
+of neighboring units (sentences where there are some, blocks of a picture), half asks single units: first those that
+other rankings put first, then the units of the groups with the largest effects. A group with more units than passes
+are left is divided first, the part with the largest effect again, until its units can be asked. The last quarter asks
+units that are drawn from the rest at random, so that the effect that is missed has a bound: with 95 % confidence at
+most `missed` of the units that were not asked have a larger effect than the largest of the sample.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ def screened(case: Case, operator: str | None, most: int | None, hints: Sequence
     singles: list[Ints] = []
     searches = [
         _Search(
+            units=case.units[i],
             groups=group_list,
             effects=[*(base.value[i] - coarse.value[coarse.rows(i)])],
             ranked=[free[i][order(rows[i])] for rows in hints] if group_list else [],
@@ -102,7 +103,10 @@ def _drops(groups: Sequence[Sequence[int] | Ints], size: int) -> Bools:
 
 
 def _groups(units: Units, free: Ints, count: int) -> list[Ints]:
-    """At most `count` groups of neighboring free units: sentences, joined or halved to as even a size as they allow."""
+    """At most `count` groups of neighboring free units: sentences, joined or halved to as even a size as they allow;
+    blocks of a picture."""
+    if units.place_kind == "box":
+        return _divided(units, free, count)
     ends = [units.names[p].endswith(SENTENCE_ENDS) for p in free]
     sizes = len(free) / count
     groups: list[Ints] = []
@@ -118,12 +122,28 @@ def _groups(units: Units, free: Ints, count: int) -> list[Ints]:
     return groups
 
 
+def _divided(units: Units, group: Ints, count: int) -> list[Ints]:
+    """The group in `count` parts of about the same size: runs of neighbors, or blocks cut across their longer side."""
+    if units.place_kind != "box":
+        return list(np.array_split(group, count))
+    if count < 2 or len(group) < 2:
+        return [group]
+    places = units.places[group]
+    centers = np.stack([places[:, 0] + places[:, 2], places[:, 1] + places[:, 3]])
+    side = int(np.argmax(np.ptp(centers, axis=1)))
+    ranked = group[np.argsort(centers[side], kind="stable")]
+    half = count // 2
+    cut = len(ranked) * half // count
+    return [*_divided(units, np.sort(ranked[:cut]), half), *_divided(units, np.sort(ranked[cut:]), count - half)]
+
+
 @dataclass(slots=True)
 class _Search:
     """The search in one input. groups and effects: the groups asked so far; budget: passes left for parts of groups and
     for single units; ranked: units in the order of the hints, of each of which the first two are asked, or the first
     one where a group has more units than passes are left."""
 
+    units: Units
     groups: list[Ints]
     effects: list[float]
     ranked: list[Ints]
@@ -144,7 +164,7 @@ class _Search:
             return []
         group, left = self.groups[self.largest], self.budget - len(self.hinted)
         count = min(PARTS, left // 2)
-        return list(np.array_split(group, count)) if len(group) > self.budget and count > 1 else []
+        return _divided(self.units, group, count) if len(group) > self.budget and count > 1 else []
 
     def divide(self, parts: list[Ints], effects: Floats) -> None:
         """Put the parts in the place of the group with the largest effect."""

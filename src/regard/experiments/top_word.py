@@ -34,6 +34,7 @@ def top_word(
     *,
     most: int | None = None,
     references: tuple[str, ...] | None = None,
+    removals: int = 2,
     layers: str | int = "last",
     heads: str | int = "mean",
 ) -> Findings:
@@ -42,16 +43,18 @@ def top_word(
     Returns, per example: `agreement` (share of the other methods that put the same unit first, minus chance) and
     `ceiling` (the same between {integrated gradients, gradient} and {leave-one-out by each operator}); `chance` is 1/n.
     Without gradients the ceiling is that of the leave-one-outs among themselves. Undefined below two units. most:
-    passes of each leave-one-out per example.
+    passes of each leave-one-out per example. removals: leave-one-outs, each by another operator.
     """
     alphas = [m.alpha for m in maps(case, layers, heads, "top_word")]
     others = {
         name: [int(first(row, 1)[0]) if len(row) else -1 for row in rows]
-        for name, rows in reference_rankings(case, names=references, most=most, hints=[alphas]).items()
+        for name, rows in reference_rankings(
+            case, names=references, most=most, hints=[alphas], removals=removals
+        ).items()
     }
-    removals = [name for name in others if name.startswith(BY_REMOVAL)]
-    slopes = [name for name in others if name not in removals]
-    pairs = [(a, b) for a in slopes for b in removals] or [(a, b) for a in removals for b in removals if a < b]
+    by_removal = [name for name in others if name.startswith(BY_REMOVAL)]
+    slopes = [name for name in others if name not in by_removal]
+    pairs = [(a, b) for a in slopes for b in by_removal] or [(a, b) for a in by_removal for b in by_removal if a < b]
     agreement, ceiling, chance = [], [], []
     for i, alpha in enumerate(alphas):
         n = len(alpha)

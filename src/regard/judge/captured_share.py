@@ -21,6 +21,7 @@ from regard.judge.evidence import Evidence
 from regard.judge.gain_over_random import ATTENTION, gain, others
 from regard.judge.margins import FOUND, GOOD, LEVEL, POOR
 from regard.judge.mean_tests import share_bounds
+from regard.measures.alpha_spending import level_now
 from regard.records import Floats, Graded, Ints, Reading, Verdict
 
 FOLDS = 5
@@ -62,6 +63,7 @@ def graded(evidence: Evidence, verdicts: Sequence[Verdict]) -> Graded:
         show=method,
         ties=ties,
         ahead=ahead,
+        effect=_effect(evidence, ours, best),
     )
 
 
@@ -113,6 +115,16 @@ def _share(evidence: Evidence, ours: Floats, best: Floats) -> tuple[float, float
         return min(mean.p("above", 0.0), mean.p("below", 0.0)) >= (1 - CONFIDENCE) / 2
 
     return share, _edge(possible, share, NONE), _edge(possible, share, WIDEST)
+
+
+def _effect(evidence: Evidence, ours: Floats, best: Floats) -> tuple[float, float, float]:
+    """The mean of B where A is defined too, with its interval over all looks; NaN where nothing was compared."""
+    defined = np.isfinite(ours) & np.isfinite(best)
+    if not defined.any():
+        return math.nan, math.nan, math.nan
+    mean = evidence.mean(np.where(defined, best, np.nan), bounds=(-1.0, 1.0))
+    tail = level_now((1 - CONFIDENCE) / 2, evidence.fractions)
+    return (mean.estimate, *mean.interval(1 - 2 * tail))
 
 
 def _edge(possible: Callable[[float], bool], inside: float, outside: float) -> float:

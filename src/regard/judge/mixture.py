@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -48,20 +49,12 @@ HALVED = (LENGTH, CONFIDENCE, LABEL)
 def mixture(evidence: Evidence) -> Draft | None:
     """Does it deserve the same trust on every input?"""
     trust = example_trust(evidence)
-    if trust is None or not trust.measured.any():
+    two = two_populations(evidence)
+    if trust is None or not two:
         return None
-    wrong, right = (np.where(trust.measured, flags, np.nan) for flags in (trust.wrong, trust.right))
-    partly = np.where(trust.defined, 1 - wrong - right, 0.0)
-    share_wrong = (Message("judge.mixture.share_wrong"), evidence.mean(wrong, share=True))
-    share_right = (Message("judge.mixture.share_right"), evidence.mean(right, share=True))
-    many_wrong, many_right = (Test(name, "above", MIXED, mean) for name, mean in (share_wrong, share_right))
-    few_wrong, few_right = (Test(name, "below", MIXED, mean) for name, mean in (share_wrong, share_right))
-    valley = (
-        Test(Message("judge.mixture.wrong_beyond"), "above", 0.0, evidence.mean(wrong - partly, bounds=(-1.0, 1.0))),
-        Test(Message("judge.mixture.right_beyond"), "above", 0.0, evidence.mean(right - partly, bounds=(-1.0, 1.0))),
-    )
-    mostly = Test(share_right[0], "above", MOSTLY, share_right[1])
-    two: tuple[Test, ...] = (many_wrong, many_right, *valley)
+    many_wrong, many_right, *_ = two
+    few_wrong, few_right = (replace(test, claim="below") for test in (many_wrong, many_right))
+    mostly = replace(many_right, margin=MOSTLY)
     slices = trust_slices(evidence, trust)
     answer: Answer
     if all(t.passes for t in (*two, mostly)):
@@ -88,7 +81,22 @@ def mixture(evidence: Evidence) -> Draft | None:
         tests=(*two, mostly),
         rows=_rows(evidence, trust, slices),
         rests=rests,
-        deciding=(many_wrong,) if float(np.nanmean(wrong)) > MIXED else (few_wrong,),
+        deciding=(many_wrong,) if many_wrong.mean.estimate > MIXED else (few_wrong,),
+    )
+
+
+def two_populations(evidence: Evidence) -> tuple[Test, ...]:
+    """The tests that all pass where the map is right on some inputs and wrong on others; () where none was measured."""
+    trust = example_trust(evidence)
+    if trust is None or not trust.measured.any():
+        return ()
+    wrong, right = (np.where(trust.measured, flags, np.nan) for flags in (trust.wrong, trust.right))
+    partly = np.where(trust.defined, 1 - wrong - right, 0.0)
+    return (
+        Test(Message("judge.mixture.share_wrong"), "above", MIXED, evidence.mean(wrong, share=True)),
+        Test(Message("judge.mixture.share_right"), "above", MIXED, evidence.mean(right, share=True)),
+        Test(Message("judge.mixture.wrong_beyond"), "above", 0.0, evidence.mean(wrong - partly, bounds=(-1.0, 1.0))),
+        Test(Message("judge.mixture.right_beyond"), "above", 0.0, evidence.mean(right - partly, bounds=(-1.0, 1.0))),
     )
 
 

@@ -15,6 +15,7 @@ from regard.judge.evidence import Evidence
 from regard.judge.gain_over_random import TOGETHER, Cell, Found, judged, others
 from regard.judge.margins import FEWEST, FOUND, GOOD, LENIENT, LEVEL, POOR, SET_ASIDE
 from regard.judge.mean_tests import Test, all_of
+from regard.judge.mixture import two_populations
 from regard.records import Answer, Bools, Json, Message, Text
 from regard.registry import question
 
@@ -204,6 +205,7 @@ def _ruling(evidence: Evidence, classes: Sequence[OfClass]) -> Ruling:
         _holding(considered, aside, everything)
         or _failing(evidence, considered, everything)
         or _between(considered, everything)
+        or _some_inputs(evidence, considered)
         or _unsettled(considered)
     )
 
@@ -279,6 +281,14 @@ def _pooled_between(considered: Sequence[OfClass], everything: OfClass) -> Rulin
     more = min((_of(c, "not_bad") for c in above), key=all_of)
     ruling = Ruling("mixed", "Q2.pooled", sentence, _times((*less, *more), len(candidates)))
     return ruling if ruling.p < LEVEL else None
+
+
+def _some_inputs(evidence: Evidence, considered: Sequence[OfClass]) -> Ruling | None:
+    """Partly, too, where the map is shown to be right on some inputs and wrong on others, wherever their mean lies."""
+    tests = two_populations(evidence)
+    if not tests or any(c.few for c in considered) or not all(t.passes for t in tests):
+        return None
+    return Ruling("mixed", "Q2.some inputs", Message("judge.points.some_inputs"), tests)
 
 
 def _of(c: OfClass, part: str) -> tuple[Test, ...]:

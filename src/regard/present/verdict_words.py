@@ -32,6 +32,8 @@ def headline(judgement: Mapping[str, Any]) -> str:
     """The reading as it is said: "read it as evidence, for positive"."""
     if judgement["reading"] == "undecided" and (share := captured(judgement)):
         return say("graded.headline", share=share)
+    if judgement["reading"] == "undecided" and (effect := _effect(judgement)):
+        return say("graded.headline_no_effect", **effect)
     words = say(f"reading.{judgement['reading'].replace(' ', '_')}")
     classes = judgement["classes"]
     return say("reading.for_classes", words=words, classes=", ".join(classes)) if classes else words
@@ -59,7 +61,9 @@ def estimate_line(judgement: Mapping[str, Any]) -> str:
         return ""  # a share of an effect that has another cause says nothing
     share = captured(judgement)
     if not share:
-        return _about_units("graded.no_effect", judgement, n=graded["n"])
+        effect = _effect(judgement)
+        key = "graded.little_effect" if effect else "graded.no_effect"
+        return _about_units(key, judgement, n=graded["n"], best=graded["best"], **effect)
     good = _percent(judgement["margins"]["good"], "")
     return _about_units("graded.estimate", judgement, share=share, best=graded["best"], n=graded["n"], good=good)
 
@@ -92,6 +96,14 @@ def _lead(judgement: Mapping[str, Any], graded: Mapping[str, Any]) -> str:
         return ""
     numbers = {"points": _percent(estimate, ""), "low": _percent(low, ""), "high": _percent(high, "")}
     return _about_units("graded.lead", judgement, **numbers)
+
+
+def _effect(judgement: Mapping[str, Any]) -> dict[str, str]:
+    """How far the best method's first unit moves the prediction, in points; empty where it was not measured."""
+    estimate, low, high = (judgement.get("graded") or {}).get("effect") or (None, None, None)
+    if estimate is None or low is None or high is None:
+        return {}
+    return {"points": _percent(estimate, ""), "low": _percent(low, ""), "high": _percent(high, "")}
 
 
 def _ties(graded: Mapping[str, Any]) -> str:

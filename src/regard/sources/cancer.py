@@ -18,7 +18,7 @@ def cancer(
     Path of its checkpoint; `n` limits the rows it learns from.
     labels="shuffled": its twin that learned nothing true, for the metric label_randomisation.
     """
-    recipe: dict[str, Json] = {"version": 1, "epochs": epochs, "n": n, "seed": seed}
+    recipe: dict[str, Json] = {"version": 2, "epochs": epochs, "n": n, "seed": seed}
     return trained_once(
         "cancer",
         recipe,

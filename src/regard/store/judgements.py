@@ -12,6 +12,8 @@ from regard.records import Contrast, Graded, Json, Judgement, Verdict, decoded, 
 from regard.store.ledger import Ledger
 
 _SHARE = ("share", "low", "high")
+_TRIPLES = ("ahead", "effect")
+"""An estimate with its interval."""
 _NUMBERS = ("estimate", "low", "high", "p", "corrected")
 """Fields of a contrast that may be NaN, which JSON stores as null."""
 
@@ -42,17 +44,18 @@ def _graded(graded: Graded | None) -> dict[str, Any] | None:
     if graded is None:
         return None
     numbers = {name: _number(getattr(graded, name)) for name in _SHARE}
-    lists = {"ties": [*graded.ties], "ruled_out": [*graded.ruled_out], "ahead": [_number(x) for x in graded.ahead]}
-    return {**_plain(graded), **numbers, **lists}
+    lists = {"ties": [*graded.ties], "ruled_out": [*graded.ruled_out]}
+    triples = {name: [_number(x) for x in getattr(graded, name)] for name in _TRIPLES}
+    return {**_plain(graded), **numbers, **lists, **triples}
 
 
 def _graded_from(value: Mapping[str, Any] | None) -> Graded | None:
     if value is None:
         return None
     numbers = {name: _number_from(value[name]) for name in _SHARE}
-    ahead = tuple(_number_from(x) for x in value["ahead"])
-    lists = {"ties": tuple(value["ties"]), "ruled_out": tuple(value["ruled_out"]), "ahead": ahead}
-    return Graded(**{**_known(value, Graded), **numbers, **lists})
+    triples = {name: tuple(_number_from(x) for x in value[name]) for name in _TRIPLES if name in value}
+    lists = {"ties": tuple(value["ties"]), "ruled_out": tuple(value["ruled_out"])}
+    return Graded(**{**_known(value, Graded), **numbers, **lists, **triples})
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:

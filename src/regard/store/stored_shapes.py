@@ -127,7 +127,8 @@ GRADED = record(
         **_all(_MAYBE_NUMBER, "share low high"),
         **{"level": NUMBER, "n": COUNT, "best": TEXT, "show": TEXT, "ahead": listed(_MAYBE_NUMBER, length=3)},
         **{"ties": listed(TEXT), "ruled_out": listed(choice(*get_args(Reading)))},
-    }
+    },
+    {"effect": listed(_MAYBE_NUMBER, length=3)},
 )
 JUDGEMENT = record(
     {

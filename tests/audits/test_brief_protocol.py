@@ -1,4 +1,4 @@
-"""The protocol of long inputs: chosen from the lengths, stored, resumable, several times cheaper, and not biased."""
+"""The brief protocol: chosen from lengths, size and budget, stored, resumable, several times cheaper, not biased."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from run_content import stored_bytes
 from torch_toy import Texts, TorchToy, sentences
 
-from regard.audits import long_inputs
+from regard.audits import brief_protocol
 from regard.audits.audit import audit
+from regard.audits.brief_protocol import BINS, LEAVE_ONE_OUT, PERMUTATIONS, SIZES
 from regard.audits.further import further_items, headline_of
-from regard.audits.long_inputs import BINS, LEAVE_ONE_OUT, PERMUTATIONS, SIZES
 from regard.audits.options import AuditOptions
 from regard.audits.plan import Plan, make_plan
 from regard.audits.resolve import resolve
@@ -33,7 +33,7 @@ WORDS = [f"w{i}" for i in range(100)]
 @pytest.fixture
 def all_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Call inputs long from two positions on: the toy reads no long ones."""
-    monkeypatch.setattr(long_inputs, "LONG", 1)
+    monkeypatch.setattr(brief_protocol, "LONG", 1)
 
 
 def planned(model: TorchToy | None = None, **changes: Any) -> tuple[Plan, AuditOptions]:
@@ -60,7 +60,11 @@ def test_long_inputs_have_a_shorter_headline_and_another_identity(all_long: None
     params = {spec.name: spec.params for spec in plan.specs}
     assert headline_explainers() == ["attention", "lrp", "random"]
     assert params["pointing"]["sizes"] == [*SIZES]
-    assert params["pointing"]["most"] == params["top_word"]["most"] == LEAVE_ONE_OUT
+    for name in ("pointing", "top_word"):  # they share their passes
+        assert params[name]["most"] == LEAVE_ONE_OUT
+        assert params[name]["references"] == ["lrp", "leave_one_out"]
+        assert params[name]["removals"] == 1
+    assert params["pointing"]["randoms"] == 1
     assert params["permutation"]["times"] == PERMUTATIONS
     assert params["permutation"]["most"] == params["uniform_weights"]["most"], "they share their passes"
     assert params["comprehensiveness"]["fractions"] == params["sufficiency"]["fractions"] == [*BINS]
@@ -68,6 +72,24 @@ def test_long_inputs_have_a_shorter_headline_and_another_identity(all_long: None
     later = {item.name for item in further_items(plan.settings, options)}
     assert any(name.startswith("explainer integrated_gradients") for name in later)
     assert any(name.startswith("metrics") and "agreement" in name for name in later)
+
+
+@pytest.mark.parametrize(
+    ("budget", "brief"), [("5m", True), ("5h", False), ("5000-passes", True), ("20000-passes", False)]
+)
+def test_slow_passes_are_asked_briefly_where_the_budget_pays_for_few(
+    budget: str, brief: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brief_protocol, "_operations_per_position", lambda _: 4e8)
+    plan, _ = planned(budget=budget)
+    assert bool(plan.settings.headline) == brief
+
+
+def test_path_of_the_rival_is_that_of_the_reference(all_long: None) -> None:
+    plan, _ = planned(references=["integrated_gradients", "leave_one_out"])
+    params = {spec.name: spec.params for spec in plan.specs}
+    assert params["integrated_gradients"]["steps"] == 8
+    assert params["pointing"]["references"] == ["integrated_gradients", "leave_one_out"]
 
 
 @pytest.mark.parametrize("changes", [{"budget": "none"}, {"explainers": ["leave_one_out"]}])
@@ -143,3 +165,13 @@ def test_fewer_sizes_are_columns_of_more() -> None:
     for key, score in few.items():
         for name, curve in score.curves.items():
             assert np.allclose(curve, many[key].curves[name][:, columns], equal_nan=True)
+
+
+def test_fewer_rankings_are_some_of_more() -> None:
+    few = by_name(list(pointing(case(), most=LEAVE_ONE_OUT, removals=1, randoms=1)))
+    many = by_name(list(pointing(case(), most=LEAVE_ONE_OUT)))
+    dropped = {method for _, method, _ in many.keys() - few.keys()}
+    assert dropped == {"leave_one_out:mask", "random:1"} or dropped == {"leave_one_out:delete", "random:1"}
+    for key, score in few.items():
+        for name, curve in score.curves.items():
+            assert np.allclose(curve, many[key].curves[name], equal_nan=True)
