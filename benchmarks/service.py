@@ -5,7 +5,6 @@ counts. The ratio is by wall clock. The service is a process of its own on loopb
 The loop takes as many texts at once as there are clients, at most 32 (`--batch` of the service): no service can batch
 more requests than wait. `of a loop of 32` is the ratio to a loop of 32 texts whatever the number of clients, and `by
 CPU time` the ratio of CPU seconds of the two processes, which other work on the machine disturbs less.
-Clients of other projects (kserve, tritonclient) are tried where they are installed.
 
     OMP_NUM_THREADS=1 python -m benchmarks.service     about 90 s on two quiet cores
 """
@@ -13,14 +12,12 @@ Clients of other projects (kserve, tritonclient) are tried where they are instal
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 import time
 from contextlib import AsyncExitStack
-from typing import Any
 
 import httpx
 import numpy as np
@@ -45,8 +42,7 @@ def run() -> list[Line]:
     process, address = started(MODEL)
     try:
         expected = bare(model, texts, BATCH)[1]
-        lines = [_load_line(model, process.pid, address, texts, expected, clients=clients) for clients in CLIENTS]
-        return [*lines, *other_clients(address, texts[:8], expected)]
+        return [_load_line(model, process.pid, address, texts, expected, clients=clients) for clients in CLIENTS]
     finally:
         process.terminate()
         process.wait(60)
@@ -129,38 +125,6 @@ async def loaded(address: str, texts: list[str], clients: int) -> tuple[float, l
         began = time.perf_counter()
         await asyncio.gather(*(client(session) for session in sessions))
         return len(texts) / (time.perf_counter() - began), latencies, answers
-
-
-def other_clients(address: str, texts: list[str], expected: dict[str, float]) -> list[Line]:
-    """The share of right answers through clients of other projects."""
-    lines = []
-    if importlib.util.find_spec("tritonclient") is not None:
-        lines.append(Line("answers through tritonclient", _by_triton(address, texts, expected), 1.0, ">="))
-    if importlib.util.find_spec("kserve") is not None:
-        lines.append(Line("answers through kserve", asyncio.run(_by_kserve(address, texts, expected)), 1.0, ">="))
-    if not lines:
-        print("  kserve and tritonclient are not installed: their clients were not tried")
-    return lines
-
-
-def _by_triton(address: str, texts: list[str], expected: dict[str, float]) -> float:
-    http: Any = importlib.import_module("tritonclient.http")
-    client = http.InferenceServerClient(url=address.removeprefix("http://"))
-    assert client.is_server_ready()
-    assert client.is_model_ready(NAME)
-    tensor = http.InferInput("text", [len(texts)], "BYTES")
-    tensor.set_data_from_numpy(np.array([text.encode() for text in texts], dtype=object), binary_data=False)
-    wanted = http.InferRequestedOutput("probability", binary_data=False)
-    answer = client.infer(NAME, [tensor], outputs=[wanted]).as_numpy("probability")
-    return float(np.mean([abs(p - expected[t]) < 1e-4 for p, t in zip(answer, texts, strict=True)]))
-
-
-async def _by_kserve(address: str, texts: list[str], expected: dict[str, float]) -> float:
-    kserve: Any = importlib.import_module("kserve")
-    client = kserve.InferenceRESTClient(kserve.inference_client.RESTConfig(protocol="v1"))
-    answer = await client.infer(address, {"instances": texts}, model_name=NAME)
-    rows = zip(answer["predictions"], texts, strict=True)
-    return float(np.mean([abs(row["probability"] - expected[text]) < 1e-4 for row, text in rows]))
 
 
 def started(model: str) -> tuple[subprocess.Popen[str], str]:

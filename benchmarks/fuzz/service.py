@@ -21,6 +21,7 @@ from scipy.stats import linregress, t
 from benchmarks.fuzz import mutations
 from regard.models.open.load import load
 from regard.serve.app import application
+from regard.serve.binary_tensors import LENGTH_HEADER
 from regard.serve.limits import ServiceLimits
 from regard.serve.service import Service, open_service
 
@@ -61,6 +62,14 @@ def hostile_request(rng: Random) -> tuple[str, bytes]:
     return path, content
 
 
+def _headers(path: str, content: bytes, rng: Random) -> dict[str, str]:
+    """JSON; now and then a body of v2 whose end is binary tensors."""
+    if not path.endswith("/infer") or rng.random() < 0.7:
+        return {"content-type": "application/json"}
+    size = rng.choice([0, len(content), len(content) // 2, max(0, len(content) - 4), len(content) + 1, -1])
+    return {"content-type": "application/octet-stream", LENGTH_HEADER: str(size)}
+
+
 async def _sent(served: Service, rng: Random, count: int) -> dict[str, Any]:
     statuses: dict[str, int] = {}
     problems: list[str] = []
@@ -68,7 +77,7 @@ async def _sent(served: Service, rng: Random, count: int) -> dict[str, Any]:
     async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
         for number in range(count):
             path, content = hostile_request(rng)
-            answer = await client.post(path, content=content, headers={"content-type": "application/json"})
+            answer = await client.post(path, content=content, headers=_headers(path, content, rng))
             statuses[str(answer.status_code)] = statuses.get(str(answer.status_code), 0) + 1
             if problem := _problem(answer):
                 problems.append(f"{path} {content[:300]!r}: {problem}")
