@@ -41,6 +41,7 @@ catalogue: setup-dev  ## rebuild the list of methods from the code
 
 bench: setup-dev  ## speed and memory side by side with the peers; writes benchmarks/results/
 	@$(PY) -m pip --quiet --disable-pip-version-check install --no-deps -r requirements-bench.txt
+	@$(PY) -m pip --quiet --disable-pip-version-check install --no-deps --target $(VENV)/service-clients -r requirements-clients.txt
 	@OMP_NUM_THREADS=1 $(PY) -m benchmarks
 
 quality: setup-dev  ## accuracies and other long runs; writes benchmarks/results/

@@ -18,8 +18,8 @@ from benchmarks.lines import Line
 HERE = Path(__file__).parent
 NAMES = [
     "startup", "capture", "leave_one_out", "training", "flow", "norms", "kendall", "watching", "attention_edits",
-    "explainers", "relevance_propagation", "perturbations", "attacks", "viewer", "row_capture", "atlas", "service",
-    "citation_peers",
+    "explainers", "relevance_propagation", "perturbations", "attacks", "viewer", "row_capture", "atlas",
+    "service", "service_clients", "citation_peers",
     "ray_engine", "every_row",
 ]  # fmt: skip
 

@@ -10,7 +10,9 @@ tools=$venv/lock-tools
   "$venv/bin/python" -m venv "$tools"
   "$tools/bin/python" -m pip --quiet --disable-pip-version-check --no-input install pip-tools==7.6.2
 }
-extras=(demo models data peft live notebook figures images pdf fast captum)
+# every extra but the one for development
+read -ra extras <<<"$("$tools/bin/python" -c 'import tomllib
+print(*(name for name in tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"] if name != "dev"))')"
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT
 "$tools/bin/pip-compile" --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate \

@@ -97,17 +97,20 @@ def running_browser(browser: str) -> Iterator[Any]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, object]:
-    """The very last line lists every test that was skipped for another reason than the hardware; with CI=true that is
-    a failure."""
+    """The very last lines list every skipped test: those that this machine cannot run, and those that lack a package;
+    with CI=true the latter are a failure."""
     done = yield
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
-    skipped = [r for r in terminal.stats.get("skipped", []) if HARDWARE not in str(r.longrepr)] if terminal else []
-    if skipped:
-        names = ", ".join(sorted({r.nodeid for r in skipped}))
-        whys = sorted({str(r.longrepr[2] if isinstance(r.longrepr, tuple) else r.longrepr) for r in skipped})
-        why = "; ".join(w.partition("NOT RUN: ")[2] or w for w in whys)
-        failed = os.environ.get("CI") == "true"
-        terminal.write_line(f"NOT RUN{' (a failure, because CI=true)' * failed}, {len(skipped)} tests ({why}): {names}")
+    skipped = terminal.stats.get("skipped", []) if terminal else []
+    for beyond in (True, False):
+        reports = [r for r in skipped if (HARDWARE in str(r.longrepr)) == beyond]
+        if not reports:
+            continue
+        names = ", ".join(sorted({r.nodeid for r in reports}))
+        whys = sorted({str(r.longrepr[2] if isinstance(r.longrepr, tuple) else r.longrepr) for r in reports})
+        why = "; ".join(w.partition("NOT RUN: ")[2] or w.removeprefix("Skipped: ") for w in whys)
+        failed = not beyond and os.environ.get("CI") == "true"
+        terminal.write_line(f"NOT RUN{' (a failure, because CI=true)' * failed}, {len(reports)} tests ({why}): {names}")
         if failed and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
     return done

@@ -1,7 +1,7 @@
 """Hostile bodies for `regard serve` in this process: no answer may be a 500, and every refusal is one line of JSON.
 
 Good requests go between them, so that a body that damages the service shows. A soak repeats this for some time and
-compares memory, as `soak` does for the local app.
+compares memory, as `soak` does for the local app; its slope is fitted to the medians of ten stretches of time.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ from random import Random
 from typing import Any
 
 import httpx
+import numpy as np
 import psutil
+from scipy.stats import linregress, t
 
 from benchmarks.fuzz import mutations
 from regard.models.open.load import load
 from regard.serve.app import application
+from regard.serve.binary_tensors import LENGTH_HEADER
 from regard.serve.limits import ServiceLimits
 from regard.serve.service import Service, open_service
 
 NAME = "fuzzed"
-GROWTH = 1.05
+GROWTH, STRETCHES = 1.05, 10
 TEXTS = ("a quiet film", "superb", "the cast and the plot of a terrible film", "好 film", "a\u0000b", " ", "x" * 900)
 CHAT = [{"role": "user", "content": "Anna lives in Rome. Where does Anna live?"}]
 
@@ -59,6 +62,14 @@ def hostile_request(rng: Random) -> tuple[str, bytes]:
     return path, content
 
 
+def _headers(path: str, content: bytes, rng: Random) -> dict[str, str]:
+    """JSON; now and then a body of v2 whose end is binary tensors."""
+    if not path.endswith("/infer") or rng.random() < 0.7:
+        return {"content-type": "application/json"}
+    size = rng.choice([0, len(content), len(content) // 2, max(0, len(content) - 4), len(content) + 1, -1])
+    return {"content-type": "application/octet-stream", LENGTH_HEADER: str(size)}
+
+
 async def _sent(served: Service, rng: Random, count: int) -> dict[str, Any]:
     statuses: dict[str, int] = {}
     problems: list[str] = []
@@ -66,7 +77,7 @@ async def _sent(served: Service, rng: Random, count: int) -> dict[str, Any]:
     async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
         for number in range(count):
             path, content = hostile_request(rng)
-            answer = await client.post(path, content=content, headers={"content-type": "application/json"})
+            answer = await client.post(path, content=content, headers=_headers(path, content, rng))
             statuses[str(answer.status_code)] = statuses.get(str(answer.status_code), 0) + 1
             if problem := _problem(answer):
                 problems.append(f"{path} {content[:300]!r}: {problem}")
@@ -104,11 +115,15 @@ def figures(seed: int, count: int, soak_minutes: float) -> dict[str, Any]:
     """`count` bodies, then more of them for `soak_minutes`, with the memory of this process."""
     first = hostile_bodies(seed, count)
     served, rng = service(), Random(f"{seed}/service soak")
-    process, samples, sent, problems = psutil.Process(), [], 0, list(first["problems"])
-    end = time.monotonic() + 60 * soak_minutes
+    process, sent, problems = psutil.Process(), 0, list(first["problems"])
+    moments: list[float] = []
+    samples: list[int] = []
+    began = time.monotonic()
+    end = began + 60 * soak_minutes
     while time.monotonic() < end:
         problems += asyncio.run(_sent(served, rng, 100))["problems"]
         sent += 100
+        moments.append(time.monotonic() - began)
         samples.append(process.memory_info().rss)
     served.drain()
     warm = samples[len(samples) // 5 :]
@@ -120,8 +135,29 @@ def figures(seed: int, count: int, soak_minutes: float) -> dict[str, Any]:
         "soak minutes": soak_minutes,
         "soak bodies": sent,
         "memory growth": round(growth, 4),
+        "memory MB": round(samples[-1] / 2**20, 1) if samples else None,
+        "memory slope": memory_slope(moments, samples),
         "problems": problems[:50],
         "met": not problems and growth <= GROWTH,
+    }
+
+
+def memory_slope(moments: list[float], samples: list[int]) -> dict[str, Any] | None:
+    """MB per hour after the warm-up with its 95 % t interval, from medians of stretches; None for a short soak."""
+    first = len(samples) // 5
+    times, sizes = moments[first:], samples[first:]
+    if len(sizes) < 4 * STRETCHES:
+        return None
+    parts = np.array_split(np.arange(len(sizes)), STRETCHES)
+    hours = [float(np.median([times[i] for i in part])) / 3600 for part in parts]
+    megabytes = [float(np.median([sizes[i] for i in part])) / 2**20 for part in parts]
+    line = linregress(hours, megabytes)
+    half = float(t.ppf(0.975, STRETCHES - 2)) * float(line.stderr)
+    slope = float(line.slope)
+    return {
+        "MB per hour": round(slope, 2),
+        "interval": [round(slope - half, 2), round(slope + half, 2)],
+        "n": STRETCHES,
     }
 
 
@@ -133,4 +169,5 @@ if __name__ == "__main__":
     import sys
 
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    print(json.dumps(figures(13, count, float(sys.argv[2]) if len(sys.argv) > 2 else 0.0), indent=1))
+    minutes = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
+    print(json.dumps(figures(13, count, minutes), indent=1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -33,6 +34,25 @@ def test_lock_file_holds_the_versions_of_the_constraints() -> None:
     assert {name: constraints.get(name) for name in lock} == lock
     assert {"numpy", "transformers", "safetensors", "pyarrow", "click", "rich", "starlette", "peft"} <= set(lock)
     assert not {"torch", "regard"} & set(lock), "pip cannot mix these with hashes"
+
+
+def test_every_extra_for_users_is_locked_and_constrained() -> None:
+    """`dev` has no lock: its packages are tools of this repository, pinned by the constraints alone."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras: dict[str, list[str]] = project["optional-dependencies"]
+    constraints, lock = pins("constraints.txt"), pins("requirements.lock")
+    needed = {extra: {requirement_name(row) for row in rows} for extra, rows in extras.items()}
+    needed[""] = {requirement_name(row) for row in project["dependencies"]} - {"torch"}
+    missing = {extra: names - set(lock) for extra, names in needed.items() if extra != "dev"}
+    assert {extra: names for extra, names in missing.items() if names} == {}, "run scripts/lock.sh"
+    assert {name for names in needed.values() for name in names} <= set(constraints)
+
+
+def requirement_name(row: str) -> str:
+    """The package of a requirement, as `pins` writes it."""
+    match = re.match(r"[\w.-]+", row)
+    assert match is not None
+    return re.sub(r"[-_.]+", "-", match[0]).lower()
 
 
 def test_every_locked_package_has_a_hash() -> None:

@@ -295,7 +295,7 @@ def test_draining_answers_what_waits_and_refuses_the_rest() -> None:
         gate.wait()
         return [task.payload for task in tasks]
 
-    worker = BatchWorker(compute, queue=8, rows=1, wait=0.0)
+    worker = BatchWorker(compute, queue=8, rows=1)
     futures = [worker.submit(Task("k", i, 1, time.monotonic() + 600)) for i in range(4)]
     began.wait()
     closing = threading.Thread(target=worker.drain, args=(600,))
@@ -317,7 +317,7 @@ def test_batches_hold_equal_keys_in_order() -> None:
         batches.append((key, [task.payload for task in tasks]))
         return [task.payload for task in tasks]
 
-    worker = BatchWorker(compute, queue=99, rows=3, wait=0.0)
+    worker = BatchWorker(compute, queue=99, rows=3)
     end = time.monotonic() + 600
     futures = [worker.submit(Task("first", 0, 1, end))]
     while worker.depth:

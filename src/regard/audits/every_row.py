@@ -220,8 +220,8 @@ class RowAudit:
                     where = "worker" if outcome.status == "dead" else "shard"
                     pages.give_up(outcome.key, Problem(next(iter(shard)), where, outcome.message))
                 done += len(shard)
-                self.progress(done)
                 self.count(outcome.worker, len(shard), outcome.seconds)
+                self.progress(done)
 
         through(self._shards(fold))
         through({example.id: example} for example in [*alone])

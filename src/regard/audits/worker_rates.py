@@ -42,12 +42,11 @@ class WorkerRates:
     _stored: float = float("-inf")
 
     def add(self, worker: str, examples: int, seconds: float) -> None:
-        """Count a shard of a worker."""
+        """Count a shard of a worker. The progress that it made follows, and both are stored together."""
         if not worker:
             return
         entry = self.workers.setdefault(worker, _Worker())
         entry.examples, entry.seconds, entry.last = entry.examples + examples, entry.seconds + seconds, now()
-        self._tell()
 
     def progress(self, done: int, total: int, eta: float | None) -> None:
         """Take the progress of the audit, as `scheduler.Progress` reports it."""

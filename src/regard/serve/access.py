@@ -64,10 +64,11 @@ class ServiceGuard:
             return 401, "the API key: expected `Authorization: Bearer KEY` or `X-API-Key: KEY`; got none that is valid"
         if scope["method"] == "POST":
             kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-            if kind not in (b"application/json", b""):
+            binary = b"inference-header-content-length" in headers
+            if binary and not scope["path"].endswith("/infer"):
+                return 415, "the body: expected JSON; only infer of v2 takes the binary tensor extension"
+            if kind not in (b"application/json", b"") and not (binary and kind == b"application/octet-stream"):
                 return 415, "the content type: expected application/json"
-            if b"inference-header-content-length" in headers:
-                return 415, "the body: expected JSON; got the binary tensor extension. Try: binary_data=False"
         return None
 
     def _has_key(self, headers: dict[bytes, bytes]) -> bool:

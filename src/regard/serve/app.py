@@ -17,6 +17,7 @@ from regard.present.messages.messages import rendered
 from regard.records import Json
 from regard.serve.access import ServiceGuard
 from regard.serve.batch_worker import DeadlinePassed
+from regard.serve.binary_tensors import LENGTH_HEADER, BinaryBody, packed_answer, unpacked_body
 from regard.serve.metrics_text import CONTENT_TYPE
 from regard.serve.request_bodies import EXPLANATION, InferRequest, parse_body, read_cite, read_v1, read_v2
 from regard.serve.request_log import RequestLog
@@ -95,7 +96,7 @@ class _Routes:
 
         return await self._answered(request, "cite", work)
 
-    async def _infer(self, request: Request, operation: str, shape: Callable[[InferRequest, Any], Json]) -> Response:
+    async def _infer(self, request: Request, operation: str, shape: Callable[[InferRequest, Any], Any]) -> Response:
         async def work(body: dict[str, Any], fields: dict[str, Any]) -> Any:
             form = self.service.form
             if operation == "infer":
@@ -105,7 +106,11 @@ class _Routes:
             fields["rows"] = len(parsed.examples)
             if parsed.options is not None:
                 fields["methods"] = ",".join(parsed.options.methods)
-            return shape(parsed, await self._result(self.service.submit(parsed)))
+            answer = shape(parsed, await self._result(self.service.submit(parsed)))
+            if not parsed.binary:
+                return answer
+            every = tuple(tensor["name"] for tensor in answer["outputs"])
+            return packed_answer(answer, every if parsed.binary == ("*",) else parsed.binary)
 
         return await self._answered(request, operation, work)
 
@@ -118,7 +123,9 @@ class _Routes:
         with self.log.span(f"regard.{operation}", {"regard.model": self.service.name}) as fields:
             try:
                 self._check_name(request)
-                body = parse_body(await request.body())
+                size = request.headers.get(LENGTH_HEADER)
+                content = await request.body()
+                body = parse_body(content) if size is None else unpacked_body(content, size)
                 status, answer = 200, await work(body, fields)
             except Busy as error:
                 status, answer = (429 if self.service.ready else 503), {"error": str(error)}
@@ -133,14 +140,14 @@ class _Routes:
                 status, answer = 500, {"error": f"internal error: {type(error).__name__}"}
                 self.log.write("internal_error", operation=operation, kind=type(error).__name__)
             fields["status"] = status
-        if "error" in answer and status != 200:
+        if status != 200:
             answer = {"error": visible(" ".join(str(answer["error"]).split()))}
         seconds = time.monotonic() - began
         self.service.metrics.request(operation, status, seconds)
         words: dict[str, Json] = {"body": body} if self.log.texts else {}
         logged = {k: v for k, v in fields.items() if k != "seconds"}
         self.log.write("request", operation=operation, seconds=round(seconds, 4), **logged, **words)
-        return _json(answer, status, headers)
+        return _binary(answer) if isinstance(answer, BinaryBody) else _json(answer, status, headers)
 
     async def _result(self, future: Future[Any]) -> Any:
         try:
@@ -206,7 +213,7 @@ class _Routes:
         return _json({"name": self.service.name, "ready": self.service.ready, **self._header()})
 
     async def server(self, request: Request) -> Response:
-        return _json({"name": "regard", "version": version("regard"), "extensions": []})
+        return _json({"name": "regard", "version": version("regard"), "extensions": ["binary_tensor_data"]})
 
     async def v2_model(self, request: Request) -> Response:
         if not self._is_served(request):
@@ -263,6 +270,13 @@ def _tensor(name: str, datatype: str, shape: Sequence[int], data: Sequence[Json]
 
 def _metadata(name: str, datatype: str, shape: Sequence[int]) -> Json:
     return {"name": name, "datatype": datatype, "shape": list(shape)}
+
+
+def _binary(answer: BinaryBody) -> Response:
+    from starlette.responses import Response
+
+    headers = {LENGTH_HEADER: str(answer.json_size)}
+    return Response(answer.content, 200, headers, media_type="application/octet-stream")
 
 
 def _json(answer: Json, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -1,8 +1,7 @@
 """The one thread that runs the model: requests with equal keys that wait together share a batch.
 
-A batch is made of the oldest waiting request and every other one with its key, up to a number of rows. A lone request
-starts at once. Where requests were seen to come in parallel, the next batch waits for as many as were in flight before:
-at least `wait` seconds and at most WAIT_SHARE of the time of the last batch (within `wait` x LONGEST_WAIT).
+A batch is made of the oldest waiting request and every other one with its key, up to a number of rows. It starts at
+once: requests that arrive while it runs form the next one, so the model is never idle while a request waits.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from typing import Any
 from regard.errors import Busy, EnvironmentProblem, phrase
 
 SMOOTHING = 0.2
-WAIT_SHARE, LONGEST_WAIT = 0.15, 10.0
 
 
 class DeadlinePassed(EnvironmentProblem):
@@ -45,12 +43,12 @@ Compute = Callable[[Hashable, Sequence[Task]], Sequence[Any]]
 class BatchWorker:
     """compute: runs a batch in the worker's thread. queue: tasks that may wait. rows: of a batch."""
 
-    def __init__(self, compute: Compute, *, queue: int, rows: int, wait: float) -> None:
-        self._compute, self._most, self._rows, self._wait = compute, queue, rows, wait
+    def __init__(self, compute: Compute, *, queue: int, rows: int) -> None:
+        self._compute, self._most, self._rows = compute, queue, rows
         self._waiting: deque[Task] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        self._in_flight, self._batch_seconds, self._seconds_per_row = 0, 0.0, 0.0
+        self._seconds_per_row = 0.0
         self._thread = threading.Thread(target=self._run, name="regard-batches", daemon=True)
         self._thread.start()
 
@@ -97,17 +95,9 @@ class BatchWorker:
                 self._changed.wait_for(lambda: self._closed or bool(self._waiting))
                 if not self._waiting:
                     return
-                if self._in_flight > 1:
-                    longest = min(WAIT_SHARE * self._batch_seconds, LONGEST_WAIT * self._wait)
-                    self._changed.wait_for(self._complete, max(self._wait, longest))
                 tasks = self._batch()
             if tasks:
                 self._answer(tasks)
-                self._in_flight = len(tasks) + len(self._waiting)
-
-    def _complete(self) -> bool:
-        """Whether as many requests wait as were in flight, or fit into a batch."""
-        return self._closed or len(self._waiting) >= min(self._in_flight, self._rows)
 
     def _batch(self) -> list[Task]:
         """Take the oldest task and those with its key; drop tasks that nobody waits for any more."""
@@ -137,8 +127,7 @@ class BatchWorker:
             answers = self._compute(tasks[0].key, tasks)
         except BaseException as error:
             answers = [error] * len(tasks)
-        self._batch_seconds = time.monotonic() - began
-        seconds = self._batch_seconds / max(1, sum(task.rows for task in tasks))
+        seconds = (time.monotonic() - began) / max(1, sum(task.rows for task in tasks))
         self._seconds_per_row += SMOOTHING * (seconds - self._seconds_per_row)
         for task, answer in zip(tasks, answers, strict=True):
             if isinstance(answer, BaseException):

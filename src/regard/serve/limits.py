@@ -11,14 +11,13 @@ from regard.errors import InputError, phrase
 class ServiceLimits:
     """queue: requests that wait; one more is refused with 429. batch: inputs that share a pass of the model.
 
-    deadline: seconds from arrival to the answer. wait: seconds that a batch waits for company while requests come in
-    parallel. drain: seconds that a stopping service gives requests that it has accepted.
+    deadline: seconds from arrival to the answer. drain: seconds that a stopping service gives requests that it has
+    accepted.
     """
 
     queue: int = 256
     batch: int = 32
     deadline: float = 30.0
-    wait: float = 0.002
     drain: float = 30.0
     body_bytes: int = 1 << 20
     instances: int = 64
@@ -28,5 +27,5 @@ class ServiceLimits:
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
-            if name != "wait" and getattr(self, name) <= 0:
+            if getattr(self, name) <= 0:
                 raise InputError(name, expected=phrase("errors.serve.more_than"), got=str(getattr(self, name)))

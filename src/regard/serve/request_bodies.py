@@ -43,12 +43,16 @@ class ExplainOptions:
 
 @dataclass(frozen=True, slots=True)
 class InferRequest:
-    """Inputs of one request. options: None for predictions alone. outputs: of v2, empty for all."""
+    """Inputs of one request. options: None for predictions alone. outputs: of v2, empty for all.
+
+    binary: which of `outputs` the client wants as bytes; ("*",) for all of an answer without a list of outputs.
+    """
 
     examples: tuple[Example, ...]
     options: ExplainOptions | None
     id: str = ""
     outputs: tuple[str, ...] = ()
+    binary: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +85,11 @@ def read_v1(body: Mapping[str, Any], form: ServiceForm, *, explain: bool) -> Inf
 
 
 def read_v2(body: Mapping[str, Any], form: ServiceForm) -> InferRequest:
-    """{"id", "inputs": [{"name", "shape", "datatype", "data"}], "parameters", "outputs": [{"name"}]}."""
-    _known("body", body, ("id", "inputs", "parameters", "outputs"))
+    """{"id", "inputs": [{"name", "shape", "datatype", "data"}], "parameters", "outputs": [{"name"}]}.
+
+    Clients of KServe repeat the model's name in the body; the path decides.
+    """
+    _known("body", body, ("id", "inputs", "parameters", "outputs", "model_name", "model_version"))
     tensors = [_object(value, "inputs") for value in _list(body.get("inputs"), "inputs", len(ENTRIES["text"]))]
     columns = dict(_tensor(tensor, form) for tensor in tensors)
     counts = {len(rows) for rows in columns.values()}
@@ -96,9 +103,11 @@ def read_v2(body: Mapping[str, Any], form: ServiceForm) -> InferRequest:
     names = tuple(_text(output.get("name"), "outputs[].name", 64) for output in outputs)
     parameters = dict(_object(body.get("parameters") or {}, "parameters"))
     wants = bool(parameters.pop("explain", False)) or EXPLANATION in names
-    parameters = {k: v for k, v in parameters.items() if k != "binary_data_output"}
+    all_binary = parameters.pop("binary_data_output", False) is True
+    binary = tuple(name for name, output in zip(names, outputs, strict=True) if _is_binary(output, all_binary))
     examples = tuple(_example(row, form, phrase("errors.serve.inputs_row", i=i)) for i, row in enumerate(rows))
-    return InferRequest(examples, _options(_unpacked(parameters), form) if wants else None, _id(body), names)
+    options = _options(_unpacked(parameters), form) if wants else None
+    return InferRequest(examples, options, _id(body), names, binary if names or not all_binary else ("*",))
 
 
 def read_cite(body: Mapping[str, Any], limits: ServiceLimits) -> dict[str, Any]:
@@ -249,6 +258,11 @@ def _target(value: Any, labels: Sequence[str]) -> int | None:
     )
 
 
+def _is_binary(output: Mapping[str, Any], default: bool) -> bool:
+    parameters = _object(output.get("parameters") or {}, "outputs[].parameters")
+    return bool(parameters.get("binary_data", default))
+
+
 def _tensor(tensor: Mapping[str, Any], form: ServiceForm) -> tuple[str, list[Any]]:
     """(name, one value per row) of a v2 tensor; data may be nested or flat."""
     _known("inputs[]", tensor, ("name", "shape", "datatype", "data", "parameters"))
@@ -258,7 +272,6 @@ def _tensor(tensor: Mapping[str, Any], form: ServiceForm) -> tuple[str, list[Any
             phrase("errors.common.input_number", number=name),
             expected=phrase("errors.serve.data_json"),
             got=phrase("errors.common.none"),
-            remedy=phrase("errors.serve.binary_data_false_in_client"),
         )
     shape = [
         _whole(n, phrase("errors.serve.shape_name", name=name), 0, form.limits.numbers)

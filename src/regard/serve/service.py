@@ -48,7 +48,7 @@ class Service:
     ready: bool = True
 
     def __post_init__(self) -> None:
-        self.worker = BatchWorker(self._compute, queue=self.limits.queue, rows=self.limits.batch, wait=self.limits.wait)
+        self.worker = BatchWorker(self._compute, queue=self.limits.queue, rows=self.limits.batch)
         self.metrics.gauge("regard_queue_depth", "Requests that wait.", lambda: float(self.worker.depth))
         self.metrics.gauge("regard_ready", "Whether the service accepts requests.", lambda: float(self.ready))
 

@@ -16,10 +16,14 @@ from regard.protocols import Model
 
 
 class CompletionsStub:
-    """Answers `POST /v1/completions` of one model. fail: statuses to answer with first, one per request."""
+    """Answers `POST /v1/completions` of one model. fail: statuses to answer with first, one per request.
 
-    def __init__(self, model: Model, *, fail: tuple[int, ...] = ()) -> None:
+    echo: whether it scores prompts; without, it ignores `echo` and continues the text, as many servers do.
+    """
+
+    def __init__(self, model: Model, *, fail: tuple[int, ...] = (), echo: bool = True) -> None:
         self.chat: ChatModel = chat_model(model)
+        self.echo = echo
         self.failures, self.requests = list(fail), 0
         self._lock = threading.Lock()  # a model never runs in two threads at once
 
@@ -33,9 +37,10 @@ class CompletionsStub:
                 return 404, {"error": {"message": f"no model {body.get('model')}"}}
             text = str(body["prompt"])
             ids, offsets = self.chat.tokenize(text, special=True)
-            choice = (
-                self._echoed(ids, offsets) if body.get("echo") else self._continued(text, ids, int(body["max_tokens"]))
-            )
+            if body.get("echo") and self.echo:
+                choice = self._echoed(ids, offsets)
+            else:
+                choice = self._continued(text, ids, max(1, int(body["max_tokens"])), int(body.get("logprobs", 1)))
         return 200, {"choices": [choice], "usage": {"prompt_tokens": len(ids)}}
 
     def _log_probabilities(self, ids: list[int]) -> torch.Tensor:
@@ -50,13 +55,19 @@ class CompletionsStub:
         starts = [0, *(stop for _, stop in offsets[:-1])]
         return {"text": "", "logprobs": {"token_logprobs": numbers, "text_offset": starts, "tokens": [""] * len(ids)}}
 
-    def _continued(self, text: str, ids: list[int], count: int) -> dict[str, Any]:
+    def _continued(self, text: str, ids: list[int], count: int, most: int) -> dict[str, Any]:
         table = self._log_probabilities(ids)
         first = int(table[-1].argmax())
         written = [first] if count == 1 else self.chat.generate(ids, count)
         before = self.chat.decode(ids)
         whole, one = (self.chat.decode([*ids, *part])[len(before) :] for part in (written, [first]))
-        return {"text": whole, "logprobs": {"tokens": [one], "token_logprobs": [float(table[-1, first])]}}
+        likely = table[-1].topk(min(most, table.shape[1]))
+        top = {
+            self.chat.decode([*ids, token])[len(before) :]: p
+            for token, p in zip(likely.indices.tolist(), likely.values.tolist(), strict=True)
+        }
+        scores = {"token_logprobs": [float(table[-1, first])], "text_offset": [len(text)], "top_logprobs": [top]}
+        return {"text": whole, "logprobs": {"tokens": [one], **scores}}
 
 
 @contextmanager

@@ -19,7 +19,8 @@ from regard.models.endpoint.endpoint_model import EndpointModel, open_endpoint
 from regard.models.open.load import load
 from regard.present.report.as_markdown import run_markdown
 from regard.present.report.report import report
-from regard.records import Example, Spec
+from regard.records import Example, Spec, Threat
+from regard.surveys.attack import attack
 from regard.surveys.cite import cite
 from regard.surveys.noise_table import noise_table
 from regard.testing.completions_stub import CompletionsStub, served_completions
@@ -92,6 +93,45 @@ def test_labels_make_a_classifier_whose_noise_can_be_measured(address: str, tmp_
     clean, noisy = noise_table(model, rows, [Spec("perturbation", "drop_words")], (5,))
     assert (clean.n, noisy.n) == (2, 2)
     assert clean.accuracy == 1.0
+
+
+def test_a_server_that_ignores_echo_is_refused_unless_labels_are_among_the_likeliest_tokens(address: str) -> None:
+    text = "Anna lives in Rome . Bert"
+    labels = ";cache=no;labels=Rome,Oslo;after=%20lives%20in"
+    scored = open_endpoint(address + labels, None)
+    with served_completions(CompletionsStub(native(), echo=False)) as url:
+        silent = open_endpoint(f"openai:{url}#copier{labels}", None)
+        with pytest.raises(Unsupported, match="echoed prompt"):
+            silent.predict([silent.encode(Example("one", {"text": text}))])
+        likely = open_endpoint(f"openai:{url}#copier{labels};top=20", None)
+        method = "leave_one_out:operator=delete"
+        own, sent = (explain(model, text, [method]).relevance[method][0] for model in (scored, likely))
+        np.testing.assert_allclose(sent, own, atol=1e-5)
+        unlikely = open_endpoint(f"openai:{url}#copier{labels.replace('Oslo', 'nowhere')};top=2", None)
+        with pytest.raises(Unsupported, match="nowhere"):
+            unlikely.predict([unlikely.encode(Example("one", {"text": text}))])
+    with pytest.raises(InputError, match="labels="):
+        open_endpoint(f"{address};top=5", None)
+
+
+def test_tokens_that_a_server_adds_to_an_echo_do_not_count() -> None:
+    table = {"token_logprobs": [None, -1.0, -2.0], "text_offset": [0, 4, 9], "tokens": ["", "", ""]}
+    answer = {"choices": [{"text": "", "logprobs": table}]}
+    row = client._reduced(answer, {"echo": True, "prompt": "Anna Rome", "logprobs": 1}, name="m")
+    assert row == {"offsets": [0, 4], "log_probabilities": [None, -1.0]}
+
+
+def test_attacks_reach_the_endpoint_and_report_its_answers(address: str, tmp_path: Path) -> None:
+    model = open_endpoint(f"{address};labels=Rome,Oslo;after=%20lives%20in", tmp_path)
+    rows = [Example(str(i), {"text": FACTS[i] + " Anna"}, label=CITIES[i]) for i in range(2)]
+    run = attack(model, rows, ["input_reduction"], threat=Threat(budget=60), check=False, watch=None)
+    reduced = [record for record in run.found["input_reduction"] if record.status == "success"]
+    assert len(reduced) == 2
+    for record in reduced:
+        assert record.example is not None
+        answers, targets = model.predict([model.encode(record.example)])
+        assert targets == [record.before]  # this attack keeps the answer
+        assert answers.probability[0] == pytest.approx(record.said_after[int(str(targets[0]))], abs=1e-6)
 
 
 def test_attention_and_gradients_are_refused(model: EndpointModel) -> None:

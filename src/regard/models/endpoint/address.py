@@ -18,6 +18,7 @@ class EndpointAddress:
     parallel: requests at the same time. retries: after a refusal or a failure. seconds: of one request. cache: whether
     answers stay on disk (numbers and the first written token; prompts as hashes). labels: answers to choose among; the
     model is then a classifier. after: text that follows the input before the answer, percent-encoded in the address.
+    top: score labels by so many of the likeliest first tokens, for an endpoint without `echo`; 0: by `echo`.
     """
 
     url: str
@@ -30,6 +31,7 @@ class EndpointAddress:
     cache: bool = True
     labels: tuple[str, ...] = ()
     after: str = ""
+    top: int = 0
 
     @property
     def local(self) -> bool:
@@ -63,6 +65,8 @@ def parse_address(text: str) -> EndpointAddress:
             expected=phrase("errors.models.at_least_two"),
             got=str(values["labels"]),
         )
+    if values.get("top") and (values["top"] < 2 or "labels" not in values):
+        raise InputError("top of an endpoint", expected="2 or more, beside labels=", got=str(values["top"]))
     return EndpointAddress(url.rstrip("/"), model, **values)
 
 

@@ -23,6 +23,8 @@ from regard.models.endpoint.address import EndpointAddress
 KEYS = ("REGARD_ENDPOINT_KEY", "OPENAI_API_KEY")
 LARGEST_ANSWER = 64 << 20
 LONGEST_PAUSE = 30.0
+FORMAT = 2
+"""Of cached answers; those of 1 may come from servers that ignore `echo`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,12 @@ class EndpointClient:
         rows = self._all([{**settings, "prompt": prompt} for prompt in prompts])
         return [Continuation(str(row["text"]), str(row["first"]), float(row["log_probability"])) for row in rows]
 
+    def first_tokens(self, prompts: Sequence[str], most: int) -> list[dict[str, float]]:
+        """Log-probabilities of the `most` likeliest first tokens after each prompt; needs no `echo`."""
+        settings = {"max_tokens": 1, "temperature": 0, "logprobs": most}
+        rows = self._all([{**settings, "prompt": prompt} for prompt in prompts])
+        return [dict(row["top"]) for row in rows]
+
     def scores(self, texts: Sequence[str]) -> list[ScoredText]:
         """Score whole texts; the endpoint must support `echo` with `logprobs`."""
         settings = {"max_tokens": 0, "temperature": 0, "logprobs": 1, "echo": True}
@@ -73,13 +81,13 @@ class EndpointClient:
 
     def _one(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         body = {"model": self.address.model, **settings}
-        key = hashlib.sha256(json.dumps([self.address.url, body], sort_keys=True).encode()).hexdigest()
+        key = hashlib.sha256(json.dumps([FORMAT, self.address.url, body], sort_keys=True).encode()).hexdigest()
         stored = self._cache.get(key) if self._cache is not None else None
         if stored is not None:
             self.cached += 1
             return stored
         answer = self._sent("/completions", body)
-        row = _reduced(answer, echo=bool(settings.get("echo")), name=self.address.model)
+        row = _reduced(answer, settings, name=self.address.model)
         with self._lock:
             self.requests += 1
             self.tokens += int((answer.get("usage") or {}).get("prompt_tokens") or 0)
@@ -146,26 +154,37 @@ def _pause(retry_after: str | None, turn: int) -> float:
     return min(LONGEST_PAUSE, max(wished, 0.25 * float(2**turn)))
 
 
-def _reduced(answer: Mapping[str, Any], *, echo: bool, name: str) -> dict[str, Any]:
-    """The numbers of an answer; of an echoed prompt, no text is kept."""
+def _reduced(answer: Mapping[str, Any], settings: Mapping[str, Any], *, name: str) -> dict[str, Any]:
+    """The numbers of an answer; of an echoed prompt, no text is kept.
+
+    A server that ignores `echo` sends log-probabilities of text that it wrote instead. The first token of a prompt has
+    none, so a number there betrays it; tokens after the end of the prompt are the server's own, too.
+    """
     try:
         choice = answer["choices"][0]
         table = choice["logprobs"]
         numbers = [None if p is None else float(p) for p in table["token_logprobs"]]
-        if echo:
+        if settings.get("echo"):
             offsets = [int(at) for at in table["text_offset"]]
             if len(offsets) != len(numbers) or not offsets:
                 raise ValueError("another number of offsets than of tokens")
-            return {"offsets": offsets, "log_probabilities": numbers}
-        return {"text": str(choice["text"]), "first": str(table["tokens"][0]), "log_probability": numbers[0]}
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+            if offsets[0] != 0 or numbers[0] is not None:
+                raise ValueError("no echo")
+            inside = [i for i, at in enumerate(offsets) if at < len(settings["prompt"])]
+            return {"offsets": [offsets[i] for i in inside], "log_probabilities": [numbers[i] for i in inside]}
+        row = {"text": str(choice["text"]), "first": str(table["tokens"][0]), "log_probability": numbers[0]}
+        if settings["logprobs"] > 1:
+            row["top"] = {str(token): float(p) for token, p in table["top_logprobs"][0].items()}
+        return row
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        echo = bool(settings.get("echo"))
         raise Unsupported(
-            phrase("errors.models.endpoint_model", name=name),
-            expected=phrase("errors.models.completions_with_logprobs_and_echo")
+            f"endpoint model {name}",
+            expected="the log-probabilities of an echoed prompt" if echo else "completions with logprobs",
+            got=f"an answer without them ({type(error).__name__})",
+            remedy="an endpoint that scores prompts, such as vLLM; or labels= with top=20, which needs no echo"
             if echo
-            else phrase("errors.models.completions_with_logprobs"),
-            got=phrase("errors.models.answer_without_them", type=type(error).__name__),
-            remedy=phrase("errors.models.endpoint_that_returns_log"),
+            else "an endpoint that returns log-probabilities, such as vLLM",
         ) from error
 
 

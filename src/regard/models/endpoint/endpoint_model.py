@@ -116,11 +116,27 @@ class EndpointModel:
 
     def _distribution(self, batch: Sequence[Encoded]) -> Floats:
         """(examples, labels) probabilities, of the labels alone."""
+        if self.address.top:
+            return self._distribution_of_first_tokens([_own(encoded).text + self.address.after for encoded in batch])
         prompts = [_own(encoded).text + self.address.after for encoded in batch for _ in self.labels]
         texts = [f" {label}" for _ in batch for label in self.labels]
         log_p = np.array(self.log_probabilities(prompts, texts)).reshape(len(batch), len(self.labels))
-        weights = np.exp(log_p - log_p.max(1, keepdims=True))
-        return np.asarray(weights / weights.sum(1, keepdims=True))
+        return _shares(log_p)
+
+    def _distribution_of_first_tokens(self, prompts: Sequence[str]) -> Floats:
+        """The same where every label is one token among the likeliest; one that is not has no known probability."""
+        rows = []
+        for table in self.client.first_tokens(prompts, self.address.top):
+            row = [table.get(f" {label}", table.get(label)) for label in self.labels]
+            if None in row:
+                raise Unsupported(
+                    f"endpoint model {self.name}",
+                    expected=f"every label as one of the {self.address.top} likeliest first tokens",
+                    got=f"no {self.labels[row.index(None)]!r}",
+                    remedy="a larger top=, labels of one token, or an endpoint with echo",
+                )
+            rows.append(row)
+        return _shares(np.array(rows, np.float64))
 
     def log_probabilities(self, prompts: Sequence[str], targets: Sequence[str]) -> list[float]:
         """Log-probability of each text after its prompt, summed over its tokens."""
@@ -205,6 +221,12 @@ def _class_answers(table: Floats, classes: Sequence[int]) -> Answers:
     own = table[rows, list(classes)]
     others = np.maximum(np.where(np.arange(table.shape[1]) == np.array(classes)[:, None], 0.0, table).sum(1), 1e-300)
     return Answers(np.arange(len(classes) + 1), np.log(np.maximum(own, 1e-300)) - np.log(others), own, table)
+
+
+def _shares(log_p: Floats) -> Floats:
+    """Probabilities of each row relative to its sum."""
+    weights = np.exp(log_p - log_p.max(1, keepdims=True))
+    return np.asarray(weights / weights.sum(1, keepdims=True))
 
 
 def _answers(log_probabilities: Sequence[float]) -> Answers:
