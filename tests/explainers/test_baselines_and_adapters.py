@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -207,3 +208,18 @@ def test_saliency_and_captum_are_not_the_same_thing() -> None:
     case = text_case()
     assert not np.allclose(saliency(case).values, captum(case, attribution="Saliency").values)
     assert IntegratedGradients.__name__ in str(captum.__doc__)
+
+
+def test_pad_baseline_starts_at_the_padding_token() -> None:
+    case = text_case()
+    assert "pad" in case.baselines
+    relevance = integrated_gradients(case, steps=64, baseline="pad")
+    model = case.desk.model
+    free = case.units[0].free
+    padded = model.encode(case.examples[0])
+    ids = np.where(free, model.reader.alphabet.pad, padded.arrays["input_ids"])
+    padded = replace(padded, arrays={**padded.arrays, "input_ids": ids})
+    answers = model.forward([padded], case.targets[:1])
+    difference = case.base().value[0] - answers.value[0]
+    assert relevance.extras["difference"][0] == pytest.approx(difference, abs=1e-5)
+    assert relevance.extras["completeness_error"][0] < 0.02 * max(1.0, abs(difference))

@@ -16,13 +16,16 @@ from regard.measures.centre import centre_shift, middles
 from regard.measures.divergence import jsd
 from regard.measures.ranking import top_k
 from regard.protocols import Case
-from regard.records import Attacked, Bools, Floats, Ints, Json, Perturbed, Relevance, Score, Units
+from regard.records import Attacked, Bools, Floats, Ints, Json, Perturbed, Relevance, Score, Spec, Units
+from regard.registry import entry
 
 LN2 = float(np.log(2.0))
 TOP = 5
 """Words that are looked at first; in short texts a third of them."""
 LEAST_CHANGE = 0.02
 """An answer that moves by less than this (total variation) counts as moved by this much."""
+MANY_PASSES = ("captum", "knock_out", "value_zeroing")
+"""Explainers of many passes whose parameters do not tell it."""
 QUANTITIES: Mapping[str, Literal["higher", "lower", "none"]] = {
     "explanation_rank": "higher",
     "explanation_top_k": "higher",
@@ -147,6 +150,24 @@ def attacked_drift(
             for q, better in QUANTITIES.items()
         ]
     return scores
+
+
+def one_pass_only(explainers: Sequence[str]) -> list[str]:
+    """Those that need one pass per input: no removals, no path of gradients, no draws.
+
+    >>> one_pass_only(["attention", "lrp", "integrated_gradients", "leave_one_out", "lime:samples=8"])
+    ['attention', 'lrp']
+    """
+    return [name for name in explainers if _passes_once(Spec.parse("explainer", name).name)]
+
+
+def _passes_once(name: str) -> bool:
+    if name in MANY_PASSES:
+        return False
+    about = entry("explainer", name)
+    needs = about.facts.get("needs")
+    removes = isinstance(needs, list | tuple) and "removal" in needs
+    return not removes and not {"steps", "samples"} & {parameter.name for parameter in about.parameters}
 
 
 def _rows(case: Case) -> Floats:

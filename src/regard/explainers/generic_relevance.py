@@ -28,6 +28,8 @@ def generic_relevance(case: Case, *, renormalise: bool = True) -> Relevance:
     to the relevance R of its positions (and to their relevance to the input), cross-attention adds R_tt' A R_ss, both
     normalised as in the paper. Uses the rows that the objective reads, without the initial identity of R. A pooling is
     a cross-attention with one query: a model that only pools has the positive part of `attention_x_gradient`.
+    Differs from the released code: that differentiates the logit of the class, here it is the objective of every method
+    (log-odds of the class against the rest; with two classes the difference of the logits).
     Extras, one value per example: `special_mass`, `sites` (number of sites that carried relevance).
 
     >>> from regard.testing.toy import ToyCase

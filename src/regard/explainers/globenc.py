@@ -25,6 +25,8 @@ def globenc(case: Case, *, renormalise: bool = True) -> Relevance:
     by their sums; of the feed-forward network only the second residual counts, as in the paper. In pre-norm models no
     LayerNorm follows the sum, and the matrix is that of `value_norms_residual`. A pooling or the last cross-attention,
     if any, is a further factor. For a model that only pools: `value_norms`.
+    Differs from the released code: that multiplies the norms as they are; here rows are divided by their sums first, so
+    that no layer counts more because its vectors are longer.
     Extras, one value per example: `decomposition_error`, `special_mass`, `sites` (layers multiplied).
 
     >>> from regard.testing.toy import ToyCase

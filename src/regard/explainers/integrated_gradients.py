@@ -25,7 +25,7 @@ def integrated_gradients(case: Case, *, steps: int = 20, baseline: str | None = 
 
     Returns one signed value per unit in the units of the objective. Special units are 0.
     baseline: start of the line; default: the model's preferred one (its mask token, else the mean of an array, else
-    zeros).
+    zeros); "pad" is the padding token, from which Captum's and ferret's examples start.
     Conservation: over all positions, special ones included, the values sum to f(x) - f(baseline); extras, one value per
     example: `completeness_error` (error of the sum), `difference` (f(x) - f(baseline)) and `special_sum` (values of the
     special units, reported as 0).

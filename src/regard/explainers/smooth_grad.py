@@ -33,6 +33,8 @@ def smooth_grad(
     Returns one signed value per unit (of="saliency": the mean norm of the gradient, never negative). Special units
     are 0 and stay without noise. noise: standard deviation as a share of the range (max - min) of the input's
     continuous values. The draws belong to (seed, example), not to the batch.
+    Differs from Captum's NoiseTunnel: its `stdevs` is absolute (1.0 by default), here noise is a share of the range, as
+    in the paper.
     Conservation: as `input_x_gradient`, on a linear objective only. Extras, one value per example: `spread`, the mean
     over units of the standard error that the draws leave.
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from regard.errors import CaptureError, InputError, phrase
 from regard.records import Attention, Site
+from regard.tap.dense_weights import fill_weights, fills
 from regard.tap.sdpa import CHUNK, SdpaCall, log_sum_exp, scores_of, weights_of
 
 DENSE_BYTES = 4 << 30
@@ -26,6 +27,10 @@ class Real:
 
     queries: Tensor | None = None
     keys: Tensor | None = None
+
+    def hides(self) -> bool:
+        """Whether some position is padding."""
+        return any(mask is not None and not bool(mask.all()) for mask in (self.queries, self.keys))
 
 
 def as_array(weights: Tensor) -> NDArray[np.float32]:
@@ -47,10 +52,10 @@ def blank(weights: NDArray[np.float32], real: Real, example: int | slice, rows: 
     """Zeroes padding in place: weights is (head, row, key) or (batch, head, row, key)."""
     if real.keys is not None:
         keys = ~real.keys[example].numpy()
-        weights[np.broadcast_to(keys[..., None, None, :], weights.shape)] = 0.0
+        np.copyto(weights, np.float32(0.0), where=keys[..., None, None, :])
     if real.queries is not None:
         queries = ~real.queries[example].numpy()[..., rows]
-        weights[np.broadcast_to(queries[..., None, :, None], weights.shape)] = 0.0
+        np.copyto(weights, np.float32(0.0), where=queries[..., None, :, None])
 
 
 class Shaped(Protocol):
@@ -169,7 +174,10 @@ class LazyAttention:
                 got=f"{size / 2**30:,.1f} GiB",
                 remedy=phrase("errors.tap.rows_example_positions_tile_or"),
             )
-        out = np.empty((batch, heads, queries, keys), np.float32)
+        out = np.zeros((batch, heads, queries, keys), np.float32)
+        if fills(self.call):
+            fill_weights(self.call, torch.from_numpy(out))
+            return record(self.site, out, None, self.real, self.checked)
         step = max(1, CHUNK // max(1, heads * keys))
         for b in range(batch):
             for rows in torch.split(torch.arange(queries), step):
@@ -213,19 +221,32 @@ class DenseAttention:
 
     def dense(self) -> Attention:
         sink = None if self.sink is None else as_array(self.sink)
-        weights = np.array(as_array(self.held), copy=True)
-        return record(self.site, weights, sink, self.real, self.checked)
+        return record(self.site, as_array(self.held), sink, self.real, self.checked, shared=True)
 
 
 def record(
-    site: Site, weights: NDArray[np.float32], sink: NDArray[np.float32] | None, real: Real, checked: str
+    site: Site,
+    weights: NDArray[np.float32],
+    sink: NDArray[np.float32] | None,
+    real: Real,
+    checked: str,
+    *,
+    shared: bool = False,
 ) -> Attention:
-    empty = np.isnan(weights).all(-1, keepdims=True)  # a row in which nothing may be attended to
-    weights = np.where(empty, np.float32(0.0), weights)
+    """The weights as a record: padding and rows in which nothing may be attended to are 0, NaN is an error.
+
+    `shared`: the array may be the model's own tensor, so that a change needs a copy.
+    """
+    unknown = bool(torch.from_numpy(weights).sum(-1).isnan().any())  # sums of rows: no second matrix
+    if unknown:
+        empty = np.isnan(weights).all(-1, keepdims=True)
+        weights, shared = np.where(empty, np.float32(0.0), weights), False
+    if shared and real.hides():
+        weights = weights.copy()
     blank(weights, real, slice(None), slice(None))
     if sink is not None:
         blank(sink[..., None], Real(real.queries), slice(None), slice(None))
-    if np.isnan(weights).any():
+    if unknown and np.isnan(weights).any():
         raise CaptureError(
             phrase("errors.common.attention_site", site=site.key),
             expected=phrase("errors.tap.weights_that_numbers"),

@@ -76,8 +76,8 @@ def input_function(model: TorchModel, encoded: Encoded, target: Target) -> Input
 def ends(model: TorchModel, item: Item, name: str, draw: int = 0) -> Ends:
     """x (positions, features) or the array, and the baseline of that name with special units as they are.
 
-    "resample": every free unit is replaced by another (a token of the vocabulary, a value of the background); the
-    numbers belong to the item and the draw.
+    "mask", "pad": the embedding of that token. "resample": every free unit is replaced by another (a token of the
+    vocabulary, a value of the background); the numbers belong to the item and the draw.
     """
     reader = model.reader
     if name == "resample":
@@ -106,8 +106,9 @@ def ends(model: TorchModel, item: Item, name: str, draw: int = 0) -> Ends:
         x = model.embedding(ids[None])[0]
         if item.shift is not None:
             x = x + torch.from_numpy(item.shift).to(x)
-        if name == "mask":
-            baseline = model.embedding(torch.full_like(ids[None], reader.alphabet.blank or 0))[0]
+        if name in ("mask", "pad"):
+            token = reader.alphabet.blank or 0 if name == "mask" else reader.alphabet.pad
+            baseline = model.embedding(torch.full_like(ids[None], token))[0]
         else:
             baseline = torch.zeros_like(x)
         return Ends(x, torch.where(free_entries(item, x), baseline, x))

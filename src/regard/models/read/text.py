@@ -109,7 +109,8 @@ class TextReader:
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        return ("mask", "zero", "resample") if self.alphabet.blank is not None else ("zero", "resample")
+        always = ("zero", "resample", "pad")
+        return ("mask", *always) if self.alphabet.blank is not None else always
 
     def notes(self) -> list[Text]:
         return list(self.observations)

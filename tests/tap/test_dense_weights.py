@@ -1,0 +1,64 @@
+"""Dense weights: written once, equal to the slow way; the model's own tensor is never changed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from regard.records import Site
+from regard.tap.dense_weights import BAND, fill_weights, fills
+from regard.tap.sdpa import bind_sdpa, scores_of, weights_of
+from regard.tap.site_attention import DenseAttention, Real
+
+
+@pytest.mark.parametrize(
+    ("batch", "heads", "key_heads", "queries", "keys", "mask"),
+    [
+        (2, 4, 2, 30, 30, "causal"),
+        (1, 3, 1, 600, 600, "causal"),
+        (1, 2, 2, BAND + 1, 2100, "causal"),
+        (1, 2, 2, 2100, BAND + 1, "causal"),
+        (2, 2, 2, 600, 513, "bool"),
+        (2, 2, 1, 600, 513, "additive"),
+        (3, 2, 2, 9, 9, "blank row"),
+        (1, 2, 2, 40, 7, "none"),
+    ],
+)
+def test_filled_weights_equal_softmax_of_scores(
+    batch: int, heads: int, key_heads: int, queries: int, keys: int, mask: str
+) -> None:
+    draw = torch.Generator().manual_seed(0)
+    query = torch.randn(batch, heads, queries, 8, generator=draw)
+    key, value = torch.randn(2, batch, key_heads, keys, 8, generator=draw)
+    added = None
+    if mask in ("bool", "blank row"):
+        added = torch.rand(batch, 1, queries, keys, generator=draw) > 0.3
+    if mask == "blank row":
+        added[1, :, 3] = False
+    if mask == "additive":
+        added = torch.randn(1, 1, queries, keys, generator=draw)
+    options = {"attn_mask": added, "is_causal": mask == "causal", "enable_gqa": True}
+    call = bind_sdpa(F.scaled_dot_product_attention, (query, key, value), options)
+    assert fills(call)
+    out = torch.zeros(batch, heads, queries, keys)
+    fill_weights(call, out)
+    assert torch.allclose(out, weights_of(call, scores_of(call)), atol=1e-7)
+
+
+def test_calls_in_other_types_are_not_filled() -> None:
+    half = torch.zeros(1, 1, 4, 8, dtype=torch.bfloat16)
+    assert not fills(bind_sdpa(F.scaled_dot_product_attention, (half, half, half), {}))
+
+
+def test_padding_is_zeroed_in_a_copy_of_the_model_s_tensor() -> None:
+    held = torch.full((1, 2, 3, 3), 1 / 3)
+    real = torch.tensor([[True, True, False]])
+    site = Site(name="a", call=0, kind="self", layer=0, heads=2, module="A")
+    record = DenseAttention(site, held, Real(real, real)).dense()
+    assert record.weights[0, :, 2].max() == record.weights[0, :, :, 2].max() == 0
+    assert torch.equal(held, torch.full((1, 2, 3, 3), 1 / 3))
+    whole = DenseAttention(site, held, Real()).dense()
+    assert np.shares_memory(whole.weights, held.numpy())
+    assert not whole.weights.flags.writeable
