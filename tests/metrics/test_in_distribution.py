@@ -8,15 +8,20 @@ from benchmarks.in_distribution import DATA, STEPS, broken, degraded, order_reco
 
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
+from regard.desk.changes import MaskTuned, reads_masks
 from regard.desk.desk import Desk
+from regard.desk.twin_check import twin_check, usable_twin
 from regard.errors import InputError, Unsupported
 from regard.metrics.comprehensiveness import comprehensiveness
 from regard.metrics.f_fidelity import f_fidelity
+from regard.models.ask.randomised import randomised_copy
 from regard.models.open.load import load
 from regard.networks.vocabulary import MASK, PAD
 from regard.testing.metric_rules import planted
-from regard.testing.toy import TEXTS, ToyCase
+from regard.testing.toy import TEXTS, ToyCase, ToyModel
 from regard.training.batches import TextRows
+
+TUNED = {"operator": "finetuned_mask"}
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +43,33 @@ def test_the_operator_asks_the_twin(case: DeskCase) -> None:
     assert f_fidelity(case, truth).where["operator"] == "finetuned_mask", "the default where there is a recipe"
 
 
-def test_a_model_without_a_recipe_answers_for_itself_or_is_refused() -> None:
-    case = ToyCase(TEXTS[:-1])
+def test_a_model_without_a_twin_is_refused_not_asked_itself() -> None:
+    case = ToyCase(TEXTS[:-1], model=ToyModel(reads_masks=False))
     truth = planted(case, "truth")
-    assert f_fidelity(case, truth).where["operator"] == case.operators[0]
-    for metric in (f_fidelity, comprehensiveness):
+    for metric, params in ((f_fidelity, {}), (f_fidelity, TUNED), (comprehensiveness, TUNED)):
         with pytest.raises(Unsupported, match="masking"):
-            metric(case, truth, operator="finetuned_mask")
+            metric(case, truth, **params)
+    assert f_fidelity(case, truth, operator="mask").where["operator"] == "mask", "a named operator is the user's choice"
+
+
+def test_a_model_that_learned_from_masks_is_its_own_twin(case: DeskCase) -> None:
+    twin = case.variant(MaskTuned())
+    assert not reads_masks(case.desk.model)
+    assert reads_masks(twin.desk.model)
+    assert twin.variant(MaskTuned()).desk.model is twin.desk.model
+    score = f_fidelity(twin, degraded(twin, STEPS[0], 0))
+    assert score.where["operator"] == "finetuned_mask"
+
+
+def test_a_twin_that_does_not_answer_like_the_model_is_refused(case: DeskCase) -> None:
+    twin = case.variant(MaskTuned()).desk.model
+    check = twin_check(case.desk.model, twin)
+    assert check.usable
+    assert check.agreement[1] < check.agreement[0] <= check.agreement[2]
+    assert twin_check(twin, twin).agreement[0] == 1.0
+    another = randomised_copy(case.desk.model, 1.0, 0)
+    with pytest.raises(Unsupported, match=r"agreement 0\.\d\d \[.*n = \d+ validation examples"):
+        usable_twin(another, twin)
 
 
 def test_f_fidelity_never_removes_more_than_it_may() -> None:

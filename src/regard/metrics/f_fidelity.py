@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError
 from regard.measures.curves import bin_sizes
 from regard.measures.ranking import order
 from regard.metrics._removal import FINE_TUNED, removal_case
@@ -42,20 +42,21 @@ def f_fidelity(
 
     Returns one value per example in -1..1; NaN with fewer than two removable units. Removes only a random `part` of the
     top k units (or of the others), and never more than the share `most` of all units (at least one), so that no input
-    is emptier than those that the fine-tuned model learned from. operator: by default finetuned_mask where the model
-    comes with a recipe to train its twin, otherwise the model's own first operator, asked of the model itself (right
-    for models that learned from masked inputs); `where` records the choice. Deviation: probabilities instead of right
-    answers, and both sides as one difference. Curves `relevant` and `others`: (examples, sizes).
+    is emptier than those that the fine-tuned model learned from. operator: by default finetuned_mask, which is refused
+    where the model has no recipe to train a twin, or where the twin does not answer like the model on whole inputs; a
+    named operator is asked of the model itself. Deviation: probabilities instead of right answers, and both sides as
+    one difference. Curves `relevant` and `others`: (examples, sizes).
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))
     >>> f_fidelity(case, case.relevance("leave_one_out")).values.round(3).tolist()
-    [0.356]
+    [0.353]
     """
     if not sizes or min(sizes) <= 0 or max(sizes) >= 1 or not 0 < part <= 1 or not 0 < most <= 1 or draws < 1:
         got = f"sizes {tuple(sizes)}, part {part}, most {most}, draws {draws}"
         raise InputError("f_fidelity", expected="sizes, part and most between 0 and 1, at least one draw", got=got)
-    case, way, operator = _answering(case, operator)
+    operator = operator or FINE_TUNED
+    case, way = removal_case(case, operator)
     drops = [_drops(case, i, relevance[i], sizes, part=part, most=most, draws=draws) for i in range(len(case.ids))]
     base, answers = case.base(), case.removed(drops, way)
     sides = np.full((2, len(case.ids), len(sizes)), np.nan)
@@ -72,17 +73,6 @@ def f_fidelity(
         curves=curves,
         grid=tuple(sizes),
     )
-
-
-def _answering(case: Case, operator: str | None) -> tuple[Case, str, str]:
-    """Return the case that answers, its own operator, and the operator to report."""
-    try:
-        answering, way = removal_case(case, operator or FINE_TUNED)
-    except Unsupported:
-        if operator is not None:
-            raise
-        return case, case.operators[0], case.operators[0]
-    return answering, way, operator or FINE_TUNED
 
 
 def _drops(
