@@ -60,11 +60,12 @@ def found(base: Path) -> Improvement:
 
 def test_every_recipe_adds_terms_that_exist_or_noise() -> None:
     assert set(names("recipe")) == {
-        "noise", "adversarial", "attention_adversarial", "attention_regularised", "smoothness",
+        "noise", "adversarial", "attention_adversarial", "attention_effects", "attention_regularised", "masking",
+        "smoothness",
     }  # fmt: skip
     for name in names("recipe"):
         recipe: Recipe = build(Spec("recipe", name))("text")
-        assert bool(recipe.terms) != (recipe.augment is not None), name
+        assert bool(recipe.terms) + (recipe.augment is not None) + bool(recipe.learner) == 1, name
         if recipe.terms:
             weighted_terms(recipe.terms)
         if recipe.control is not None:
@@ -93,7 +94,7 @@ def test_the_table_holds_pairs_of_every_quantity(found: Improvement) -> None:
     assert set(found.plan.learned_noises).isdisjoint(found.plan.other_noises)
 
 
-def test_the_bench_asks_its_two_questions_of_such_a_table(found: Improvement) -> None:
+def test_the_bench_asks_its_three_questions_of_such_a_table(found: Improvement) -> None:
     told = answers(found)
     arms = ("noise", "adversarial", "attention-adversarial")
     assert len(told) == 1 + 2 * len(arms), "the control is no recipe"

@@ -19,7 +19,7 @@ from regard.improve.origin import Origin, origin
 from regard.improve.recipe import Recipe
 from regard.perturbations.apply import modality_of
 from regard.records import Json, Spec
-from regard.registry import arguments, build
+from regard.registry import arguments, build, entry
 from regard.store.shapes import Mismatch
 from regard.training.directory import claimed, read_record, write_json
 from regard.training.learner import CROSS_ENTROPY
@@ -204,6 +204,13 @@ def _possible(arm: Arm, base: Origin, modality: str) -> None:
         remedy = "data that has them (regard list dataset)"
         problem = f"none in {base.splits.train.name}"
         raise InputError(f"recipe {arm.name}", expected="examples with a rationale", got=problem, remedy=remedy)
+    unknown = set(arm.recipe.learner) - {p.name for p in entry("learner", base.learner.name).parameters}
+    if unknown:
+        raise InputError(
+            f"recipe {arm.name}",
+            expected=f"a learner with {', '.join(sorted(unknown))} (regard train classifier)",
+            got=base.learner.name,
+        )
     if arm.recipe.looks and modality != "text":
         remedy = "--with adversarial, noise or smoothness"
         expected = "a network with one attention over words"
@@ -214,7 +221,11 @@ def _trained(
     base: Origin, arm: Arm, path: Path, seeds: Sequence[int], settings: Mapping[str, Json], say: Say
 ) -> tuple[Trained, dict[str, float]]:
     """Train one family and return its cost."""
-    params = {**base.learner.params, **({"looks": True} if arm.recipe.looks and base.further else {})}
+    params = {
+        **base.learner.params,
+        **({"looks": True} if arm.recipe.looks and base.further else {}),
+        **arm.recipe.learner,
+    }
     with _stopwatch() as watch:
         trained = train(
             Spec("learner", base.learner.name, params),

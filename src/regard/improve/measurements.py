@@ -16,6 +16,7 @@ from regard.desk.changes import PerturbedBy
 from regard.desk.desk import Desk
 from regard.desk.questions import attacked
 from regard.errors import Unsupported
+from regard.improve.interpretability import readability
 from regard.measures.agreement import pearson, ragged
 from regard.measures.keyed_random import keyed_rng
 from regard.models.open.load import load
@@ -71,8 +72,11 @@ class Plan:
             ),
             Quantity("adaptive_attack_success", f"{self.attack} success, its own neighbours", "lower"),
             Quantity("attack_accuracy", f"accuracy under {self.attack}", "higher"),
+            Quantity("attention_share", "share of the best method's effect that attention finds", "higher"),
+            Quantity("example_trust", "share found on each example where any method has an effect", "higher"),
             Quantity("faithfulness", "comprehensiveness of attention, above a random ranking", "higher"),
             Quantity("removal_agreement", "attention and leave-one-out, Kendall's tau", "higher"),
+            Quantity("propagation_agreement", "attention and lrp, Kendall's tau", "higher"),
             Quantity("gradient_agreement", "attention and gradients, Kendall's tau", "higher"),
             Quantity("gradient_correlation", "attention and gradients, Pearson's r", "higher"),
             Quantity("stability", f"attention under {self.learned_noises[0]}, rank correlation", "higher"),
@@ -140,7 +144,9 @@ class NetworkMeasurements:
             self._accuracy,
             self._noise,
             lambda: self._attacks(table, own),
+            lambda: readability(self.close),
             self._attention,
+            self._propagation,
             self._stability,
         ]
         columns: dict[str, dict[str, float]] = {}
@@ -200,6 +206,9 @@ class NetworkMeasurements:
             "gradient_agreement": _values("agreement:other=saliency", case, "attention"),
             "gradient_correlation": ragged(pearson, *pairs),
         }
+
+    def _propagation(self) -> dict[str, Floats]:
+        return {"propagation_agreement": _values("agreement:other=lrp", self.close, "attention")}
 
     def _stability(self) -> dict[str, Floats]:
         params: dict[str, Json] = {
