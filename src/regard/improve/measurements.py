@@ -144,7 +144,7 @@ class NetworkMeasurements:
             self._accuracy,
             self._noise,
             lambda: self._attacks(table, own),
-            lambda: readability(self.close),
+            self._readability,
             self._attention,
             self._propagation,
             self._stability,
@@ -206,6 +206,9 @@ class NetworkMeasurements:
             "gradient_agreement": _values("agreement:other=saliency", case, "attention"),
             "gradient_correlation": ragged(pearson, *pairs),
         }
+
+    def _readability(self) -> dict[str, Floats]:
+        return readability(self.close)
 
     def _propagation(self) -> dict[str, Floats]:
         return {"propagation_agreement": _values("agreement:other=lrp", self.close, "attention")}
