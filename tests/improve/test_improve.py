@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from benchmarks.improvement import MOST_LOST, answers
 
+from regard.audits.resolve import improved
 from regard.datasets.examples import Examples
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.improve.before_after import compared
 from regard.improve.improve import Improvement, improve
+from regard.improve.interpretability import _evidence, linearised_share
 from regard.improve.measurements import NetworkMeasurements, Plan, drawn, plan_for, read_columns, write_columns
 from regard.improve.origin import origin
 from regard.improve.recipe import Recipe
+from regard.improve.search import candidates, mixed
+from regard.judge.captured_share import gains_of_best, graded
 from regard.measures.keyed_random import keyed_rng
 from regard.models.open.load import load
 from regard.records import Example, Spec
@@ -301,3 +306,44 @@ def test_two_seeds_do_not_say_more_than_three() -> None:
     row = compared(columns(0.0, 2), after, PLAN, {})[0]
     assert (row.low > 0, row.corrected < 0.05) == (True, True)
     assert row.verdict == "no significant change"
+
+
+def test_a_search_is_the_same_for_the_same_budget_of_passes(base: Path, tmp_path: Path) -> None:
+    def call(out: str, budget: str = "6000-passes") -> Improvement:
+        return improve(
+            str(base), ["attention-effects", "masking"], DATA, out=tmp_path / out, seeds=1, examples=8, budget=5,
+            search_budget=budget,
+        )  # fmt: skip
+
+    one, two = call("one"), call("two")
+    assert one.search is not None
+    assert two.search is not None
+    assert one.search == two.search
+    assert 1 <= len(one.search.tried) < one.search.possible
+    assert one.search.plain.passes + sum(c.passes for c in one.search.tried) <= 6000
+    assert one.search.seed not in one.seeds
+    assert set(one.comparisons) == {("searched", "plain")}
+    assert one.search.best in [c.parts for c in one.search.tried]
+    assert call("one").again
+    with pytest.raises(InputError, match="at least"):
+        call("three", "10-passes")
+    with pytest.raises(InputError, match="a time"):
+        call("four", "none")
+    manifest = improved(load(one.folder("searched")))["improvement"]
+    assert "search" in manifest  # type: ignore[operator]
+
+
+def test_the_share_of_a_network_is_that_of_the_judge(found: Improvement) -> None:
+    """The mean of the column is the headline share of an audit of the same examples."""
+    measurements = NetworkMeasurements(found.folder("plain") / "seed-0", DATA.test, replace(PLAN, examples=24))
+    case = measurements.close
+    evidence = _evidence(case)
+    share = linearised_share(*gains_of_best(evidence)[:2])
+    graded_share = graded(evidence, ()).share
+    assert np.isnan(share).all() or share.mean() == pytest.approx(graded_share)
+
+
+def test_a_fixed_strength_is_not_searched() -> None:
+    assert mixed(["masking:share=0.25", "attention_effects"], "text").learner == {"masking": 0.25}
+    tried = list(candidates([Spec("recipe", "masking", {"share": 0.5})], 0))
+    assert tried == [("masking:share=0.5",)]

@@ -160,6 +160,13 @@ class NetworkMeasurements:
                 columns[name] = {i: float(v) for i, v in zip(ids, values, strict=True)}
         return columns
 
+    def validation(self) -> tuple[float, float]:
+        """Accuracy on the whole data, and the share that attention finds on the drawn examples."""
+        share = self._readability()["attention_share"]
+        accuracy = self._accuracy()["accuracy"]
+        defined = share[np.isfinite(share)]
+        return float(np.nanmean(accuracy)), float(defined.mean()) if len(defined) else float("nan")
+
     def _accuracy(self) -> dict[str, Floats]:
         whole = self._case(list(self.data))
         self.all_ids = whole.ids
