@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +15,10 @@ from regard.datasets.examples import Examples
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.improve.before_after import compared
 from regard.improve.improve import Improvement, improve
-from regard.improve.interpretability import _evidence, linearised_share
 from regard.improve.measurements import NetworkMeasurements, Plan, drawn, plan_for, read_columns, write_columns
 from regard.improve.origin import origin
 from regard.improve.recipe import Recipe
 from regard.improve.search import candidates, mixed
-from regard.judge.captured_share import gains_of_best, graded
 from regard.measures.keyed_random import keyed_rng
 from regard.models.open.load import load
 from regard.records import Example, Spec
@@ -331,16 +328,6 @@ def test_a_search_is_the_same_for_the_same_budget_of_passes(base: Path, tmp_path
         call("four", "none")
     manifest = improved(load(one.folder("searched")))["improvement"]
     assert "search" in manifest  # type: ignore[operator]
-
-
-def test_the_share_of_a_network_is_that_of_the_judge(found: Improvement) -> None:
-    """The mean of the column is the headline share of an audit of the same examples."""
-    measurements = NetworkMeasurements(found.folder("plain") / "seed-0", DATA.test, replace(PLAN, examples=24))
-    case = measurements.close
-    evidence = _evidence(case)
-    share = linearised_share(*gains_of_best(evidence)[:2])
-    graded_share = graded(evidence, ()).share
-    assert np.isnan(share).all() or share.mean() == pytest.approx(graded_share)
 
 
 def test_a_fixed_strength_is_not_searched() -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from made_evidence import How, made, with_attention
 
-from regard.judge.captured_share import FOLDS, gains_of_best, _share, graded, ruled_out
+from regard.improve.interpretability import linearised_share
+from regard.judge.captured_share import FOLDS, _share, gains_of_best, graded, ruled_out
 from regard.judge.evidence import Evidence
 from regard.judge.judge import judge
 from regard.judge.margins import GOOD, POOR
@@ -29,6 +30,13 @@ def test_the_share_is_that_of_the_construction(how: How, share: float) -> None:
     assert abs(grade.share - share) < 0.05
     assert grade.high - grade.low < 0.1
     assert grade.n == 160
+
+
+def test_the_column_of_an_improvement_has_the_share_as_its_mean() -> None:
+    evidence = made(n=40, how={"negative": "half", "positive": "evidence"}, noise=0.2, seed=1)
+    values = linearised_share(*gains_of_best(evidence)[:2])
+    assert values.std() > 0
+    assert values.mean() == pytest.approx(graded(evidence, ()).share)
 
 
 def test_no_share_where_no_method_has_an_effect() -> None:
