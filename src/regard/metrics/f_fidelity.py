@@ -12,7 +12,7 @@ from regard.measures.ranking import order
 from regard.metrics._removal import FINE_TUNED, removal_case
 from regard.protocols import Case
 from regard.records import Bools, Floats, Relevance, Score
-from regard.registry import metric
+from regard.registry import InProfile, metric
 
 SIZES = (0.1, 0.2, 0.3, 0.5)
 
@@ -27,6 +27,7 @@ SIZES = (0.1, 0.2, 0.3, 0.5)
     cost="2 draws forwards per size (up to 24); one training of the fine-tuned twin",
     misleads="it judges the relevance of one model by the answers of another; where the two decide by different "
     "evidence, a right explanation of the first scores low",
+    profile=(InProfile(("full",), 21),),
 )
 def f_fidelity(
     case: Case,
@@ -36,7 +37,7 @@ def f_fidelity(
     part: float = 0.5,
     most: float = 0.1,
     draws: int = 3,
-    operator: str | None = None,
+    operator: str = FINE_TUNED,
 ) -> Score:
     """Effect of removing relevant units above that of removing others, within what the model saw in training.
 
@@ -55,7 +56,6 @@ def f_fidelity(
     if not sizes or min(sizes) <= 0 or max(sizes) >= 1 or not 0 < part <= 1 or not 0 < most <= 1 or draws < 1:
         got = f"sizes {tuple(sizes)}, part {part}, most {most}, draws {draws}"
         raise InputError("f_fidelity", expected="sizes, part and most between 0 and 1, at least one draw", got=got)
-    operator = operator or FINE_TUNED
     case, way = removal_case(case, operator)
     drops = [_drops(case, i, relevance[i], sizes, part=part, most=most, draws=draws) for i in range(len(case.ids))]
     base, answers = case.base(), case.removed(drops, way)
