@@ -69,7 +69,7 @@ SIZES = {
     ),
     "readable": Size(examples=150, budget=40, recipes=READABLE),
     "readable-medium": Size(
-        "classifier:size=50,hidden=32", {"epochs": 3}, None, 150, 40, READABLE,
+        "classifier:size=50,hidden=32", {"epochs": 3}, None, 100, 15, READABLE[:2],
     ),
 }  # fmt: skip
 
