@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import torch
 from benchmarks.in_distribution import DATA, STEPS, broken, degraded, order_recovered
 
 from regard.datasets.read import read
@@ -14,6 +17,7 @@ from regard.desk.twin_check import twin_check, usable_twin
 from regard.errors import InputError, Unsupported
 from regard.metrics.comprehensiveness import comprehensiveness
 from regard.metrics.f_fidelity import f_fidelity
+from regard.metrics.soft_comprehensiveness import soft_comprehensiveness
 from regard.models.ask.randomised import randomised_copy
 from regard.models.open.load import load
 from regard.networks.vocabulary import MASK, PAD
@@ -70,6 +74,33 @@ def test_a_twin_that_does_not_answer_like_the_model_is_refused(case: DeskCase) -
     another = randomised_copy(case.desk.model, 1.0, 0)
     with pytest.raises(Unsupported, match=r"agreement 0\.\d\d \[.*n = \d+ validation examples"):
         usable_twin(another, twin)
+
+
+def test_soft_metrics_drop_entries_of_embeddings_like_a_loop_by_hand(case: DeskCase) -> None:
+    part, draws = case.subset(range(3)), 4
+    truth = degraded(part, STEPS[0], 0)
+    score = soft_comprehensiveness(part, truth, draws=draws)
+    assert score.where["operator"] == "embedding"
+    model: Any = part.desk.model
+    network = model.module
+    for i, name in enumerate(part.ids):
+        encoded: Any = part.desk.encoded(name)
+        ids = torch.tensor(encoded.arrays[model.reader.main])[None]
+        vectors = network.embedding(ids).detach()
+        chances = np.maximum(truth[i], 0) / truth[i].max()
+        drawn = part.rng(i, "soft erasure", draws).random((draws, vectors.shape[1] * vectors.shape[2]))
+        gone = drawn.reshape(draws, *vectors.shape[1:]) < chances[:, None]
+        falls = []
+        for mask in (np.ones_like(gone[0]), *gone):
+            changed = vectors * torch.from_numpy(~mask)
+            hook = network.embedding.register_forward_hook(lambda *_, new=changed: new)
+            p = network(ids).softmax(-1)[0, part.targets[i]].item()
+            hook.remove()
+            falls.append(max(0.0, part.base().probability[i] - p))
+        expected = np.mean([min(1.0, fall / falls[0]) for fall in falls[1:]]) if falls[0] > 0 else np.nan
+        assert score.values[i] == pytest.approx(expected, abs=1e-5, nan_ok=True)
+    named = soft_comprehensiveness(part, truth, draws=draws, operator="mask")
+    assert named.where["operator"] == "mask"
 
 
 def test_f_fidelity_never_removes_more_than_it_may() -> None:
