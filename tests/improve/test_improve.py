@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from benchmarks.improvement import MOST_LOST, answers
 
+from regard.audits.resolve import improved
 from regard.datasets.examples import Examples
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.improve.before_after import compared
@@ -17,6 +18,7 @@ from regard.improve.improve import Improvement, improve
 from regard.improve.measurements import NetworkMeasurements, Plan, drawn, plan_for, read_columns, write_columns
 from regard.improve.origin import origin
 from regard.improve.recipe import Recipe
+from regard.improve.search import candidates, mixed
 from regard.measures.keyed_random import keyed_rng
 from regard.models.open.load import load
 from regard.records import Example, Spec
@@ -60,11 +62,12 @@ def found(base: Path) -> Improvement:
 
 def test_every_recipe_adds_terms_that_exist_or_noise() -> None:
     assert set(names("recipe")) == {
-        "noise", "adversarial", "attention_adversarial", "attention_regularised", "smoothness",
+        "noise", "adversarial", "attention_adversarial", "attention_effects", "attention_regularised", "masking",
+        "smoothness",
     }  # fmt: skip
     for name in names("recipe"):
         recipe: Recipe = build(Spec("recipe", name))("text")
-        assert bool(recipe.terms) != (recipe.augment is not None), name
+        assert bool(recipe.terms) + (recipe.augment is not None) + bool(recipe.learner) == 1, name
         if recipe.terms:
             weighted_terms(recipe.terms)
         if recipe.control is not None:
@@ -93,10 +96,10 @@ def test_the_table_holds_pairs_of_every_quantity(found: Improvement) -> None:
     assert set(found.plan.learned_noises).isdisjoint(found.plan.other_noises)
 
 
-def test_the_bench_asks_its_two_questions_of_such_a_table(found: Improvement) -> None:
+def test_the_bench_asks_its_three_questions_of_such_a_table(found: Improvement) -> None:
     told = answers(found)
     arms = ("noise", "adversarial", "attention-adversarial")
-    assert len(told) == 1 + 2 * len(arms), "the control is no recipe"
+    assert len(told) == 1 + 3 * len(arms), "the control is no recipe"
     cheap = [a for a in arms if found.row(a, "accuracy").difference >= -MOST_LOST]
     better = [a for a in cheap if found.row(a, "attack_success").verdict == "better"]
     assert told["a recipe lowers the success of the greedy attack"] == bool(better)
@@ -132,7 +135,7 @@ def test_the_record_is_json_and_the_same_call_only_reads(base: Path, found: Impr
     assert kept == json.loads(json.dumps(found.to_json()))
     again = improve(str(base), RECIPES, DATA, out=found.directory, seeds=2, examples=10, budget=15)
     assert again.again
-    assert again.comparisons == found.comparisons
+    assert again.to_json()["comparisons"] == found.to_json()["comparisons"]
     assert again.costs == found.costs
     for other in ({"examples": 9}, {"seeds": 3}):
         with pytest.raises(InputError, match="another training"):
@@ -258,8 +261,8 @@ def test_looking_leaves_out_what_a_model_does_not_support(found: Improvement, mo
     def refuse() -> None:
         raise Unsupported("attention", expected="some", got="none")
 
-    monkeypatch.setattr(measurements, "_attention", refuse)
-    monkeypatch.setattr(measurements, "_stability", refuse)
+    for question in ("_attention", "_readability", "_propagation", "_stability"):
+        monkeypatch.setattr(measurements, question, refuse)
     assert set(measurements.columns()) == {
         "accuracy", "noise_accuracy", "other_noise_accuracy", "attack_success", "attack_accuracy",
     }  # fmt: skip
@@ -300,3 +303,34 @@ def test_two_seeds_do_not_say_more_than_three() -> None:
     row = compared(columns(0.0, 2), after, PLAN, {})[0]
     assert (row.low > 0, row.corrected < 0.05) == (True, True)
     assert row.verdict == "no significant change"
+
+
+def test_a_search_is_the_same_for_the_same_budget_of_passes(base: Path, tmp_path: Path) -> None:
+    def call(out: str, budget: str = "6000-passes") -> Improvement:
+        return improve(
+            str(base), ["attention-effects", "masking"], DATA, out=tmp_path / out, seeds=1, examples=8, budget=5,
+            search_budget=budget,
+        )  # fmt: skip
+
+    one, two = call("one"), call("two")
+    assert one.search is not None
+    assert two.search is not None
+    assert one.search == two.search
+    assert 1 <= len(one.search.tried) < one.search.possible
+    assert one.search.plain.passes + sum(c.passes for c in one.search.tried) <= 6000
+    assert one.search.seed not in one.seeds
+    assert set(one.comparisons) == {("searched", "plain")}
+    assert one.search.best in [c.parts for c in one.search.tried]
+    assert call("one").again
+    with pytest.raises(InputError, match="at least"):
+        call("three", "10-passes")
+    with pytest.raises(InputError, match="a time"):
+        call("four", "none")
+    manifest = improved(load(one.folder("searched")))["improvement"]
+    assert "search" in manifest  # type: ignore[operator]
+
+
+def test_a_fixed_strength_is_not_searched() -> None:
+    assert mixed(["masking:share=0.25", "attention_effects"], "text").learner == {"masking": 0.25}
+    tried = list(candidates([Spec("recipe", "masking", {"share": 0.5})], 0))
+    assert tried == [("masking:share=0.5",)]

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from made_evidence import How, made, with_attention
 
-from regard.judge.captured_share import FOLDS, _gains, _share, graded, ruled_out
+from regard.improve.interpretability import linearised_share
+from regard.judge.captured_share import FOLDS, _share, gains_of_best, graded, ruled_out
 from regard.judge.evidence import Evidence
 from regard.judge.judge import judge
 from regard.judge.margins import GOOD, POOR
@@ -30,6 +31,13 @@ def test_the_share_is_that_of_the_construction(how: How, share: float) -> None:
     assert abs(grade.share - share) < 0.05
     assert grade.high - grade.low < 0.1
     assert grade.n == 160
+
+
+def test_the_column_of_an_improvement_has_the_share_as_its_mean() -> None:
+    evidence = made(n=40, how={"negative": "half", "positive": "evidence"}, noise=0.2, seed=1)
+    values = linearised_share(*gains_of_best(evidence)[:2])
+    assert values.std() > 0
+    assert values.mean() == pytest.approx(graded(evidence, ()).share)
 
 
 def test_no_share_where_no_method_has_an_effect() -> None:
@@ -67,7 +75,7 @@ def test_the_effect_is_that_of_the_best_method() -> None:
 def test_the_interval_agrees_with_the_tests_of_the_same_gains(seed: int) -> None:
     """A share is inside exactly where its contrast A - s B is not distinguishable from 0."""
     evidence = made(n=25, how={"negative": "half", "positive": "evidence"}, noise=0.25, seed=seed)
-    ours, best, _ = _gains(evidence)
+    ours, best, _ = gains_of_best(evidence)
     _, low, high = _share(evidence, ours, best)
     for part in (POOR, GOOD, 0.5, 0.9, 1.1):
         below, above = Mean.of(ours - part * best, evidence.clusters).interval(0.95)
@@ -91,7 +99,7 @@ def test_the_best_method_is_chosen_on_other_examples() -> None:
         key: replace(curves, removed=np.clip(curves.removed + 0.3 * rng.standard_normal(curves.removed.shape), 0, 1))
         for key, curves in evidence.pointing.items()
     }
-    _, best, names = _gains(replace(evidence, pointing=noisy))
+    _, best, names = gains_of_best(replace(evidence, pointing=noisy))
     assert abs(Mean.of(best, evidence.clusters).estimate) < 0.05
     assert sum(names.values()) == len(evidence) * len(evidence.operators)
     assert FOLDS > 1

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import torch
 from benchmarks.in_distribution import DATA, STEPS, broken, degraded, order_recovered
 
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
+from regard.desk.changes import MaskTuned, reads_masks
 from regard.desk.desk import Desk
+from regard.desk.twin_check import twin_check, usable_twin
 from regard.errors import InputError, Unsupported
 from regard.metrics.comprehensiveness import comprehensiveness
 from regard.metrics.f_fidelity import f_fidelity
+from regard.metrics.soft_comprehensiveness import soft_comprehensiveness
+from regard.models.ask.randomised import randomised_copy
 from regard.models.open.load import load
 from regard.networks.vocabulary import MASK, PAD
 from regard.testing.metric_rules import planted
-from regard.testing.toy import TEXTS, ToyCase
+from regard.testing.toy import TEXTS, ToyCase, ToyModel
 from regard.training.batches import TextRows
+
+TUNED = {"operator": "finetuned_mask"}
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +47,60 @@ def test_the_operator_asks_the_twin(case: DeskCase) -> None:
     assert f_fidelity(case, truth).where["operator"] == "finetuned_mask", "the default where there is a recipe"
 
 
-def test_a_model_without_a_recipe_answers_for_itself_or_is_refused() -> None:
-    case = ToyCase(TEXTS[:-1])
+def test_a_model_without_a_twin_is_refused_not_asked_itself() -> None:
+    case = ToyCase(TEXTS[:-1], model=ToyModel(reads_masks=False))
     truth = planted(case, "truth")
-    assert f_fidelity(case, truth).where["operator"] == case.operators[0]
-    for metric in (f_fidelity, comprehensiveness):
+    for metric, params in ((f_fidelity, {}), (f_fidelity, TUNED), (comprehensiveness, TUNED)):
         with pytest.raises(Unsupported, match="masking"):
-            metric(case, truth, operator="finetuned_mask")
+            metric(case, truth, **params)
+    assert f_fidelity(case, truth, operator="mask").where["operator"] == "mask", "a named operator is the user's choice"
+
+
+def test_a_model_that_learned_from_masks_is_its_own_twin(case: DeskCase) -> None:
+    twin = case.variant(MaskTuned())
+    assert not reads_masks(case.desk.model)
+    assert reads_masks(twin.desk.model)
+    assert twin.variant(MaskTuned()).desk.model is twin.desk.model
+    score = f_fidelity(twin, degraded(twin, STEPS[0], 0))
+    assert score.where["operator"] == "finetuned_mask"
+
+
+def test_a_twin_that_does_not_answer_like_the_model_is_refused(case: DeskCase) -> None:
+    twin = case.variant(MaskTuned()).desk.model
+    check = twin_check(case.desk.model, twin)
+    assert check.usable
+    assert check.agreement[1] < check.agreement[0] <= check.agreement[2]
+    assert twin_check(twin, twin).agreement[0] == 1.0
+    another = randomised_copy(case.desk.model, 1.0, 0)
+    with pytest.raises(Unsupported, match=r"agreement 0\.\d\d \[.*n = \d+ validation examples"):
+        usable_twin(another, twin)
+
+
+def test_soft_metrics_drop_entries_of_embeddings_like_a_loop_by_hand(case: DeskCase) -> None:
+    part, draws = case.subset(range(3)), 4
+    truth = degraded(part, STEPS[0], 0)
+    score = soft_comprehensiveness(part, truth, draws=draws)
+    assert score.where["operator"] == "embedding"
+    model: Any = part.desk.model
+    network = model.module
+    for i, name in enumerate(part.ids):
+        encoded: Any = part.desk.encoded(name)
+        ids = torch.tensor(encoded.arrays[model.reader.main])[None]
+        vectors = network.embedding(ids).detach()
+        chances = np.maximum(truth[i], 0) / truth[i].max()
+        drawn = part.rng(i, "soft erasure", draws).random((draws, vectors.shape[1] * vectors.shape[2]))
+        gone = drawn.reshape(draws, *vectors.shape[1:]) < chances[:, None]
+        falls = []
+        for mask in (np.ones_like(gone[0]), *gone):
+            changed = vectors * torch.from_numpy(~mask)
+            hook = network.embedding.register_forward_hook(lambda *_, new=changed: new)
+            p = network(ids).softmax(-1)[0, part.targets[i]].item()
+            hook.remove()
+            falls.append(max(0.0, part.base().probability[i] - p))
+        expected = np.mean([min(1.0, fall / falls[0]) for fall in falls[1:]]) if falls[0] > 0 else np.nan
+        assert score.values[i] == pytest.approx(expected, abs=1e-5, nan_ok=True)
+    named = soft_comprehensiveness(part, truth, draws=draws, operator="mask")
+    assert named.where["operator"] == "mask"
 
 
 def test_f_fidelity_never_removes_more_than_it_may() -> None:

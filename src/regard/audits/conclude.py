@@ -30,6 +30,7 @@ from regard.audits.conclusions.noise import AnswersUnderNoise, UnderNoise, answe
 from regard.audits.conclusions.other_attention import OtherAttention, other_attention
 from regard.audits.conclusions.rank_agreement import RankAgreement, rank_agreement
 from regard.audits.conclusions.reliance import Reliance, reliance
+from regard.audits.conclusions.removal_in_distribution import RemovalInDistribution, removal_in_distribution
 from regard.audits.conclusions.run_facts import RunFacts
 from regard.store.blobs import damaged
 from regard.store.codec import from_json, to_json
@@ -37,7 +38,7 @@ from regard.store.ledger import FILE
 from regard.store.run import Run, RunWriter
 from regard.store.shapes import Mismatch
 
-VERSION = 4
+VERSION = 5
 """Of the stored form; conclusions of another version are computed anew."""
 
 
@@ -62,6 +63,7 @@ class Conclusions:
     attacks: AttackResults | None
     certificates: Certificates | None
     trust_of_examples: tuple[TrustOfExample, ...]
+    removal_in_distribution: RemovalInDistribution | None
 
 
 def conclude(facts: RunFacts) -> Conclusions:
@@ -85,6 +87,7 @@ def conclude(facts: RunFacts) -> Conclusions:
         attacks=attack_results(facts),
         certificates=certificates(facts),
         trust_of_examples=trust_of_examples(facts),
+        removal_in_distribution=removal_in_distribution(facts),
     )
 
 

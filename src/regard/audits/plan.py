@@ -208,7 +208,9 @@ def _parameters(spec: Spec) -> set[str]:
 
 
 def _open(spec: Spec) -> bool:
-    return "operator" in _parameters(spec) and "operator" not in spec.params
+    """Whether the profile chooses the operator: a method with a default of its own keeps it."""
+    defaults = {p.name: p.default for p in entry(spec.kind, spec.name).parameters}
+    return "operator" in defaults and defaults["operator"] is None and "operator" not in spec.params
 
 
 def _with(spec: Spec, wishes: Mapping[str, Json]) -> Spec:

@@ -333,7 +333,8 @@ def improved(model: Model) -> dict[str, Json]:
         try:
             facts = json.loads((folder.parent / "improvement.json").read_text("utf-8"))
             rows: list[Json] = [c for c in facts["comparisons"] if c["arm"] == folder.name]
-            plan_facts: dict[str, Json] = {key: facts[key] for key in ("seeds", "plan")}
+            searched = ("search",) if folder.name == "searched" else ()
+            plan_facts: dict[str, Json] = {key: facts[key] for key in ("seeds", "plan", *searched)}
             what = facts["recipes"][folder.name]
         except (OSError, ValueError, KeyError, TypeError):
             continue

@@ -5,6 +5,7 @@ A variant has a desk of its own, answers about the targets of its origin, and ch
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from regard.perturbations.apply import perturber
 from regard.perturbations.columns import fitted
 from regard.protocols import Case, Change, Encoded, Model, Target
 from regard.records import Example, Ints, Json, Perturbed, Spec, Units
-from regard.registry import entry, names
+from regard.registry import entry, named_model, names
 
 if TYPE_CHECKING:
     from regard.desk.desk import Desk
@@ -158,14 +159,24 @@ class ShuffledLabels(DeskChange):
 
 @dataclass(frozen=True, slots=True)
 class MaskTuned(DeskChange):
-    """The same model trained from masked texts too; Unsupported where there is no recipe to train it."""
+    """The same model trained from masked texts too; the model itself if it learned from them.
+
+    Unsupported where there is no recipe to train it, and where the twin does not answer like the model on whole texts
+    (see `twin_check`).
+    """
 
     def model(self, model: Model) -> Model:
+        if reads_masks(model):
+            return model
         name = "" if model.spec is None else model.spec.name
         if (Path(name).expanduser() / "regard.json").is_file():
-            return _rebuilt(model, Spec("source", "masked_twin", {"directory": name}))
-        remedy = phrase("errors.desk.model_by_regard_train_classifier")
-        return _twin(model, "masking", MASKING, remedy=remedy)
+            twin = _rebuilt(model, Spec("source", "masked_twin", {"directory": name}))
+        else:
+            remedy = phrase("errors.desk.model_by_regard_train_classifier")
+            twin = _twin(model, "masking", MASKING, remedy=remedy)
+        from regard.desk.twin_check import usable_twin
+
+        return usable_twin(model, twin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +234,19 @@ def shuffle(units: Units, rng: np.random.Generator) -> Ints:
             permuted = rng.permutation(free)
             order[permuted] = np.roll(permuted, 1)
     return order
+
+
+def reads_masks(model: Model) -> bool:
+    """Whether the model learned from masked inputs: a masked twin, or a network trained with `masking`."""
+    if getattr(model, "reads_masks", False):
+        return True
+    name = "" if model.spec is None else model.spec.name
+    try:
+        recipe = json.loads((Path(name).expanduser() / "training.json").read_text("utf-8"))["recipe"]
+        return float(recipe["learner"]["params"].get("masking", 0.0)) > 0
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        source = named_model(name) if name else None
+    return source is not None and (source.name == "masked_twin" or bool(source.params.get("masking")))
 
 
 def _twin(model: Model, parameter: str, value: Json, *, remedy: Text) -> Model:

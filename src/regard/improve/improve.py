@@ -17,9 +17,10 @@ from regard.improve.before_after import RULE, Row, compared
 from regard.improve.measurements import NetworkMeasurements, Plan, plan_for, read_columns, write_columns
 from regard.improve.origin import Origin, origin
 from regard.improve.recipe import Recipe
+from regard.improve.search import SEARCHED, Search, mixed, search
 from regard.perturbations.apply import modality_of
 from regard.records import Json, Spec
-from regard.registry import arguments, build
+from regard.registry import arguments, build, entry
 from regard.store.shapes import Mismatch
 from regard.training.directory import claimed, read_record, write_json
 from regard.training.learner import CROSS_ENTROPY
@@ -62,6 +63,7 @@ class Improvement:
     comparisons: Mapping[tuple[str, str], tuple[Row, ...]]
     costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     again: bool = False
+    search: Search | None = None
 
     def folder(self, arm: str) -> Path:
         return self.directory / arm
@@ -81,6 +83,7 @@ class Improvement:
             "rule": RULE,
             "recipes": dict(self.recipes),
             "costs": {arm: dict(cost) for arm, cost in self.costs.items()},
+            **({} if self.search is None else {"search": self.search.to_json()}),
             "comparisons": [
                 {"arm": arm, "against": against, "rows": [row.to_json() for row in rows]}
                 for (arm, against), rows in self.comparisons.items()
@@ -90,10 +93,11 @@ class Improvement:
 
 def improve(
     model: str,
-    recipes: Sequence[str | Spec],
+    recipes: Sequence[str | Spec] = (),
     data: str | Splits | None = None,
     *,
     out: str | Path,
+    search_budget: str | None = None,
     seeds: int = 5,
     seed: int = 0,
     examples: int = 150,
@@ -111,9 +115,11 @@ def improve(
     the one that the model was trained on. examples: of the test split that are attacked and explained; clean accuracy
     is asked of all of it. budget: questions per attacked text. limit: learn from at most so many examples. The same
     call goes on after a stop, and only reads what came of it when it was finished; further recipes may be tried in the
-    same directory, against the same trainings without one.
+    same directory, against the same trainings without one. search_budget: search the strengths of the recipes, alone
+    and mixed, on the validation split and another seed for so long (`10m`, `500000-passes`), and compare the best
+    mixture as the arm `searched`; without recipes, those of `search.SEARCHED` that the model allows.
     """
-    specs = [_spec(recipe) for recipe in recipes]
+    specs = [_spec(recipe) for recipe in (recipes or (SEARCHED if search_budget else ()))]
     if not specs or len({s.name for s in specs}) < len(specs):
         raise InputError(
             "recipes",
@@ -128,8 +134,13 @@ def improve(
     base = origin(model, data, limit=limit, layers=layers)
     modality = modality_of(next(iter(base.splits.train)))
     arms = _arms(specs, modality)
-    for arm in arms[1:]:
-        _possible(arm, base, modality)
+    if search_budget and not recipes:
+        specs = [spec for spec, arm in zip(specs, arms[1:], strict=True) if _allowed(arm, base, modality)]
+        if not specs:
+            raise InputError("search", expected="a recipe that the model allows", got="none", remedy="--with RECIPE")
+    else:
+        for arm in arms[1:]:
+            _possible(arm, base, modality)
     learned = [n for arm in arms if arm.recipe.augment is not None for n in arm.recipe.augment.noises]
     plan = plan_for(base.splits.test, examples=examples, budget=budget, learned=learned)
     numbers = tuple(seed + k for k in range(seeds))
@@ -143,6 +154,20 @@ def improve(
         "data": {k: getattr(base.splits, k).fingerprint for k in ("train", "dev", "test")},
     }
     with claimed(path, recipe):
+        outcome = None
+        if search_budget:
+            outcome = search(
+                base,
+                specs,
+                modality,
+                out=path / "search",
+                budget=search_budget,
+                seed=seed,
+                plan=plan,
+                settings=options,
+                announce=say,
+            )
+            arms = [arms[0], Arm("searched", mixed(outcome.best, modality))]
         costs, fresh = dict[str, dict[str, float]](), False
         for arm in arms:
             say(f"{arm.name}: {arm.recipe.what}")
@@ -167,6 +192,7 @@ def improve(
             comparisons=comparisons,
             costs=costs,
             again=not fresh,
+            search=outcome,
         )
         write_json(path / FILE, _with_earlier(path / FILE, improvement.to_json()))
     return improvement
@@ -180,7 +206,8 @@ def _with_earlier(file: Path, now: dict[str, Json]) -> dict[str, Json]:
         merged = {key: {**earlier[key], **now[key]} for key in ("recipes", "costs")}  # type: ignore[dict-item]
     except (OSError, ValueError, KeyError, TypeError):
         return now
-    return {**now, **merged, "comparisons": [*comparisons, *now["comparisons"]]}  # type: ignore[misc]
+    searched = {"search": earlier["search"]} if "search" in earlier else {}
+    return {**searched, **now, **merged, "comparisons": [*comparisons, *now["comparisons"]]}  # type: ignore[misc]
 
 
 def _spec(recipe: str | Spec) -> Spec:
@@ -203,6 +230,14 @@ def _arms(specs: Sequence[Spec], modality: str) -> list[Arm]:
     return arms
 
 
+def _allowed(arm: Arm, base: Origin, modality: str) -> bool:
+    try:
+        _possible(arm, base, modality)
+    except InputError:
+        return False
+    return True
+
+
 def _possible(arm: Arm, base: Origin, modality: str) -> None:
     """Raise early the errors that training this arm would raise."""
     needs = {need for term in weighted_terms(arm.recipe.terms) for need in term.needs} if arm.recipe.terms else set()
@@ -214,6 +249,13 @@ def _possible(arm: Arm, base: Origin, modality: str) -> None:
             expected=phrase("errors.common.examples_with_rationale"),
             got=problem,
             remedy=remedy,
+        )
+    unknown = set(arm.recipe.learner) - {p.name for p in entry("learner", base.learner.name).parameters}
+    if unknown:
+        raise InputError(
+            phrase("errors.improve.recipe_arm", arm=arm.name),
+            expected=f"a learner with {', '.join(sorted(unknown))} (regard train classifier)",
+            got=base.learner.name,
         )
     if arm.recipe.looks and modality != "text":
         remedy = phrase("errors.improve.with_adversarial_noise_or")
@@ -230,7 +272,11 @@ def _trained(
     base: Origin, arm: Arm, path: Path, seeds: Sequence[int], settings: Mapping[str, Json], say: Say
 ) -> tuple[Trained, dict[str, float]]:
     """Train one family and return its cost."""
-    params = {**base.learner.params, **({"looks": True} if arm.recipe.looks and base.further else {})}
+    params = {
+        **base.learner.params,
+        **({"looks": True} if arm.recipe.looks and base.further else {}),
+        **arm.recipe.learner,
+    }
     with _stopwatch() as watch:
         trained = train(
             Spec("learner", base.learner.name, params),

@@ -16,6 +16,7 @@ from regard.desk.changes import PerturbedBy
 from regard.desk.desk import Desk
 from regard.desk.questions import attacked
 from regard.errors import Unsupported, phrase
+from regard.improve.interpretability import readability
 from regard.measures.agreement import pearson, ragged
 from regard.measures.keyed_random import keyed_rng
 from regard.models.open.load import load
@@ -71,8 +72,11 @@ class Plan:
             ),
             Quantity("adaptive_attack_success", f"{self.attack} success, its own neighbours", "lower"),
             Quantity("attack_accuracy", f"accuracy under {self.attack}", "higher"),
+            Quantity("attention_share", "share of the best method's effect that attention finds", "higher"),
+            Quantity("example_trust", "share found on each example where any method has an effect", "higher"),
             Quantity("faithfulness", "comprehensiveness of attention, above a random ranking", "higher"),
             Quantity("removal_agreement", "attention and leave-one-out, Kendall's tau", "higher"),
+            Quantity("propagation_agreement", "attention and lrp, Kendall's tau", "higher"),
             Quantity("gradient_agreement", "attention and gradients, Kendall's tau", "higher"),
             Quantity("gradient_correlation", "attention and gradients, Pearson's r", "higher"),
             Quantity("stability", f"attention under {self.learned_noises[0]}, rank correlation", "higher"),
@@ -144,7 +148,9 @@ class NetworkMeasurements:
             self._accuracy,
             self._noise,
             lambda: self._attacks(table, own),
+            self._readability,
             self._attention,
+            self._propagation,
             self._stability,
         ]
         columns: dict[str, dict[str, float]] = {}
@@ -157,6 +163,13 @@ class NetworkMeasurements:
                 ids = self.all_ids if name == "accuracy" else self.close.ids
                 columns[name] = {i: float(v) for i, v in zip(ids, values, strict=True)}
         return columns
+
+    def validation(self) -> tuple[float, float]:
+        """Accuracy on the whole data, and the share that attention finds on the drawn examples."""
+        share = self._readability()["attention_share"]
+        accuracy = self._accuracy()["accuracy"]
+        defined = share[np.isfinite(share)]
+        return float(np.nanmean(accuracy)), float(defined.mean()) if len(defined) else float("nan")
 
     def _accuracy(self) -> dict[str, Floats]:
         whole = self._case(list(self.data))
@@ -204,6 +217,12 @@ class NetworkMeasurements:
             "gradient_agreement": _values("agreement:other=saliency", case, "attention"),
             "gradient_correlation": ragged(pearson, *pairs),
         }
+
+    def _readability(self) -> dict[str, Floats]:
+        return readability(self.close)
+
+    def _propagation(self) -> dict[str, Floats]:
+        return {"propagation_agreement": _values("agreement:other=lrp", self.close, "attention")}
 
     def _stability(self) -> dict[str, Floats]:
         params: dict[str, Json] = {

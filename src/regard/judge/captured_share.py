@@ -49,7 +49,7 @@ RULED_OUT: dict[str, dict[str, tuple[Reading, ...]]] = {
 
 def graded(evidence: Evidence, verdicts: Sequence[Verdict]) -> Graded:
     """Grade the attention, settled or not; NaN where nothing was compared or no method has an effect."""
-    ours, best, names = _gains(evidence)
+    ours, best, names = gains_of_best(evidence)
     share, low, high = _share(evidence, ours, best)
     method, ties, ahead = _action(evidence, verdicts)
     return Graded(
@@ -67,7 +67,7 @@ def graded(evidence: Evidence, verdicts: Sequence[Verdict]) -> Graded:
     )
 
 
-def _gains(evidence: Evidence) -> tuple[Floats, Floats, Counter[str]]:
+def gains_of_best(evidence: Evidence) -> tuple[Floats, Floats, Counter[str]]:
     """(examples,) A and B, and how often each ranking was the best."""
     folds, n = _folds(evidence.clusters), len(evidence)
     ours, best = [], []

@@ -18,7 +18,7 @@ from regard.registry import EVERY, InProfile, metric
     cost="one forward per bin (5)",
     misleads="the shortened input may lie outside the training distribution; values depend on the model's "
     "confidence, so do not compare models by them",
-    profile=(InProfile(EVERY, 0),),
+    profile=(InProfile(EVERY, 0), InProfile(("full",), 19, "operator=finetuned_mask")),
 )
 def comprehensiveness(
     case: Case, relevance: Relevance, *, fractions: tuple[float, ...] = FRACTIONS, operator: str | None = None

@@ -12,7 +12,7 @@ from regard.measures.ranking import order
 from regard.metrics._removal import FINE_TUNED, removal_case
 from regard.protocols import Case
 from regard.records import Bools, Floats, Relevance, Score
-from regard.registry import metric
+from regard.registry import InProfile, metric
 
 SIZES = (0.1, 0.2, 0.3, 0.5)
 
@@ -27,6 +27,7 @@ SIZES = (0.1, 0.2, 0.3, 0.5)
     cost="2 draws forwards per size (up to 24); one training of the fine-tuned twin",
     misleads="it judges the relevance of one model by the answers of another; where the two decide by different "
     "evidence, a right explanation of the first scores low",
+    profile=(InProfile(("full",), 21),),
 )
 def f_fidelity(
     case: Case,
@@ -36,26 +37,26 @@ def f_fidelity(
     part: float = 0.5,
     most: float = 0.1,
     draws: int = 3,
-    operator: str | None = None,
+    operator: str = FINE_TUNED,
 ) -> Score:
     """Effect of removing relevant units above that of removing others, within what the model saw in training.
 
     Returns one value per example in -1..1; NaN with fewer than two removable units. Removes only a random `part` of the
     top k units (or of the others), and never more than the share `most` of all units (at least one), so that no input
-    is emptier than those that the fine-tuned model learned from. operator: by default finetuned_mask where the model
-    comes with a recipe to train its twin, otherwise the model's own first operator, asked of the model itself (right
-    for models that learned from masked inputs); `where` records the choice. Deviation: probabilities instead of right
-    answers, and both sides as one difference. Curves `relevant` and `others`: (examples, sizes).
+    is emptier than those that the fine-tuned model learned from. operator: by default finetuned_mask, which is refused
+    where the model has no recipe to train a twin, or where the twin does not answer like the model on whole inputs; a
+    named operator is asked of the model itself. Deviation: probabilities instead of right answers, and both sides as
+    one difference. Curves `relevant` and `others`: (examples, sizes).
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))
     >>> f_fidelity(case, case.relevance("leave_one_out")).values.round(3).tolist()
-    [0.356]
+    [0.353]
     """
     if not sizes or min(sizes) <= 0 or max(sizes) >= 1 or not 0 < part <= 1 or not 0 < most <= 1 or draws < 1:
         got = phrase("errors.metrics.sizes_part_most_draws", sizes=tuple(sizes), part=part, most=most, draws=draws)
         raise InputError("f_fidelity", expected=phrase("errors.metrics.sizes_part_and_most_between"), got=got)
-    case, way, operator = _answering(case, operator)
+    case, way = removal_case(case, operator)
     drops = [_drops(case, i, relevance[i], sizes, part=part, most=most, draws=draws) for i in range(len(case.ids))]
     base, answers = case.base(), case.removed(drops, way)
     sides = np.full((2, len(case.ids), len(sizes)), np.nan)
@@ -72,17 +73,6 @@ def f_fidelity(
         curves=curves,
         grid=tuple(sizes),
     )
-
-
-def _answering(case: Case, operator: str | None) -> tuple[Case, str, str]:
-    """Return the case that answers, its own operator, and the operator to report."""
-    try:
-        answering, way = removal_case(case, operator or FINE_TUNED)
-    except Unsupported:
-        if operator is not None:
-            raise
-        return case, case.operators[0], case.operators[0]
-    return answering, way, operator or FINE_TUNED
 
 
 def _drops(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from regard.metrics._removal import removal_case
-from regard.metrics._soft_erasure import DRAWS, normalised_drops
+from regard.metrics._soft_erasure import DRAWS, EMBEDDING, normalised_drops
 from regard.protocols import Case
 from regard.records import Relevance, Score
 from regard.registry import InProfile, metric
@@ -21,28 +20,25 @@ from regard.registry import InProfile, metric
     "the empty input is predicted as surely",
     profile=(InProfile(("full",), 18),),
 )
-def soft_comprehensiveness(
-    case: Case, relevance: Relevance, *, draws: int = DRAWS, operator: str | None = None
-) -> Score:
+def soft_comprehensiveness(case: Case, relevance: Relevance, *, draws: int = DRAWS, operator: str = EMBEDDING) -> Score:
     """Share of the prediction that is lost when units go with the chances of their relevance (higher is better).
 
     Returns one value per example in 0..1; NaN where the prediction does not fall when everything is removed. Uses the
-    values of the relevance, not only their order; a negative value counts as 0. Deviation: whole units are removed by
-    the operator instead of single entries of their embeddings, so that it works for every input. Curve `share`:
-    (examples, draws). operator: removal operator.
+    values of the relevance, not only their order; a negative value counts as 0. operator: `embedding` sets
+    single entries of the embeddings (or of other continuous inputs) to 0, as in the paper; models without them get
+    whole units removed by their first operator, and `where` names it. Curve `share`: (examples, draws).
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))
     >>> soft_comprehensiveness(case, case.relevance("attention")).values.round(3).tolist()
     [0.889]
     """
-    case, way = removal_case(case, operator)
-    shares = normalised_drops(case, relevance, draws, way, keep=False)
+    shares, way = normalised_drops(case, relevance, draws, operator, keep=False)
     return relevance.score(
         "soft_comprehensiveness",
         shares.mean(-1),
         better="higher",
-        where={"operator": operator or way, "draws": draws},
+        where={"operator": way, "draws": draws},
         curves={"share": shares},
         grid=tuple(float(draw) for draw in range(draws)),
     )

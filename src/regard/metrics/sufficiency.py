@@ -18,7 +18,7 @@ from regard.registry import EVERY, InProfile, metric
     cost="one forward per bin (5)",
     misleads="a few words alone are rarely a natural input; values depend on the model's confidence, so do not "
     "compare models by them",
-    profile=(InProfile(EVERY, 1),),
+    profile=(InProfile(EVERY, 1), InProfile(("full",), 20, "operator=finetuned_mask")),
 )
 def sufficiency(
     case: Case, relevance: Relevance, *, fractions: tuple[float, ...] = FRACTIONS, operator: str | None = None

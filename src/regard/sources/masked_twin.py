@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError, Unsupported, phrase
+from regard.datasets.read import read
+from regard.errors import InputError, RegardError, Unsupported, phrase
 from regard.records import Json, Spec
 from regard.registry import method
 from regard.training.train_named import trained_once
@@ -41,9 +42,10 @@ def masked_twin(*, directory: str = "", masking: float = 0.5) -> str:
             got=str(about["network"]),
         )
     data, seed = str(facts["data"]), int(facts["settings"]["seed"])
+    _same_data(folder, data, facts)
     params: dict[str, Json] = {key: network.config[key] for key in CONFIG}
     settings: dict[str, Json] = {key: facts["settings"][key] for key in SETTINGS if key in facts["settings"]}
-    recipe: dict[str, Json] = {"version": 1, "learner": params, "data": str(facts["data_fingerprint"]), "seed": seed}
+    recipe: dict[str, Json] = {"version": 2, "learner": params, "data": str(facts["data_fingerprint"]), "seed": seed}
     return trained_once(
         "masked_twin",
         {**recipe, "settings": settings, "masking": masking},
@@ -54,3 +56,17 @@ def masked_twin(*, directory: str = "", masking: float = 0.5) -> str:
         n=int(facts["examples"]),
         seed=seed,
     )
+
+
+def _same_data(folder: Path, data: str, facts: Any) -> None:
+    """Refuse data that are not those the network learned from: a twin of other data is no twin."""
+    problem = f"another {data}"
+    try:
+        whole = read(data, split="train", limit=None)
+        if whole.fingerprint == facts["data_fingerprint"]:
+            return
+        if read(data, split="train", limit=int(facts["examples"])).fingerprint == facts["data_fingerprint"]:
+            return
+    except RegardError as error:
+        problem = str(error)
+    raise Unsupported(f"masked twin of {folder}", expected="the data that the network learned from", got=problem)

@@ -51,13 +51,25 @@ _QUANTITY = record(
     {"quantity": TEXT, "verdict": TEXT, "n": COUNT},
     {**_all(_MAYBE_NUMBER, "before after difference low high corrected p"), "seeds": COUNT},
 )
+_CANDIDATE = record({"parts": TEXTS, "accuracy": NUMBER, "share": optional(NUMBER)})
+_SEARCH = record(
+    {
+        "budget": TEXT,
+        **_all(COUNT, "passes n possible"),
+        "seed": WHOLE,
+        "plain": _CANDIDATE,
+        "tried": listed(_CANDIDATE),
+        "best": TEXTS,
+    }
+)
 _IMPROVEMENT = record(
     {
         **_all(TEXT, "arm what"),
         "seeds": listed(ANYTHING),
         "comparisons": listed(record({"against": TEXT, "rows": listed(_QUANTITY)})),
         "plan": record({"learned_noises": TEXTS, "other_noises": TEXTS, "attack": optional(TEXT)}),
-    }
+    },
+    {"search": _SEARCH},
 )
 _MODEL = record(
     {"name": TEXT},

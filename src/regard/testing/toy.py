@@ -158,6 +158,7 @@ class ToyModel:
     flavour: "pooling" (one additive attention that follows the word weights), "layers" (two square self-attentions,
     read at [CLS]), "windowed" (keys that are not the units), "none". lean: what [CLS] adds, so also for an empty text.
     draw: the words have random weights, as in a randomized copy. calls: how often the model was asked what.
+    reads_masks: masked words are nothing new to it, so it is its own masked twin.
     """
 
     flavour: Flavour = "pooling"
@@ -166,6 +167,7 @@ class ToyModel:
     lean: float = SPECIAL_WEIGHT
     draw: int | None = None
     calls: Counter[str] = field(default_factory=Counter)
+    reads_masks: bool = True
     name = "toy"
     task = "text-classification"
     modality = "text"

@@ -16,7 +16,7 @@ from regard.errors import InputError, NoExamples, UnknownName, phrase
 from regard.networks import family as families
 from regard.protocols import Dataset
 from regard.records import Json, Spec
-from regard.registry import arguments, build
+from regard.registry import arguments, build, names
 from regard.store.codec import to_json
 from regard.store.shapes import Mismatch
 from regard.training.augmentation import Augment
@@ -139,7 +139,8 @@ def read_splits(data: str | Path, open_split: Callable[[str], Dataset] | None = 
                 got=phrase("errors.common.none"),
                 remedy=phrase("errors.training.more_data_or_column_split"),
             ) from None
-    return Splits(**parts)
+    builtin = open_split is None and str(data).partition(":")[0] in names("dataset")
+    return Splits(**parts, source=str(data) if builtin else "")
 
 
 def _member(

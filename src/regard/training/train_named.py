@@ -45,7 +45,7 @@ def trained_once(
             train, dev = (_shuffled(some, seed) for some in (train, dev))
         prepared: Learner = make(learner if isinstance(learner, Spec) else learner())(train)
         options = replace(settings_of(prepared.settings, settings), seed=seed)
-        return train_one(prepared, Splits(train, dev, test), out, options, state=state)
+        return train_one(prepared, Splits(train, dev, test, data), out, options, state=state)
 
     # only where it is not as usual, so that what is in the cache is found again
     facts = {**recipe, "labels": labels} if labels != "true" else recipe

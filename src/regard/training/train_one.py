@@ -29,11 +29,15 @@ from regard.training.reference import Reference
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Training, early-stopping (dev) and final test data."""
+    """Training, early-stopping (dev) and final test data.
+
+    source: the built-in data set with its parameters, by which it is read again; "" for files and data in memory.
+    """
 
     train: Dataset
     dev: Dataset
     test: Dataset
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ def train_one(
     metric, n = learner.measure.name, len(splits.test)
     facts: dict[str, Json] = {
         "what": learner.what,
-        "data": splits.train.name,
+        "data": splits.source or splits.train.name,
         "data_fingerprint": splits.train.fingerprint,
         "examples": len(splits.train),
         "terms": dict(weights),

@@ -18,6 +18,7 @@ from regard.cli.verb import verb
 from regard.errors import InputError, phrase
 from regard.files import slug
 from regard.present.messages.messages import columns, render, say
+from regard.present.search_words import search_sentence
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
@@ -28,7 +29,12 @@ if TYPE_CHECKING:
     from regard.training.train_one import Splits
 
 RECIPES = (
-    "noise, adversarial, attention-adversarial, attention-regularised or smoothness, with :name=value. May be repeated."
+    "noise, adversarial, attention-adversarial, attention-effects, attention-regularised, masking or smoothness, with "
+    ":name=value. May be repeated."
+)
+SEARCH = (
+    "Search the strengths of the recipes, alone and mixed, on validation data for this long (10m, 500000-passes), and "
+    "compare the best mixture."
 )
 MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
 
@@ -39,10 +45,13 @@ MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
     "regard improve runs/base --with noise --with attention-adversarial --data reviews.csv",
     "regard improve bilstm --with adversarial:how=freelb,epsilon=0.1 --seeds 3 --examples 100",
     "regard improve ./my-bert --data reviews.csv --with attention-regularised:toward=rationales --layers 0",
+    "regard improve bilstm --with attention-effects --out runs/readable   does attention become a better explanation?",
+    "regard improve bilstm --search 10m --out runs/searched",
     "regard improve bilstm --with smoothness --out runs/sturdy   one more recipe (regard list recipe); again: goes on",
 )
 @click.argument("model")
-@click.option("--with", "recipes", multiple=True, required=True, metavar="RECIPE", help=RECIPES)
+@click.option("--with", "recipes", multiple=True, metavar="RECIPE", help=RECIPES)
+@click.option("--search", "search_budget", metavar="BUDGET", help=SEARCH)
 @click.option("--data", metavar="DATA", help="Training data (default: the data the model was trained on).")
 @out_option(help="Output directory (default: regard-models/MODEL-improved).")
 @click.option(
@@ -75,6 +84,7 @@ MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
 def command(
     model: str,
     recipes: tuple[str, ...],
+    search_budget: str | None,
     data: str | None,
     out: Path | None,
     seeds: int,
@@ -92,6 +102,8 @@ def command(
 ) -> None:
     from regard.cli.model_options import checked_model, checked_names
 
+    if not recipes and search_budget is None:
+        raise InputError("--with", expected="a recipe (regard list recipe), or --search BUDGET", got="neither")
     checked_model(model)
     checked_names("recipe", [_underscored(recipe) for recipe in recipes])
     settings = _settings(options)
@@ -109,6 +121,7 @@ def command(
                 recipes,
                 splits,
                 out=folder,
+                search_budget=search_budget,
                 seeds=seeds,
                 seed=seed,
                 examples=examples,
@@ -183,6 +196,8 @@ def _show(found: Improvement) -> None:
     seeds = say("term.improve.seeds", n=len(found.seeds)) if len(found.seeds) > 1 else say("term.improve.one_seed")
     how = "term.improve.further" if found.further else "term.improve.scratch"
     out.print(say(how, model=found.model, data=found.data, seeds=seeds), markup=False)
+    if found.search is not None:
+        out.print("\n" + search_sentence(found.search.to_json()), markup=False, soft_wrap=True)
     for (arm, against), rows in found.comparisons.items():
         what = found.recipes[arm]
         key = "term.improve.before_plain" if against == "plain" else "term.improve.before_control"

@@ -15,7 +15,12 @@ TERMS = {
 }
 
 
-@method("recipe", cite="Mohankumar et al. 2020 (diversity)", aims="agreement of attention with gradients, faithfulness")
+@method(
+    "recipe",
+    cite="Mohankumar et al. 2020 (diversity)",
+    aims="agreement of attention with gradients, faithfulness",
+    search={"weight": [0.3, 1.0, 3.0]},
+)
 def attention_regularised(
     modality: str,
     *,

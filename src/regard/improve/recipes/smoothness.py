@@ -8,7 +8,12 @@ from regard.improve.recipe import Recipe
 from regard.registry import method
 
 
-@method("recipe", cite="Zhang et al. 2019; Miyato et al. 2018", aims="stability of predictions and of attention")
+@method(
+    "recipe",
+    cite="Zhang et al. 2019; Miyato et al. 2018",
+    aims="stability of predictions and of attention",
+    search={"weight": [0.3, 1.0, 3.0]},
+)
 def smoothness(
     modality: str,
     *,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from regard.errors import Unsupported, phrase
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
-from regard.records import Example
+from regard.protocols import Encoded
+from regard.records import Example, Floats
 
 AT_ONCE = 16
 EXACT = 1e-3
@@ -19,6 +21,16 @@ EXACT = 1e-3
 @capability(needs="model")
 def last_layer(model: TorchModel, examples: Sequence[Example]) -> tuple[nn.Linear, Tensor, Tensor]:
     """Return the linear layer that computes the logits, its inputs (example, feature), and the logits."""
+    return _last_layer(model, [model.encode(e) for e in examples])
+
+
+@capability(needs="model")
+def last_layer_inputs(model: TorchModel, encoded: Sequence[Encoded]) -> Floats:
+    """Return (example, feature) the representation from which the last linear layer computes the logits."""
+    return np.asarray(_last_layer(model, encoded)[1].numpy(), np.float64)
+
+
+def _last_layer(model: TorchModel, encoded: Sequence[Encoded]) -> tuple[nn.Linear, Tensor, Tensor]:
     calls: list[tuple[nn.Linear, Tensor]] = []
 
     def watch(module: nn.Module, given: tuple[Tensor, ...], out: Tensor) -> None:
@@ -28,8 +40,8 @@ def last_layer(model: TorchModel, examples: Sequence[Example]) -> tuple[nn.Linea
     hooks = [m.register_forward_hook(watch) for m in model.module.modules() if isinstance(m, nn.Linear)]
     inputs, logits, layer = [], [], None
     try:
-        for k in range(0, len(examples), AT_ONCE):
-            items = [own(model.encode(e)) for e in examples[k : k + AT_ONCE]]
+        for k in range(0, len(encoded), AT_ONCE):
+            items = [own(e) for e in encoded[k : k + AT_ONCE]]
             for group in model.pieces(items):
                 calls.clear()
                 with torch.no_grad():

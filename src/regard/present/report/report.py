@@ -29,6 +29,7 @@ SECTIONS = (
     "errs",
     "in_words",
     "results",
+    "removal_in_distribution",
     "removal_curves",
     "agreement_matrix",
     "by_class",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 
@@ -18,20 +20,23 @@ from regard.training.worst_case import SMALLEST, replay
     needs=["weights"],
     learning=True,
     cite="after Ross et al. 2017 and Jain & Wallace 2019",
-    formula="mean of JSD(attention, |gradient of the loss by word| as shares)",
+    formula="mean of JSD(attention, |gradient of the loss by word|, or the positive part of -gradient x vector, as "
+    "shares)",
 )
-def gradient_distance(outcome: Outcome, batch: Batch) -> Tensor:
-    """Jensen-Shannon divergence between attention and the size of the gradient of each word, as shares, in 0..log 2.
+def gradient_distance(outcome: Outcome, batch: Batch, *, of: Literal["size", "effect"] = "size") -> Tensor:
+    """Jensen-Shannon divergence between attention and what the gradient says of each word, as shares, in 0..log 2.
 
-    The gradient is held fixed: attention moves towards it, it does not move towards attention, and no second derivative
-    is needed. A text without any gradient does not count.
+    of=size: the norm of the gradient. of=effect: how much the loss would rise without the word, to first order (0 for
+    words that speak against the label). The gradient is held fixed: attention moves towards it, it does not move
+    towards attention, and no second derivative is needed. A text without any gradient does not count.
     """
     again, weights = replay(outcome, "gradient_distance"), outcome.weights
     assert weights is not None
-    leaf = torch.zeros_like(again.vectors).requires_grad_()
+    vectors = again.vectors
+    leaf = torch.zeros_like(vectors).requires_grad_()
     with torch.enable_grad():
         (gradient,) = torch.autograd.grad(cross_entropy(again(inputs=leaf), batch), leaf)
-    steep: Tensor = gradient.norm(dim=-1)
+    steep: Tensor = gradient.norm(dim=-1) if of == "size" else (-(gradient * vectors).sum(-1)).clamp_min(0.0)
     size = steep.sum(-1, keepdim=True)
     apart: Tensor = jsd(weights, steep / size.clamp_min(SMALLEST))
     counted: Tensor = (size.squeeze(-1) > SMALLEST).to(apart)

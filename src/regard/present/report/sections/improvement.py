@@ -7,6 +7,7 @@ from typing import Any
 from regard.present.messages.messages import say
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.run_reader import Material
+from regard.present.search_words import search_sentence
 
 
 def improvement(material: Material) -> Html | None:
@@ -16,6 +17,7 @@ def improvement(material: Material) -> Html | None:
         return None
     return join(
         tag("p", None, say("improvement.lead", arm=facts["arm"], what=facts["what"], seeds=len(facts["seeds"]))),
+        tag("p", None, search_sentence(facts["search"])) if facts.get("search") else None,
         [_compared(comparison, facts) for comparison in facts["comparisons"]],
         tag("p", {"class": "soft"}, say("improvement.rule")),
     )

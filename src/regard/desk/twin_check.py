@@ -1,0 +1,131 @@
+"""Whether the answers of a masked twin may stand for those of the model: accuracy and agreement on unmasked inputs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.datasets.read import read
+from regard.desk.desk import Desk
+from regard.errors import RegardError, Unsupported
+from regard.measures.intervals import clopper_pearson
+from regard.measures.significance import t_quantile
+from regard.protocols import Model
+from regard.records import Bools, Example, Ints
+from regard.registry import build, named_model
+
+EXAMPLES = 400
+"""Validation examples at most."""
+AGREEING = 0.7
+"""The lower end of the agreement must reach this."""
+LOST = 0.1
+"""The upper end of the accuracy that the twin loses must stay below this."""
+
+
+@dataclass(frozen=True, slots=True)
+class TwinCheck:
+    """A model and its twin on `n` whole validation examples: shares with their 95 % intervals.
+
+    agreement: equal predictions. model_accuracy, twin_accuracy: right ones. lost: the difference of the two, paired.
+    """
+
+    n: int
+    agreement: tuple[float, float, float]
+    model_accuracy: float
+    twin_accuracy: tuple[float, float, float]
+    lost: tuple[float, float, float]
+
+    @property
+    def usable(self) -> bool:
+        """Whether the twin answers like the model on inputs that are not masked.
+
+        >>> TwinCheck(400, (0.9, 0.87, 0.93), 0.8, (0.79, 0.75, 0.83), (0.01, -0.03, 0.05)).usable
+        True
+        """
+        return self.agreement[1] >= AGREEING and self.lost[2] <= LOST
+
+    def sentence(self) -> str:
+        """
+        >>> TwinCheck(400, (0.5, 0.45, 0.55), 0.8, (0.5, 0.45, 0.55), (0.3, 0.24, 0.36)).sentence()
+        'agreement 0.50 [0.45, 0.55], accuracy 0.50 [0.45, 0.55] against 0.80 (n = 400 validation examples)'
+        """
+        shares = [f"{share:.2f} [{low:.2f}, {high:.2f}]" for share, low, high in (self.agreement, self.twin_accuracy)]
+        against = f"against {self.model_accuracy:.2f} (n = {self.n} validation examples)"
+        return f"agreement {shares[0]}, accuracy {shares[1]} {against}"
+
+
+def usable_twin(model: Model, twin: Model) -> Model:
+    """Return the twin, or raise with the figures if its answers cannot stand for those of the model."""
+    check = twin_check(model, twin)
+    if not check.usable:
+        raise Unsupported(
+            f"the masked twin of {model.name}",
+            expected=f"agreement of at least {AGREEING:g} with the model on whole inputs, and at most {LOST:g} of "
+            "accuracy lost, by 95 % intervals",
+            got=check.sentence(),
+            remedy="--metrics with operator=mask, or a longer training with masking",
+        )
+    return twin
+
+
+def twin_check(model: Model, twin: Model) -> TwinCheck:
+    """Ask both models about the validation split of the data that the twin learned from.
+
+    Costs one pass of each model per validation example, at most 400 each, once per process and pair of models.
+    """
+    return _checked(model, twin, model.fingerprint, twin.fingerprint)
+
+
+@lru_cache(maxsize=16)
+def _checked(model: Model, twin: Model, *fingerprints: str) -> TwinCheck:
+    examples = validation_examples(twin, EXAMPLES)
+    mine, its = (predicted_classes(one, examples) for one in (model, twin))
+    names = {name: place for place, name in enumerate(twin.labels)}
+    labels = np.array([e.label if isinstance(e.label, int) else names.get(str(e.label), -1) for e in examples])
+    right, twin_right = mine == labels, its == labels
+    return TwinCheck(
+        n=len(examples),
+        agreement=_share(mine == its),
+        model_accuracy=float(right.mean()),
+        twin_accuracy=_share(twin_right),
+        lost=_mean(right.astype(np.float64) - twin_right),
+    )
+
+
+def validation_examples(model: Model, limit: int) -> list[Example]:
+    """Return examples of the validation split that a network of regard's own was chosen by."""
+    source = None if model.spec is None else named_model(model.spec.name)
+    folder = Path(str(build(source)()) if source is not None else "" if model.spec is None else model.spec.name)
+    try:
+        about: Any = json.loads((folder / "regard.json").read_text("utf-8"))
+        return list(read(str(about["training"]["data"]), split="dev", limit=limit))
+    except (OSError, ValueError, KeyError, TypeError, RegardError) as error:
+        raise Unsupported(
+            f"validation data of {model.name}",
+            expected="a network with a record of its training, and its data",
+            got=str(error),
+        ) from error
+
+
+def predicted_classes(model: Model, examples: list[Example]) -> Ints:
+    """(examples,) the class that the model predicts."""
+    desk = Desk(model)
+    for example in examples:
+        desk.admit(example)
+    rows = [answer.distribution for answer in desk.base([e.id for e in examples])]
+    return np.array([-1 if row is None else int(np.argmax(row)) for row in rows])
+
+
+def _share(yes: Bools) -> tuple[float, float, float]:
+    return float(yes.mean()), *clopper_pearson(int(yes.sum()), len(yes))
+
+
+def _mean(values: np.ndarray) -> tuple[float, float, float]:
+    middle, n = float(values.mean()), len(values)
+    half = t_quantile(0.025, n - 1) * float(values.std(ddof=1)) / n**0.5 if n > 1 else float("inf")
+    return middle, middle - half, middle + half

@@ -1,0 +1,17 @@
+"""Learning from masked texts."""
+
+from __future__ import annotations
+
+from regard.improve.recipe import Recipe
+from regard.registry import method
+
+
+@method(
+    "recipe",
+    cite="Madsen et al. 2024",
+    aims="explanations by removal that stay in distribution",
+    search={"share": [0.25, 0.5, 0.75]},
+)
+def masking(modality: str, *, share: float = 0.5) -> Recipe:
+    """Mask any share of the words in a share of the texts, so that removed words are nothing new to the model."""
+    return Recipe(f"any share of the words is masked in {share:.0%} of the texts", learner={"masking": share})

@@ -1,0 +1,30 @@
+"""What a search over the strengths of recipes tried and chose, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regard.present.messages.messages import say
+
+
+def search_sentence(search: dict[str, Any]) -> str:
+    """The budget, the candidates, and the validation figures of the best mixture beside those without a recipe."""
+    best = next((c for c in search["tried"] if c["parts"] == search["best"]), search["plain"])
+    return say(
+        "improvement.search",
+        tried=len(search["tried"]),
+        possible=search["possible"],
+        budget=search["budget"],
+        passes=search["passes"],
+        seed=search["seed"],
+        n=search["n"],
+        best=" + ".join(best["parts"]),
+        share=_share(best["share"]),
+        plain_share=_share(search["plain"]["share"]),
+        accuracy=f"{best['accuracy']:.3f}",
+        plain_accuracy=f"{search['plain']['accuracy']:.3f}",
+    )
+
+
+def _share(share: float | None) -> str:
+    return say("unknown") if share is None else f"{share:.2f}"
