@@ -15,8 +15,7 @@ from regard.errors import InputError
 from regard.models.ask.chat_model import chat_model
 from regard.models.chat.answer import Answer, answer_span, answer_units, token_mismatch
 from regard.models.chat.answer_objective import AnswerObjective
-from regard.models.chat.conversation import conversation, plain_text
-from regard.models.chat.prompt_reader import PromptReader, split_answer
+from regard.models.chat.prompt_reader import PromptReader, prompt_text, split_answer
 from regard.models.chat.sources import find_sources
 from regard.models.endpoint.endpoint_model import EndpointModel
 from regard.models.open.load import load
@@ -49,9 +48,9 @@ def cite(
 ) -> CitedAnswer:
     """Measure which sources of a prompt each sentence of an answer depends on, and cite them.
 
-    model: a causal language model as `load` takes it, or a transformers model with its `tokenizer`.
-    messages: a chat, or a plain prompt. answer: a text, token ids, or None: the last message if it is the assistant's,
-    else the model's own greedy answer. sources, separator: see `models.chat.sources.find_sources`.
+    model: a language model (causal or encoder-decoder) as `load` takes it, or a transformers one with its `tokenizer`.
+    messages: a chat, or a plain prompt (an encoder reads one text only). answer: a text, token ids, or None: the last
+    message if it is the assistant's, else the model's own greedy answer. sources, separator: see `models.chat.sources.find_sources`.
     documents: [{"title": ..., "text": ...}] for chat templates that take them. written_tokens: the tokens of the answer
     as another engine wrote them; a note says so if this model cuts it otherwise. prefix: the beginning of the answer,
     read but not scored. units: "sentence" or "answer". span: a part of the answer to cite alone, as text or as
@@ -82,9 +81,7 @@ def cite(
             new_tokens=new_tokens,
         )
     chat = chat_model(opened)
-    prompt = (
-        plain_text(turns) if isinstance(turns, str) else conversation(chat.tokenizer, turns, documents, name=chat.name)
-    )
+    prompt = prompt_text(chat, turns, documents)
     parts, notes = find_sources(prompt, sources, separator)
     reader = PromptReader(chat, prompt, parts, prefix)
     reply = reader.answer(given_answer, new_tokens)
@@ -100,7 +97,7 @@ def cite(
         sentences=tuple(evidence.sentences()),
         delta=delta,
         thresholds=Thresholds(effect=delta, gain=GAIN * delta, probability=SUFFICIENT),
-        reliability=MEASURED if delta == DELTA and contrast is None else None,
+        reliability=MEASURED if delta == DELTA and contrast is None and not chat.encoder_decoder else None,
         contrast=contrast if contrast is None or isinstance(contrast, str) else chat.decode(contrast),
         ranking=evidence.ranking,
         prompt_tokens=len(reader.ids),
@@ -126,7 +123,7 @@ def measure(
     else:
         spans, owners = answer_span(reply, span)
     rival = None if contrast is None else reader.rival(reply, spans[0], contrast)
-    objective = AnswerObjective(reader.chat, reader.ids, reply.ids, owners, rival)
+    objective = AnswerObjective(reader.chat, reader.ids, reply.ids, owners, rival, before=reply.before)
     evidence = Evidence(reader=reader, reply=reply, objective=objective, spans=spans, delta=delta, check=check)
     evidence.rank()
     return evidence
