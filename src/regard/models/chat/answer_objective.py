@@ -48,6 +48,14 @@ class AnswerObjective:
         """Token positions computed so far, in units of the prompt's length."""
         return self.rows.passes + (self._rival.passes if self._rival else 0.0)
 
+    def cost(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> float:
+        """Return the passes that another prompt would cost, before the answer or some of its tokens."""
+        return self.rows.cost(prompt, part) + (self._rival.cost(prompt) if self._rival and part is None else 0.0)
+
+    def row_cost(self, variants: int) -> float:
+        """Return the passes that hiding columns in so many variants would cost."""
+        return self.rows.row_cost(variants) + (self._rival.row_cost(variants) if self._rival else 0.0)
+
     def hidden(self, columns: Bools, earlier: Bools | None = None) -> Floats:
         """Return (variants, spans) values with columns hidden from the rows; see `AnswerRows.knocked_out`."""
         return self._values(lambda rows: rows.knocked_out(columns, earlier))

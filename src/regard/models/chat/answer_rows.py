@@ -65,9 +65,9 @@ class AnswerRows:
         are remembered: another part after the same prompt costs its own tokens only.
         """
         new = list(prompt)
-        if len(new) < 2:
+        if not new:
             expected = "a prompt with other text than its sources, such as a question"
-            raise InputError("prompt", expected=expected, got="too few tokens when sources are deleted")
+            raise InputError("prompt", expected=expected, got="no token when all sources are deleted")
         shared, layers = self._beginning(new)
         log_odds, read = self._read(new, shared, part, layers)
         if 2 * len(new) <= len(self.prompt) and all(new != other for other, _ in self._remembered):
@@ -80,6 +80,10 @@ class AnswerRows:
         """Return what `deleted` would cost, in passes."""
         count = len(self.answer) if part is None else len(part)
         return (len(prompt) - self._beginning(list(prompt))[0] + count - 1) / len(self.prompt)
+
+    def row_cost(self, variants: int) -> float:
+        """Return what `knocked_out` would cost for so many variants, in passes."""
+        return (variants + 1) * len(self.answer) / len(self.prompt)
 
     def _beginning(self, prompt: list[int]) -> tuple[int, list[tuple[Tensor, Tensor]]]:
         """Return the length of the longest beginning that was read before, and its keys and values."""

@@ -54,6 +54,10 @@ class DecoderRows(AnswerRows):
         count = len(self.answer) if part is None else len(part)
         return (len(prompt) + len(self.before) + count - 1) / len(self.prompt)
 
+    def row_cost(self, variants: int) -> float:
+        """Return what `knocked_out` would cost for so many variants, in passes."""
+        return (variants + 1) * (len(self.before) + len(self.answer) - 1) / len(self.prompt)
+
     @torch.no_grad()
     def knocked_out(self, hidden: Bools, earlier: Bools | None = None) -> Floats:
         """Return (variants, answer tokens) log-odds with encoder positions hidden from cross-attention.
