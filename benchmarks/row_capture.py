@@ -1,11 +1,13 @@
 """What a capture of rows costs on SmolLM2 at full depth: CPU time and peak memory against the plain pass.
 
 Every case is a process of its own, because peaks carry the history of an allocator. `python -m benchmarks.row_capture`
-writes results/row_capture.json; the longest case takes minutes, so `make bench` runs the short ones only.
+writes results/row_capture.json; the longest case takes minutes, so `make bench` runs the short ones only. `accuracy`
+compares the captured rows, and those of a chunked eager attention, with the same model in float64.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import platform
 import subprocess
@@ -19,9 +21,18 @@ BAR = 1.15
 ROWS = 33
 """The last rows of a prompt: as many as an answer of 33 tokens has."""
 FORWARD = (1024, 4096, 8192)
-GENERATE = (1024, 32)
-"""Tokens of the prompt and new tokens."""
+GENERATE = (1024, 4096, 8192)
+NEW_TOKENS = 32
+ACCURACY = (1024, 4096, 8192)
+"""Tokens of the prompt."""
 REPEATS = {1024: 3, 4096: 1, 8192: 1}
+CHUNK = 256
+"""Rows of attention that the eager reference computes at once."""
+CASES = (
+    *(f"forward:{tokens}" for tokens in FORWARD),
+    *(f"generate:{tokens}" for tokens in GENERATE),
+    *(f"accuracy:{tokens}" for tokens in ACCURACY),
+)
 HERE = Path(__file__).parent
 
 
@@ -41,7 +52,7 @@ def measure(case: str, captured: bool) -> dict[str, Any]:
     tokens = int(size)
     model = AutoModelForCausalLM.from_pretrained(smollm2()).eval()
     ids = torch.randint(100, 40000, (1, tokens), generator=torch.Generator().manual_seed(0))
-    options: dict[str, Any] = {"max_new_tokens": GENERATE[1], "do_sample": False, "eos_token_id": None}
+    options: dict[str, Any] = {"max_new_tokens": NEW_TOKENS, "do_sample": False, "eos_token_id": None}
     options |= {"pad_token_id": 0, "attention_mask": torch.ones_like(ids)}
 
     def call() -> Any:
@@ -75,11 +86,71 @@ def measure(case: str, captured: bool) -> dict[str, Any]:
     return result
 
 
+def accuracy(tokens: int) -> dict[str, Any]:
+    """Compare captured rows, and those of eager attention, with the rows of the whole model in float64.
+
+    Each of the three runs computes all layers; hidden states drift apart as they do between kernels.
+    """
+    import torch
+    from transformers import AttentionInterface, AutoModelForCausalLM
+    from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+
+    from regard.sources.smollm2 import smollm2
+    from regard.tap.row_capture import capture_rows
+
+    torch.set_num_threads(1)
+    ids = torch.randint(100, 40000, (1, tokens), generator=torch.Generator().manual_seed(0))
+    rows: list[Any] = []
+
+    def eager(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: float, **_: Any) -> Any:
+        """Softmax attention as it is written down, some rows at a time; the last rows are remembered."""
+        repeat = query.shape[1] // key.shape[1]
+        keys, values = key.repeat_interleave(repeat, 1), value.repeat_interleave(repeat, 1)
+        parts, count = [], query.shape[2]
+        for start in range(0, count, CHUNK):
+            stop = min(start + CHUNK, count)
+            scores = query[:, :, start:stop] @ keys[:, :, :stop].transpose(2, 3) * scaling
+            future = torch.arange(stop)[None] > torch.arange(start, stop)[:, None]
+            weights = torch.softmax(scores.masked_fill(future, -torch.inf), -1)
+            parts.append(weights @ values[:, :, :stop])
+            if stop == count:
+                rows.append(weights[0, :, -ROWS:].double().numpy().copy())
+        return torch.cat(parts, 2).transpose(1, 2), None
+
+    AttentionInterface.register("benchmark_eager", eager)
+    AttentionMaskInterface.register("benchmark_eager", sdpa_mask)
+    runs: dict[str, list[Any]] = {}
+    with torch.inference_mode():
+        for name in ("captured", "eager", "float64"):
+            model = AutoModelForCausalLM.from_pretrained(smollm2()).eval()
+            if name == "captured":
+                _, taps = capture_rows(model, lambda m=model: m(ids, logits_to_keep=1), slice(-ROWS, None))
+                runs[name] = [site.rows(0, site.positions).astype("float64") for site in taps.sites]
+                del taps, model
+                continue
+            model = model.double() if name == "float64" else model
+            model.set_attn_implementation("benchmark_eager")
+            rows.clear()
+            model(ids, logits_to_keep=1)
+            runs[name] = list(rows)
+            del model
+
+    def error(one: str, other: str) -> float:
+        return float(max(abs(a - b).max() for a, b in zip(runs[one], runs[other], strict=True)))
+
+    return {
+        "case": f"accuracy:{tokens}",
+        "captured_eager": error("captured", "eager"),
+        "captured_float64": error("captured", "float64"),
+        "eager_float64": error("eager", "float64"),
+    }
+
+
 def compared(case: str) -> dict[str, Any]:
     """Measure a case with and without capture, one process each."""
     sides: dict[str, Any] = {}
     for side in ("plain", "rows"):
-        command = [sys.executable, "-m", "benchmarks.row_capture", case, side]
+        command = [sys.executable, "-m", "benchmarks.row_capture", case, "--side", side]
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HERE.parent)
         sides[side] = json.loads(done.stdout.splitlines()[-1])
     plain, rows = sides["plain"], sides["rows"]
@@ -94,6 +165,10 @@ def compared(case: str) -> dict[str, Any]:
 
 def lines_of(result: dict[str, Any]) -> list[Line]:
     case = result["case"]
+    if "captured_eager" in result:
+        ratio = result["captured_float64"] / result["eager_float64"]
+        detail = {name: f"{result[name]:.1e}" for name in ("captured_eager", "captured_float64", "eager_float64")}
+        return [Line(f"captured rows / eager rows, error against float64 (SmolLM2, {case})", ratio, 1.5, "<=", detail)]
     detail = {"held MB": result["rows"]["held_mb"]}
     return [
         Line(f"row capture / plain, CPU time (SmolLM2, {case})", result["time_ratio"], BAR, "<=", detail),
@@ -104,25 +179,32 @@ def lines_of(result: dict[str, Any]) -> list[Line]:
 
 def run() -> list[Line]:
     """The cases of 1,024 tokens."""
-    return [line for case in ("forward:1024", f"generate:{GENERATE[0]}") for line in lines_of(compared(case))]
+    return [line for case in ("forward:1024", "generate:1024") for line in lines_of(compared(case))]
 
 
 def main() -> int:
-    cases = [*(f"forward:{tokens}" for tokens in FORWARD), f"generate:{GENERATE[0]}"]
-    results = []
-    for case in cases:
-        results.append(compared(case))
-        print(json.dumps(results[-1]), flush=True)
-    machine = f"{platform.machine()}, Python {platform.python_version()}, 1 thread, CPU time, one process per case"
-    record = {"command": "python -m benchmarks.row_capture", "machine": machine, "rows": ROWS, "results": results}
-    (HERE / "results" / "row_capture.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
-    missed = [line for result in results for line in lines_of(result) if not line.met]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("cases", nargs="*", help="forward:N, generate:N, accuracy:N; the others stay as stored")
+    parser.add_argument("--side", choices=("plain", "rows"), help="measure one side of one case in this process")
+    options = parser.parse_args()
+    if options.side:
+        print(json.dumps(measure(options.cases[0], options.side == "rows")))
+        return 0
+    path = HERE / "results" / "row_capture.json"
+    before = json.loads(path.read_text("utf-8"))["results"] if path.exists() else []
+    results = {result["case"]: result for result in before}
+    for case in options.cases or CASES:
+        kind, _, size = case.partition(":")
+        results[case] = accuracy(int(size)) if kind == "accuracy" else compared(case)
+        print(json.dumps(results[case]), flush=True)
+        machine = f"{platform.machine()}, Python {platform.python_version()}, 1 thread, CPU time, one process per case"
+        ordered = [results[name] for name in CASES if name in results]
+        record = {"command": "python -m benchmarks.row_capture", "machine": machine, "rows": ROWS, "results": ordered}
+        path.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    missed = [line for result in results.values() for line in lines_of(result) if not line.met]
     print("all bars met" if not missed else "; ".join(line.shown() for line in missed))
     return 1 if missed else 0
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
-        print(json.dumps(measure(sys.argv[1], sys.argv[2] == "rows")))
-    else:
-        sys.exit(main())
+    sys.exit(main())

@@ -30,7 +30,7 @@ def model() -> Any:
 
 @cache
 def result() -> CitedAnswer:
-    return cite(model(), PROMPT, ANSWER, sources=FACTS)
+    return cite(model(), PROMPT, ANSWER, sources=FACTS, passes=50)
 
 
 def test_row_knock_out_and_deletion_see_the_first_hop_only() -> None:

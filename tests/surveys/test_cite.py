@@ -223,7 +223,7 @@ def test_bad_input_is_refused(words: str, changes: dict[str, Any]) -> None:
 def test_classifiers_are_refused() -> None:
     row = dataclasses.replace(find("BERT"), model="BertForSequenceClassification")
     classifier = dataclasses.replace(row, settings={**row.settings, "vocab_size": vocabulary_size()}).build()
-    with pytest.raises(Unsupported, match="causal language model"):
+    with pytest.raises(Unsupported, match="language model"):
         cite(classifier, "One. Two?", "x", tokenizer=model().traits.tokenizer)
 
 

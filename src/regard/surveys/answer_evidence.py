@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,8 +15,8 @@ from regard.models.chat.log_odds import log_probabilities, weighted_probability
 from regard.models.chat.prompt_reader import PromptReader
 from regard.records import Floats, Message
 from regard.surveys.answer_hops import traced
-from regard.surveys.citation_rule import Decision, decision
-from regard.surveys.cited_answer import Alone, CitedSentence, Pair
+from regard.surveys.citation_rule import LIMIT, QUIET, Decision, TooCostly, candidates, decision, separate_sources
+from regard.surveys.cited_answer import Alone, CitedSentence, Group, Pair
 
 MOST_ALONE = 64
 """More sources than this are ranked by gradient contributions first, and only the best are hidden one by one."""
@@ -27,7 +28,8 @@ BEST = 16
 class Evidence:
     """The measurements of one answer; spans: (start, stop) of its sentences.
 
-    effects: (sentences, sources) of hiding, NaN for a source that was hidden only together with others.
+    effects: (sentences, sources) of hiding, NaN for a source that was hidden only together with others. limit: most
+    passes over the prompt; where ranking alone costs more than half of it, twice the cost of the ranking.
     """
 
     reader: PromptReader
@@ -36,12 +38,29 @@ class Evidence:
     spans: list[tuple[int, int]]
     delta: float
     check: int
+    limit: float = LIMIT
     ranking: str = "row_knock_out"
     ranking_passes: float = 0.0
     effects: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     notes: list[Message] = field(default_factory=list)
     _deletions: dict[frozenset[int], tuple[Floats, Floats]] = field(default_factory=dict)
     _nothing: dict[int, float] = field(default_factory=dict)
+    _groups: list[frozenset[int]] = field(default_factory=list)
+
+    def afford(self, passes: float) -> None:
+        """Refuse a measurement of so many passes if it exceeds the limit."""
+        if self.objective.passes + passes > max(self.limit, 2 * self.ranking_passes) + 1e-9:
+            raise TooCostly
+
+    def group_of(self, u: int) -> Group | None:
+        """Return the sources that were deleted together with the only candidate of a sentence, if that costs enough."""
+        own = candidates(self._row(u), delta=self.delta, check=self.check)
+        group = next((group for group in self._groups if own[:1] and own[0] in group), frozenset[int]())
+        if len(own) != 1 or not group or group not in self._deletions:
+            return None
+        others = sorted(group - {own[0]})
+        exact = float(self.deletion(*group)[u] - np.maximum(np.nan_to_num(self.effects[u, others]), 0.0).sum())
+        return Group(tuple(sorted(group)), exact) if exact >= self.delta else None
 
     def deletion(self, *numbers: int) -> Floats:
         """Return (sentences,) the exact effect of deleting sources together."""
@@ -53,18 +72,16 @@ class Evidence:
         Without the sentences before it: what they say would compete with the sources, or replace them.
         """
         own = self.objective.owners == u
-        base = log_probabilities(self.objective.rows.base)[own]
-        keys = {frozenset(numbers), *(frozenset((c,)) for c in numbers)} & set(self._deletions)
-        weights = np.maximum(np.max([base - self._deletions[key][1][own] for key in keys], axis=0), 0.0)
+        weights = np.maximum(self.token_drops(u, numbers)[own], 0.0)
         everything = frozenset(range(len(self.reader.sources)))
         first = int(np.flatnonzero(own)[0])
         start = self._sentence_start(first)
         if 0 < start == first and weights[1:].sum() >= self.delta:
             weights[0] = 0.0  # which subject comes next was decided by the sentences before, which are not read
         before = range(start, first)
-        value, log_p = self.objective.isolated(self.reader.without(everything - frozenset(numbers)), u, before)
         if u not in self._nothing:
-            self._nothing[u] = self.objective.isolated(self.reader.without(everything), u, before)[0]
+            self._nothing[u] = self.isolated(self.reader.without(everything), u, before)[0]
+        value, log_p = self.isolated(self.reader.without(everything - frozenset(numbers)), u, before)
         return Alone(gain=value - self._nothing[u], probability=weighted_probability(log_p, weights))
 
     def _sentence_start(self, token: int) -> int:
@@ -72,14 +89,31 @@ class Evidence:
         _, owners = answer_units(self.reply, "sentence")
         return int(np.flatnonzero(owners == owners[token])[0])
 
-    def token_drops(self, numbers: Sequence[int]) -> Floats:
-        """Return (tokens,) the log-probability that each token of the answer loses when sources are deleted."""
-        return log_probabilities(self.objective.rows.base) - self._without(frozenset(numbers))[1]
+    def isolated(self, prompt: Sequence[int], u: int, before: Sequence[int]) -> tuple[float, Floats]:
+        """Read a sentence after another prompt and some tokens of the answer, if that is affordable."""
+        own = np.flatnonzero(self.objective.owners == u)
+        self.afford(self.objective.cost(prompt, [*before, *map(int, own)]))
+        return self.objective.isolated(prompt, u, before)
+
+    def token_drops(self, u: int, numbers: Sequence[int]) -> Floats:
+        """Return (tokens,) the log-probability that each token of the answer loses when cited sources are deleted.
+
+        Taken from the deletions that cited them for sentence u: the largest loss, where they were deleted one by one.
+        """
+        group = self.group_of(u)
+        keys = {frozenset(numbers), *(frozenset((c,)) for c in numbers)} & set(self._deletions)
+        keys = keys or {frozenset(group.sources) if group else frozenset(numbers)}
+        base = log_probabilities(self.objective.rows.base)
+        drops: Floats = np.max([base - self._without(key)[1] for key in keys], axis=0)
+        return drops
 
     def _without(self, key: frozenset[int]) -> tuple[Floats, Floats]:
         """Return (sentences,) values and (tokens,) log-probabilities after deleting sources."""
         if key not in self._deletions:
-            self._deletions[key] = self.objective.deleted(self.reader.without(key))
+            prompt = self.reader.without(key)
+            if self.ranking_passes and len(key) < len(self.reader.sources):  # ranking and the whole are always paid
+                self.afford(self.objective.cost(prompt))
+            self._deletions[key] = self.objective.deleted(prompt)
         return self._deletions[key]
 
     def hiding(self, groups: Sequence[Sequence[int]]) -> Floats:
@@ -102,13 +136,26 @@ class Evidence:
     def sentences(self) -> list[CitedSentence]:
         """Check the best sources of every sentence, and decide."""
         whole = self.deletion(*range(len(self.reader.sources)))
-        effects = [[None if np.isnan(effect) else float(effect) for effect in row] for row in self.effects]
+        effects = [self._row(u) for u in range(len(self.spans))]
+        self._groups = separate_sources(effects, delta=self.delta, check=self.check)
+        with suppress(TooCostly):
+            for group in self._groups:
+                self._without(group)
         decisions = [
             decision(row, float(whole[u]), SentenceMeasurements(self, u), delta=self.delta, check=self.check)
             for u, row in enumerate(effects)
         ]
         sentences = [self._sentence(u, effects[u], float(whole[u]), outcome) for u, outcome in enumerate(decisions)]
-        return traced(self, sentences)
+        results = traced(self, sentences)
+        for group in dict.fromkeys(sentence.group.sources for sentence in results if sentence.group):
+            names = ", ".join(str(c + 1) for c in group)
+            self.notes.append(Message.of("cite.note.together", sources=names, quiet=QUIET * self.delta))
+        if missing := sum(not sentence.checked for sentence in results):
+            self.notes.append(Message.of("cite.note.limit", n=missing, limit=self.limit))
+        return results
+
+    def _row(self, u: int) -> list[float | None]:
+        return [None if np.isnan(effect) else float(effect) for effect in self.effects[u]]
 
     def _hidden_alone(self, numbers: Sequence[int]) -> Floats:
         effects = np.full((len(self.spans), len(self.reader.sources)), np.nan)
@@ -156,7 +203,9 @@ class Evidence:
             exact=tuple(float(self.deletion(*key)[u]) if key in self._deletions else None for key in keys),
             whole=whole,
             pair=outcome.pair,
+            group=self.group_of(u) if outcome.checked else None,
             alone=outcome.alone,
+            checked=outcome.checked,
             status=outcome.status,
             cited=outcome.cited,
             trace=None,
@@ -172,11 +221,15 @@ class SentenceMeasurements:
     sentence: int
 
     def exact(self, source: int) -> float:
-        """Delete one source."""
+        """Delete one source; alone, unless it was deleted with others that do not matter to this sentence."""
+        group = self.evidence.group_of(self.sentence)
+        if group is not None and source in group.sources:
+            return group.exact
         return float(self.evidence.deletion(source)[self.sentence])
 
     def pair(self, one: int, other: int) -> Pair:
         """Hide, and delete, two sources together."""
+        self.evidence.afford(self.evidence.objective.row_cost(1))
         effect = float(self.evidence.hiding([[one, other]])[0, self.sentence])
         return Pair(effect=effect, exact=float(self.evidence.deletion(one, other)[self.sentence]))
 

@@ -21,7 +21,7 @@ from regard.models.chat.answer_objective import AnswerObjective
 from regard.models.chat.log_odds import log_probabilities, weighted_probability
 from regard.models.chat.prompt_reader import PromptReader
 from regard.records import Bools, Floats
-from regard.surveys.citation_rule import GAIN, SUFFICIENT
+from regard.surveys.citation_rule import GAIN, SUFFICIENT, TooCostly
 from regard.surveys.cited_answer import Alone, CitedSentence, Trace
 
 DECIDED = 0.5
@@ -39,7 +39,9 @@ class Measured(Protocol):
     def objective(self) -> AnswerObjective: ...
     @property
     def delta(self) -> float: ...
-    def token_drops(self, numbers: Sequence[int]) -> Floats: ...
+    def token_drops(self, u: int, numbers: Sequence[int]) -> Floats: ...
+    def afford(self, passes: float) -> None: ...
+    def isolated(self, prompt: Sequence[int], u: int, before: Sequence[int]) -> tuple[float, Floats]: ...
 
 
 def traced(evidence: Measured, sentences: Sequence[CitedSentence]) -> list[CitedSentence]:
@@ -49,9 +51,12 @@ def traced(evidence: Measured, sentences: Sequence[CitedSentence]) -> list[Cited
     tracer = Tracer(evidence)
     results: list[CitedSentence] = []
     for u, sentence in enumerate(sentences):
-        trace = None if sentence.cited else tracer.trace(u, results)
+        try:
+            trace = None if sentence.cited else tracer.trace(u, results)
+        except TooCostly:  # it may come from an earlier sentence: that it comes from nowhere is not shown
+            results.append(replace(sentence, status="unclear", checked=False))
+            continue
         results.append(sentence if trace is None else replace(sentence, trace=trace, status="traced", supported=True))
-        tracer.add(u, results[-1])
     return results
 
 
@@ -61,27 +66,26 @@ class Tracer:
     def __init__(self, evidence: Measured) -> None:
         self.evidence, self.objective = evidence, evidence.objective
         self.base = log_probabilities(self.objective.rows.base)
-        self.decided: dict[int, Bools] = {}
+        self._decided: dict[int, Bools] = {}
         self._forgotten: dict[int, tuple[Floats, Floats]] = {}
 
-    def add(self, u: int, sentence: CitedSentence) -> None:
-        """Note which tokens of a cited or traced sentence its sources, or the sentence before, decide."""
-        if sentence.trace is not None:
-            drops = self.base - self._forget(sentence.trace.sentence)[1]
-        elif sentence.cited:
-            drops = self.evidence.token_drops(sentence.cited)
-        else:
-            return
-        tokens = (self.objective.owners == u) & (drops >= DECIDED)
-        if tokens.any():
-            self.decided[u] = tokens
+    def decided(self, u: int, sentence: CitedSentence) -> Bools:
+        """Return which tokens of a cited or traced sentence its sources, or the sentence before, decide."""
+        if u not in self._decided:
+            if sentence.trace is not None:
+                drops = self.base - self._forget(sentence.trace.sentence)[1]
+            else:
+                drops = self.evidence.token_drops(u, sentence.cited)
+            self._decided[u] = (self.objective.owners == u) & (drops >= DECIDED)
+        return self._decided[u]
 
     def trace(self, u: int, earlier: Sequence[CitedSentence]) -> Trace | None:
         """Return the earlier sentence that costs most when its decided tokens are hidden, if it passes the rule."""
         own = self.base[self.objective.owners == u]
         if np.exp(own[1:] if len(own) > 1 else own).min() < SUFFICIENT:
             return None  # a word that nothing makes likely: the sentence may share no more than its form
-        nearest = sorted((w for w in self.decided if w < u), reverse=True)[:NEAREST]
+        named = [w for w in range(u) if earlier[w].cited or earlier[w].trace]
+        nearest = [w for w in reversed(named) if self.decided(w, earlier[w]).any()][:NEAREST]
         try:
             effects = [(float(self.objective.base[u] - self._forget(w)[0][u]), w) for w in nearest]
         except Unsupported:
@@ -106,7 +110,8 @@ class Tracer:
 
     def _forget(self, w: int) -> tuple[Floats, Floats]:
         if w not in self._forgotten:
-            self._forgotten[w] = self.objective.forgotten(self.decided[w])
+            self.evidence.afford(self.objective.row_cost(1))
+            self._forgotten[w] = self.objective.forgotten(self._decided[w])
         return self._forgotten[w]
 
     def _checked(self, u: int, path: Sequence[int], sources: Sequence[int]) -> tuple[float, Alone]:
@@ -115,10 +120,10 @@ class Tracer:
         owners, reader = self.objective.owners, self.evidence.reader
         first = int(np.flatnonzero(owners == u)[0])
         kept = [i for i in range(first) if owners[i] not in path]
-        value, log_p = self.objective.isolated(reader.without(frozenset(sources)), u, kept)
+        value, log_p = self.evidence.isolated(reader.without(frozenset(sources)), u, kept)
         weights = np.maximum(self.base[owners == u] - log_p, 0.0)
         bare = reader.without(frozenset(range(len(reader.sources))))
-        after, log_p = self.objective.isolated(bare, u, [int(i) for i in np.flatnonzero(owners == path[-1])])
-        nothing, _ = self.objective.isolated(bare, u, [])
+        after, log_p = self.evidence.isolated(bare, u, [int(i) for i in np.flatnonzero(owners == path[-1])])
+        nothing, _ = self.evidence.isolated(bare, u, [])
         alone = Alone(gain=after - nothing, probability=weighted_probability(log_p, weights))
         return float(self.objective.base[u]) - value, alone

@@ -13,8 +13,8 @@ from regard.errors import InputError, Unsupported, phrase
 from regard.measures.pyramid import band_mass, block_size
 from regard.models.ask.chat_model import ChatModel, chat_model
 from regard.models.chat.answer import answer_units
-from regard.models.chat.conversation import Conversation, conversation, plain_text
-from regard.models.chat.prompt_reader import PromptReader, split_answer
+from regard.models.chat.conversation import Conversation
+from regard.models.chat.prompt_reader import PromptReader, prompt_text, split_answer
 from regard.models.chat.sources import Source, find_sources
 from regard.models.open.load import load
 from regard.protocols import Model
@@ -57,9 +57,9 @@ def atlas(
         raise InputError("every", expected=phrase("errors.surveys.or_another_power_two"), got=str(every))
     chat = chat_model(load(model, processor=tokenizer, device=device))
     turns, given_answer = split_answer(messages, answer)
-    prompt = (
-        plain_text(turns) if isinstance(turns, str) else conversation(chat.tokenizer, turns, documents, name=chat.name)
-    )
+    if chat.encoder_decoder:
+        raise Unsupported(f"atlas of {chat.name}", expected="a causal language model", got="an encoder-decoder model")
+    prompt = prompt_text(chat, turns, documents)
     parts, notes = _parts(prompt, sources, separator)
     reader = PromptReader(chat, prompt, parts, "")
     reply = reader.answer(given_answer, new_tokens)

@@ -22,21 +22,38 @@ value of a sort makes others of the sort likelier: hiding it can cost an answer 
 no source alone leads to such an answer."""
 
 
+QUIET = 0.5
+"""Sources of different sentences are deleted together if hiding one costs the other's sentence less than this share of
+the threshold. What it does cost is subtracted from the effect of the deletion; what it adds is left in."""
+FEW = 2
+"""Up to so many different sources are deleted one by one."""
+LIMIT = 6.0
+"""Most passes over the prompt, all measurements included."""
+
+
+class TooCostly(Exception):
+    """A measurement that the limit of passes does not pay for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The status of a sentence, the sources to cite, and what was measured for it."""
+    """The status of a sentence, the sources to cite, and what was measured for it.
+
+    checked: whether every measurement that the rule asked for was affordable.
+    """
 
     status: Status
     cited: tuple[int, ...]
     pair: Pair | None = None
     alone: Alone | None = None
+    checked: bool = True
 
 
 class Measurements(Protocol):
-    """What the decision may ask for beyond the effects of hiding; every question costs a pass."""
+    """What the decision may ask for beyond the effects of hiding; every question costs a pass, or is `TooCostly`."""
 
     def exact(self, source: int) -> float:
-        """Return the effect of deleting a source."""
+        """Return the effect of deleting a source, alone or with sources that do not matter to the sentence."""
         ...
 
     def pair(self, one: int, other: int) -> Pair:
@@ -55,8 +72,56 @@ def decision(
 
     Necessary: hiding the source and deleting it both cost `delta`. Sufficient: it alone raises the sentence by `GAIN`
     times as much over a prompt without sources, and makes the words that it decides likely. check: most sources of a
-    sentence.
+    sentence. A sentence whose measurements are too costly is unclear.
     """
+    try:
+        return _decision(effects, whole, measurements, delta=delta, check=check)
+    except TooCostly:
+        return Decision("unclear", (), checked=False)
+
+
+def candidates(effects: Sequence[float | None], *, delta: float, check: int) -> list[int]:
+    """Return the sources of a sentence that hiding alone would cite, best first.
+
+    >>> candidates([0.2, 3.0, 1.2, 1.6], delta=1.0, check=2)
+    [1, 3]
+    """
+    ranked = sorted((-effect, c) for c, effect in enumerate(effects) if effect is not None)[:check]
+    return [c for minus, c in ranked if -minus >= delta and minus <= SECOND * ranked[0][0]]
+
+
+def separate_sources(effects: Sequence[Sequence[float | None]], *, delta: float, check: int) -> list[frozenset[int]]:
+    """Return groups of sources that can be deleted together: each is the only candidate of its sentences, and the
+    others do not matter to them. Empty where single deletions are as cheap.
+
+    >>> separate_sources([[3, 0, 0.1], [0, 2, 0], [0, 0.2, 4]], delta=1.0, check=2)
+    [frozenset({0, 1, 2})]
+    """
+    own = [candidates(row, delta=delta, check=check) for row in effects]
+    if len({c for numbers in own for c in numbers}) <= FEW:
+        return []
+    shared = {c for numbers in own if len(numbers) > 1 for c in numbers}
+    sentences: dict[int, list[int]] = {}
+    for u, numbers in enumerate(own):
+        if len(numbers) == 1 and numbers[0] not in shared:
+            sentences.setdefault(numbers[0], []).append(u)
+
+    def quiet(c: int, other: int) -> bool:
+        return all((effects[u][c] or 0.0) < QUIET * delta for u in sentences[other])
+
+    groups: list[list[int]] = []
+    for c in sorted(sentences):
+        fitting = [group for group in groups if all(quiet(c, other) and quiet(other, c) for other in group)]
+        if fitting:
+            fitting[0].append(c)
+        else:
+            groups.append([c])
+    return [frozenset(group) for group in groups if len(group) > 1]
+
+
+def _decision(
+    effects: Sequence[float | None], whole: float, measurements: Measurements, *, delta: float, check: int
+) -> Decision:
     ranked = sorted((-effect, c) for c, effect in enumerate(effects) if effect is not None)
     best = [(c, -minus) for minus, c in ranked[:check]]
     strongest = best[0][1] if best else 0.0

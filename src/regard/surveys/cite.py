@@ -15,15 +15,14 @@ from regard.errors import InputError, phrase
 from regard.models.ask.chat_model import chat_model
 from regard.models.chat.answer import Answer, answer_span, answer_units, token_mismatch
 from regard.models.chat.answer_objective import AnswerObjective
-from regard.models.chat.conversation import conversation, plain_text
-from regard.models.chat.prompt_reader import PromptReader, split_answer
+from regard.models.chat.prompt_reader import PromptReader, prompt_text, split_answer
 from regard.models.chat.sources import find_sources
 from regard.models.endpoint.endpoint_model import EndpointModel
 from regard.models.open.load import load
 from regard.protocols import Model
 from regard.surveys.answer_evidence import Evidence
 from regard.surveys.citation_reliability import MEASURED
-from regard.surveys.citation_rule import DELTA, GAIN, SUFFICIENT
+from regard.surveys.citation_rule import DELTA, GAIN, LIMIT, SUFFICIENT
 from regard.surveys.cite_endpoint import cite_endpoint
 from regard.surveys.cited_answer import CitedAnswer, CitedSource, Thresholds
 
@@ -43,26 +42,29 @@ def cite(
     span: str | Sequence[int] | None = None,
     contrast: str | Sequence[int] | None = None,
     check: int = 2,
+    passes: float = LIMIT,
     delta: float = DELTA,
     new_tokens: int = 128,
     device: str = "auto",
 ) -> CitedAnswer:
     """Measure which sources of a prompt each sentence of an answer depends on, and cite them.
 
-    model: a causal language model as `load` takes it, or a transformers model with its `tokenizer`.
-    messages: a chat, or a plain prompt. answer: a text, token ids, or None: the last message if it is the assistant's,
-    else the model's own greedy answer. sources, separator: see `models.chat.sources.find_sources`.
-    documents: [{"title": ..., "text": ...}] for chat templates that take them. written_tokens: the tokens of the answer
-    as another engine wrote them; a note says so if this model cuts it otherwise. prefix: the beginning of the answer,
-    read but not scored. units: "sentence" or "answer". span: a part of the answer to cite alone, as text or as
-    characters (start, stop). contrast: a text or token ids in place of the span (or of the whole answer): why the one
-    rather than the other? check: sources deleted for real, per sentence.
+    model: a language model (causal or encoder-decoder) as `load` takes it, or a transformers one with its
+    `tokenizer`. messages: a chat, or a plain prompt (an encoder reads one text only). answer: a text, token ids, or
+    None: the last message if it is the assistant's, else the model's own greedy answer. sources, separator: see
+    `models.chat.sources.find_sources`. documents: [{"title": ..., "text": ...}] for chat templates that take them.
+    written_tokens: the tokens of the answer as another engine wrote them; a note says so if this model cuts it
+    otherwise. prefix: the beginning of the answer, read but not scored. units: "sentence" or "answer". span: a part
+    of the answer to cite alone, as text or as characters (start, stop). contrast: a text or token ids in place of
+    the span (or of the whole answer): why the one rather than the other? check: sources deleted for real, per
+    sentence. passes: most passes over the prompt for all measurements (where ranking alone costs more than half of
+    that, twice the ranking's cost); a sentence that cannot be checked within it is "unclear", and a note says so.
 
     A citation says that the model used a source, not that the source or the answer is true.
     """
-    if check < 1 or not delta > 0 or new_tokens < 1:
-        got = f"check={check}, delta={delta}, new_tokens={new_tokens}"
-        raise InputError("cite", expected=phrase("errors.surveys.check_delta_and_new_tokens_above"), got=got)
+    if check < 1 or not min(delta, passes) > 0 or new_tokens < 1:
+        got = f"check={check}, passes={passes}, delta={delta}, new_tokens={new_tokens}"
+        raise InputError("cite", expected="check, passes, delta and new_tokens above 0", got=got)
     opened = load(model, processor=tokenizer, device=device)
     turns, given_answer = split_answer(messages, answer)
     if isinstance(opened, EndpointModel):
@@ -82,18 +84,18 @@ def cite(
             units=units,
             span=span,
             check=check,
+            passes=passes,
             delta=delta,
             new_tokens=new_tokens,
         )
     chat = chat_model(opened)
-    prompt = (
-        plain_text(turns) if isinstance(turns, str) else conversation(chat.tokenizer, turns, documents, name=chat.name)
-    )
+    prompt = prompt_text(chat, turns, documents)
     parts, notes = find_sources(prompt, sources, separator)
     reader = PromptReader(chat, prompt, parts, prefix)
     reply = reader.answer(given_answer, new_tokens)
     mismatch = None if written_tokens is None else token_mismatch(reply, written_tokens)
-    evidence = measure(reader, reply, units, check=check, delta=delta, span=span, contrast=contrast)
+    evidence = measure(reader, reply, units, check=check, passes=passes, delta=delta, span=span, contrast=contrast)
+    sentences = tuple(evidence.sentences())
     return CitedAnswer(
         model=chat.name,
         answer=reply.text,
@@ -101,10 +103,10 @@ def cite(
         sources=tuple(
             CitedSource(source.text, source.spans, int((reader.owners == i).sum())) for i, source in enumerate(parts)
         ),
-        sentences=tuple(evidence.sentences()),
+        sentences=sentences,
         delta=delta,
         thresholds=Thresholds(effect=delta, gain=GAIN * delta, probability=SUFFICIENT),
-        reliability=MEASURED if delta == DELTA and contrast is None else None,
+        reliability=MEASURED if delta == DELTA and contrast is None and not chat.encoder_decoder else None,
         contrast=contrast if contrast is None or isinstance(contrast, str) else chat.decode(contrast),
         ranking=evidence.ranking,
         prompt_tokens=len(reader.ids),
@@ -121,6 +123,7 @@ def measure(
     *,
     check: int,
     delta: float,
+    passes: float = LIMIT,
     span: str | Sequence[int] | None = None,
     contrast: str | Sequence[int] | None = None,
 ) -> Evidence:
@@ -130,7 +133,9 @@ def measure(
     else:
         spans, owners = answer_span(reply, span)
     rival = None if contrast is None else reader.rival(reply, spans[0], contrast)
-    objective = AnswerObjective(reader.chat, reader.ids, reply.ids, owners, rival)
-    evidence = Evidence(reader=reader, reply=reply, objective=objective, spans=spans, delta=delta, check=check)
+    objective = AnswerObjective(reader.chat, reader.ids, reply.ids, owners, rival, before=reply.before)
+    evidence = Evidence(
+        reader=reader, reply=reply, objective=objective, spans=spans, delta=delta, check=check, limit=passes
+    )
     evidence.rank()
     return evidence

@@ -29,6 +29,7 @@ def cite_endpoint(
     units: str,
     span: str | Sequence[int] | None,
     check: int,
+    passes: float,
     delta: float,
     new_tokens: int,
 ) -> CitedAnswer:
@@ -56,8 +57,10 @@ def cite_endpoint(
         spans=spans,
         delta=delta,
         check=check,
+        limit=passes,
     )
     evidence.rank()
+    sentences = tuple(evidence.sentences())
     return CitedAnswer(
         model=model.name,
         answer=reply.text,
@@ -65,7 +68,7 @@ def cite_endpoint(
         sources=tuple(
             CitedSource(source.text, source.spans, int((reader.owners == i).sum())) for i, source in enumerate(parts)
         ),
-        sentences=tuple(evidence.sentences()),
+        sentences=sentences,
         delta=delta,
         thresholds=Thresholds(effect=delta, gain=GAIN * delta, probability=SUFFICIENT),
         reliability=None,

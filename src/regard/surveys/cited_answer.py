@@ -53,6 +53,17 @@ class Alone:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Sources that were deleted together, because each matters to other sentences only.
+
+    exact: the drop in nats, less what hiding the others costs this sentence.
+    """
+
+    sources: tuple[int, ...]
+    exact: float
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """The way of a sentence to the prompt by way of earlier sentences of the answer.
 
@@ -76,8 +87,10 @@ class CitedSentence:
     effects: for each source, when the answer's rows cannot see it (row knock-out); None if, among very many, it was
     hidden only together with others, and these mattered little. exact: when it is deleted and the prompt rendered
     again; None where that was not checked. whole: when all sources are deleted. pair: of the best two together,
-    measured where neither alone is cited. alone: measured where the effects suffice for a citation. cited: the sources
-    to cite, by number from 0. trace: for a sentence without citation that depends on an earlier, cited one.
+    measured where neither alone is cited. group: of sources that were deleted together instead of one by one; only one
+    of them matters to this sentence. alone: measured where the effects suffice for a citation. checked: False if the
+    limit of passes was reached before the rule could decide; the status is then "unclear". cited: the sources to cite,
+    by number from 0. trace: for a sentence without citation that depends on an earlier, cited one.
     """
 
     text: str
@@ -90,7 +103,9 @@ class CitedSentence:
     exact: tuple[float | None, ...]
     whole: float
     pair: Pair | None
+    group: Group | None
     alone: Alone | None
+    checked: bool
     status: Status
     cited: tuple[int, ...]
     trace: Trace | None
@@ -230,7 +245,11 @@ def _citations(sentence: CitedSentence) -> list[Citation]:
         groups = [(sentence.trace.sources, sentence.trace.effect, sentence.trace.exact)]
     else:
         effects, exact = sentence.effects, sentence.exact
-        groups = [((c,), float(effects[c] or 0.0), float(exact[c] or 0.0)) for c in sentence.cited]
+        together = sentence.group.exact if sentence.group else 0.0
+        groups = [
+            ((c,), float(effects[c] or 0.0), together if exact[c] is None else float(exact[c] or 0.0))
+            for c in sentence.cited
+        ]
     return [
         Citation(
             start=sentence.start,

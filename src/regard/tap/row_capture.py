@@ -175,6 +175,14 @@ class _Collector:
         site.parts.append(part)
         return _Kept(site, part, first, start)
 
+    def release(self, name: str) -> None:
+        """Let go of the keys of a site that is about to compute its next step.
+
+        Its cache is going to replace them by a longer tensor: two of them at a time would scatter the memory.
+        """
+        if name in self.sites and name not in self.windows and not self.calls[name]:
+            self.sites[name].keys.pieces.clear()
+
     def _name(self, module: str) -> tuple[str, int]:
         """Return the key of the site, and how often its module ran before in this step."""
         ordinal = self.calls[module]
@@ -432,6 +440,7 @@ def _watched(collector: _Collector) -> Iterator[None]:
 
     def before(inner: nn.Module, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         collector.ran.add(collector.names[inner])
+        collector.release(collector.names[inner])
         others = (keywords.get("key_value_states"), keywords.get("encoder_hidden_states"))
         if any(isinstance(states, Tensor) for states in others):
             collector.cross.add(inner)

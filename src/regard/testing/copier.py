@@ -12,7 +12,12 @@ from regard.training.word_tokenizer import word_tokenizer
 
 
 def copier(
-    names: Sequence[str], texts: Sequence[str], *, strength: float = 3.0, window: int | None = None
+    names: Sequence[str],
+    texts: Sequence[str],
+    *,
+    strength: float = 3.0,
+    window: int | None = None,
+    encoder: bool = False,
 ) -> tuple[nn.Module, Any]:
     """Return a Llama of one layer and a tokenizer of the words in `texts`; with a `window`, a Mistral.
 
@@ -20,7 +25,7 @@ def copier(
     that a row sees, and |counts| is their Euclidean length; every other token has the logit 0. One name seen alone
     therefore gets `strength`, and a second copy of it hardly more: two passages that agree can replace each other.
     window: how many columns a row sees, itself included. A name that stands farther back reaches the row only if it was
-    written again in between.
+    written again in between. encoder: a T5 instead, whose decoder copies the names that its encoder reads.
 
     >>> module, tokenizer = copier(["Rome", "Lima"], ["Anna went to Rome.", "Bert to Lima."])
     >>> ids = torch.tensor([tokenizer("Anna went to Rome")["input_ids"]])
@@ -30,6 +35,8 @@ def copier(
     """
     tokenizer = word_tokenizer([*texts, *names])
     vocabulary = tokenizer.get_vocab()
+    if encoder:
+        return _encoder_decoder([vocabulary[name] for name in names], len(vocabulary), strength), tokenizer
     return _network([vocabulary[name] for name in names], len(vocabulary), strength, window), tokenizer
 
 
@@ -64,6 +71,38 @@ def _network(names: Sequence[int], size: int, strength: float, window: int | Non
     for name in names:
         layer.self_attn.v_proj.weight.data[name, name] = 1.0
         layer.self_attn.o_proj.weight.data[size + name, name] = loud
+        model.lm_head.weight.data[name, size + name] = strength / width**0.5
+    module: nn.Module = model.eval()
+    return module
+
+
+def _encoder_decoder(names: Sequence[int], size: int, strength: float) -> nn.Module:
+    """Build a T5 whose encoder repeats its one-hot embeddings, and whose cross-attention is uniform."""
+    width = 2 * size
+    config = _class("T5Config")(
+        vocab_size=size,
+        d_model=width,
+        d_kv=width,
+        d_ff=2,
+        num_layers=1,
+        num_heads=1,
+        layer_norm_epsilon=1e-12,
+        tie_word_embeddings=False,
+        pad_token_id=0,
+        decoder_start_token_id=0,
+        eos_token_id=2,
+    )
+    model = _class("T5ForConditionalGeneration")(config)
+    for name, parameter in model.named_parameters():
+        parameter.data.fill_(1.0 if "norm" in name else 0.0)
+    diagonal = torch.arange(size)
+    model.lm_head.weight = nn.Parameter(torch.zeros(size, width))  # a weight of its own, not that of the embeddings
+    for embedding in (model.shared, model.encoder.embed_tokens, model.decoder.embed_tokens):
+        embedding.weight.data[diagonal, diagonal] = 1.0
+    cross = model.decoder.block[0].layer[1].EncDecAttention
+    for name in names:
+        cross.v.weight.data[name, name] = 1.0
+        cross.o.weight.data[size + name, name] = 1e6  # the row's own embedding is nothing against this
         model.lm_head.weight.data[name, size + name] = strength / width**0.5
     module: nn.Module = model.eval()
     return module

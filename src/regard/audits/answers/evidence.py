@@ -17,8 +17,8 @@ from regard.measures.agreement import spearman
 from regard.measures.source_metrics import ExactAnswers, curve_sets, drawn_subsets, ranking, soft_subsets
 from regard.models.ask.chat_model import ChatModel
 from regard.models.chat.answer_case import AnswerCase
-from regard.models.chat.conversation import Conversation, conversation, plain_text
-from regard.models.chat.prompt_reader import PromptReader, split_answer
+from regard.models.chat.conversation import Conversation
+from regard.models.chat.prompt_reader import PromptReader, prompt_text, split_answer
 from regard.models.chat.sources import Source, find_sources
 from regard.records import Bools, Floats, Spec, encoded
 from regard.registry import build
@@ -209,10 +209,7 @@ def open_case(chat: ChatModel, prompt: AnswerPrompt, *, seed: int, new_tokens: i
 def opened_sources(chat: ChatModel, prompt: AnswerPrompt) -> tuple[Conversation, list[Source]]:
     """Return the text of a prompt and its sources; no model is asked."""
     messages, _ = split_answer(prompt.messages, prompt.answer)
-    if isinstance(messages, str):
-        text = plain_text(messages)
-    else:
-        text = conversation(chat.tokenizer, messages, prompt.documents, name=chat.name)
+    text = prompt_text(chat, messages, prompt.documents)
     return text, find_sources(text, prompt.sources, prompt.separator)[0]
 
 

@@ -46,6 +46,13 @@ if TYPE_CHECKING:
 @click.option("--contrast", help="A text in place of the span or the answer: why the one rather than the other?")
 @click.option("--delta", type=float, default=1.0, show_default=True, help="Threshold of an effect, in nats.")
 @click.option("--check", type=click.IntRange(1), default=2, show_default=True, help="Sources deleted per sentence.")
+@click.option(
+    "--passes",
+    type=float,
+    default=6.0,
+    show_default=True,
+    help="Most passes over the prompt; sentences that cannot be checked within them are unclear.",
+)
 @click.option("--new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Longest written answer.")
 @click.option(
     "-o",
@@ -70,6 +77,7 @@ def command(
     contrast: str | None,
     delta: float,
     check: int,
+    passes: float,
     new_tokens: int,
     html: Path | None,
     redact: bool,
@@ -105,6 +113,7 @@ def command(
                 span=characters(span),
                 contrast=contrast,
                 check=check,
+                passes=passes,
                 delta=delta,
                 new_tokens=new_tokens,
             )

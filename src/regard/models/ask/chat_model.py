@@ -1,4 +1,4 @@
-"""A causal language model as something that reads a prompt and writes an answer."""
+"""A language model, causal or encoder-decoder, as something that reads a prompt and writes an answer."""
 
 from __future__ import annotations
 
@@ -16,20 +16,25 @@ from regard.models.ask.capability import capability
 
 @dataclass(frozen=True, slots=True)
 class ChatModel:
-    """The module and the tokenizer of a causal language model; limit: most positions, None for no limit."""
+    """The module and the tokenizer of a language model; limit: most positions, None for no limit.
+
+    encoder_decoder: the encoder reads the prompt and the decoder writes the answer; each has `limit` positions.
+    """
 
     name: str
     module: nn.Module
     tokenizer: Any
     device: torch.device
     limit: int | None
+    encoder_decoder: bool = False
 
     def refuse_too_long(self, prompt: int, answer: int) -> None:
         """Refuse a prompt and an answer of so many tokens if the model has fewer positions."""
-        if self.limit is not None and prompt + answer > self.limit:
+        longest = max(prompt, answer) if self.encoder_decoder else prompt + answer
+        if self.limit is not None and longest > self.limit:
             raise InputError(
                 phrase("errors.models.prompt_and_answer_for", name=self.name),
-                expected=phrase("errors.models.at_most_tokens_model_positions", limit=self.limit),
+                expected=f"at most {self.limit} tokens{' each' if self.encoder_decoder else ''}, the model's positions",
                 got=f"{prompt} + {answer}",
                 remedy=phrase("errors.models.fewer_or_shorter_sources"),
             )
@@ -66,22 +71,34 @@ class ChatModel:
         return tokens[: next((i for i, token in enumerate(tokens) if token in ends), len(tokens))]
 
 
-@capability(needs="a causal language model with a fast tokenizer")
+@capability(needs="a language model with a fast tokenizer")
 def chat_model(model: TorchModel) -> ChatModel:
-    """Return the module and tokenizer of a model that predicts the next token."""
-    tokenizer = model.traits.tokenizer
-    if model.task != "next_token" or tokenizer is None or not getattr(tokenizer, "is_fast", False):
-        got = (
-            phrase("errors.models.slow_tokenizer_without_character")
-            if model.task == "next_token" and tokenizer
-            else model.task
-        )
+    """Return the module and tokenizer of a model that predicts the next token, or writes one text after another."""
+    tokenizer, apart = model.traits.tokenizer, model.traits.encoder_decoder
+    writes = model.task == "next_token" or (apart and model.task == "sequence_to_sequence")
+    if not writes or tokenizer is None or not getattr(tokenizer, "is_fast", False):
+        got = phrase("errors.models.slow_tokenizer_without_character") if writes and tokenizer else model.task
         raise Unsupported(
             phrase("errors.common.answers_name", name=model.name),
-            expected=phrase("errors.models.causal_language_model_with_fast"),
+            expected=phrase("errors.models.language_model_with_fast_tokenizer"),
             got=got,
         )
+    return ChatModel(
+        name=model.name,
+        module=model.module,
+        tokenizer=tokenizer,
+        device=model.device,
+        limit=_limit(model),
+        encoder_decoder=apart,
+    )
+
+
+def _limit(model: TorchModel) -> int | None:
+    """Return the most positions of a prompt and its answer; of either, for an encoder-decoder model."""
+    if model.traits.encoder_decoder:
+        limit: int | None = getattr(model.reader, "limit", None)
+        return limit
     config: Any = model.module.config
     positions = getattr(config.get_text_config(), "max_position_embeddings", None)
-    limits = [n for n in (positions, tokenizer.model_max_length) if isinstance(n, int) and 0 < n < 1_000_000_000]
-    return ChatModel(model.name, model.module, tokenizer, model.device, min(limits, default=None))
+    longest = model.traits.tokenizer.model_max_length
+    return min((n for n in (positions, longest) if isinstance(n, int) and 0 < n < 1_000_000_000), default=None)

@@ -18,12 +18,16 @@ UNITS = ("sentence", "answer")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The text of an answer, its token ids, and the characters (start, stop) of every token."""
+    """The text of an answer, its token ids, and the characters (start, stop) of every token.
+
+    before: what a decoder behind an encoder reads before the answer: its start token, and a prefix; else empty.
+    """
 
     text: str
     ids: tuple[int, ...]
     offsets: tuple[tuple[int, int], ...]
     notes: tuple[Message, ...] = ()
+    before: tuple[int, ...] = ()
 
 
 def written_answer(chat: ChatModel, text: str, before: str, prompt: Sequence[int], *, special: bool) -> Answer:

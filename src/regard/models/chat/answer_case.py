@@ -14,7 +14,7 @@ import numpy as np
 
 from regard.measures.keyed_random import keyed_rng
 from regard.models.chat.answer import Answer, answer_units
-from regard.models.chat.answer_rows import AnswerRows
+from regard.models.chat.decoder_rows import rows_of
 from regard.models.chat.log_odds import log_probabilities, span_log_odds
 from regard.models.chat.prompt_reader import PromptReader
 from regard.records import Floats, Ints
@@ -36,7 +36,7 @@ class AnswerCase:
     def __init__(self, reader: PromptReader, reply: Answer, *, units: str = "answer", seed: int = 0) -> None:
         self.reader, self.reply, self.seed = reader, reply, seed
         self.spans, self.owners = answer_units(reply, units)
-        self.rows = AnswerRows(reader.chat, reader.ids, reply.ids)
+        self.rows = rows_of(reader.chat, reader.ids, reply.ids, reply.before)
         self.base = self.by_span(self.rows.base)
         self._plain = self.rows.passes
         self._answers: dict[object, tuple[Floats, float]] = {}

@@ -16,7 +16,7 @@ from typing import Any
 from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.models.adapter import TorchModel
 from regard.models.ask.capability import capability
-from regard.models.ask.chat_model import ChatModel, chat_model
+from regard.models.ask.chat_model import chat_model
 from regard.models.chat.answer import answer_span
 from regard.models.chat.answer_reader import NEW_TOKENS, AnswerReader
 from regard.models.chat.prompt_reader import split_answer
@@ -36,7 +36,7 @@ def answer_model(model: TorchModel, units: str = "token") -> TorchModel:
     if model.row is ANSWER and isinstance(model.reader, AnswerReader) and model.reader.by == units:
         return model
     apart = model.traits.encoder_decoder
-    chat = _decoder_of(model) if apart else chat_model(model)
+    chat = chat_model(model)
     reader = model.reader
     assert isinstance(reader, TextReader)
     settings = {field.name: getattr(reader, field.name) for field in fields(TextReader)}
@@ -76,12 +76,6 @@ def answer_example(
     reader, chat = model.reader, model.reader.chat
     assert chat is not None
     turns, given_answer = split_answer(prompt, answer)
-    if reader.apart and not isinstance(turns, str):
-        raise Unsupported(
-            phrase("errors.common.messages_for", model=model.name),
-            expected=phrase("errors.models.plain_prompt"),
-            got=phrase("errors.common.encoder_decoder_model"),
-        )
     inputs: dict[str, Any] = {
         "prompt": turns if isinstance(turns, str) else [dict(message) for message in turns],
         "sources": sources,
@@ -118,17 +112,3 @@ def _written(model: TorchModel, prompt: Sequence[int], new_tokens: int) -> list[
             num_beams=1,
         )
     return [int(token) for token in sequence[0, 1:]]
-
-
-def _decoder_of(model: TorchModel) -> ChatModel:
-    tokenizer = model.traits.tokenizer
-    if model.task != "sequence_to_sequence" or tokenizer is None or not getattr(tokenizer, "is_fast", False):
-        got = model.task if tokenizer is None else phrase("errors.models.slow_tokenizer_without_character")
-        raise Unsupported(
-            phrase("errors.common.answers_name", name=model.name),
-            expected=phrase("errors.models.language_model_with_fast_tokenizer"),
-            got=got,
-        )
-    reader = model.reader
-    limit = reader.limit if isinstance(reader, TextReader) else None
-    return ChatModel(model.name, model.module, tokenizer, model.device, limit)

@@ -13,6 +13,7 @@ import numpy as np
 
 from regard.models.ask.chat_model import ChatModel
 from regard.models.chat.answer_rows import AnswerRows
+from regard.models.chat.decoder_rows import rows_of
 from regard.models.chat.gradient_contributions import column_contributions
 from regard.models.chat.log_odds import log_probabilities, span_log_odds
 from regard.records import Bools, Floats, Ints
@@ -22,7 +23,7 @@ class AnswerObjective:
     """Values of one answer in nats; base: (spans,) of the plain pass.
 
     owners: (tokens,) the span of every token of the answer, -1 for none. rival: tokens and owners of the text that the
-    only span is compared with.
+    only span is compared with. before: what a decoder behind an encoder reads before the answer.
     """
 
     def __init__(
@@ -32,10 +33,12 @@ class AnswerObjective:
         answer: Sequence[int],
         owners: Ints,
         rival: tuple[Sequence[int], Ints] | None = None,
+        *,
+        before: Sequence[int] = (),
     ) -> None:
         self.owners, self.count = owners, int(owners.max()) + 1
-        self.rows = AnswerRows(chat, prompt, answer)
-        self._rival = AnswerRows(chat, prompt, rival[0]) if rival else None
+        self.rows = rows_of(chat, prompt, answer, before)
+        self._rival = rows_of(chat, prompt, rival[0], before) if rival else None
         self._rival_owners: Ints = rival[1] if rival else np.zeros(0, np.int64)
         self.base = self._values(lambda rows: rows.base)
         self.log_probabilities = self._sums(log_probabilities(self.rows.base), owners)
@@ -44,6 +47,14 @@ class AnswerObjective:
     def passes(self) -> float:
         """Token positions computed so far, in units of the prompt's length."""
         return self.rows.passes + (self._rival.passes if self._rival else 0.0)
+
+    def cost(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> float:
+        """Return the passes that another prompt would cost, before the answer or some of its tokens."""
+        return self.rows.cost(prompt, part) + (self._rival.cost(prompt) if self._rival and part is None else 0.0)
+
+    def row_cost(self, variants: int) -> float:
+        """Return the passes that hiding columns in so many variants would cost."""
+        return self.rows.row_cost(variants) + (self._rival.row_cost(variants) if self._rival else 0.0)
 
     def hidden(self, columns: Bools, earlier: Bools | None = None) -> Floats:
         """Return (variants, spans) values with columns hidden from the rows; see `AnswerRows.knocked_out`."""

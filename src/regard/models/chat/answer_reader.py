@@ -16,8 +16,7 @@ import numpy as np
 from regard.errors import InputError, phrase
 from regard.models.ask.chat_model import ChatModel
 from regard.models.chat.answer import Answer, answer_span, token_answer
-from regard.models.chat.conversation import conversation, plain_text
-from regard.models.chat.prompt_reader import PromptReader, split_answer
+from regard.models.chat.prompt_reader import PromptReader, prompt_text, split_answer
 from regard.models.chat.sources import find_sources, rendered_spans, token_sources
 from regard.models.read.encoded import Item
 from regard.models.read.text import TextReader, Tokens, text_arrays, token_units
@@ -84,11 +83,7 @@ class AnswerReader(TextReader):
         """Return the rendered prompt of an example, with its sources if they are its units."""
         assert self.chat is not None
         turns, _ = split_answer(inputs["prompt"], None)
-        documents = inputs.get("documents") or ()
-        if isinstance(turns, str):
-            prompt = plain_text(turns)
-        else:
-            prompt = conversation(self.chat.tokenizer, turns, documents, name=self.chat.name)
+        prompt = prompt_text(self.chat, turns, inputs.get("documents") or ())
         sources = inputs.get("sources")
         parts = find_sources(prompt, sources, inputs.get("separator"))[0] if self.by == "source" else []
         return PromptReader(self.chat, prompt, parts, str(inputs.get("prefix") or ""))

@@ -48,6 +48,7 @@ class AnswerRows:
         self._targets = torch.tensor(self.answer, device=chat.device)
         self._computed = 0
         self._layers: list[tuple[Tensor, Tensor]] = []
+        self._remembered: list[tuple[list[int], list[tuple[Tensor, Tensor]]]] = []
         with torch.no_grad():  # not inference_mode: gradients are taken through the cached values
             self.base, self._layers = self._read(self.prompt, 0)
 
@@ -64,12 +65,41 @@ class AnswerRows:
     def deleted(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> Floats:
         """Return (tokens,) the log-odds of the answer after another prompt; a common beginning is not read again.
 
-        part: numbers of the answer's tokens that are read, straight after the prompt; None: all of them.
+        part: numbers of the answer's tokens that are read, straight after the prompt; None: all of them. Short prompts
+        are remembered: another part after the same prompt costs its own tokens only.
         """
         new = list(prompt)
-        limit = min(len(new), len(self.prompt)) - 1
-        shared = next((i for i in range(limit) if new[i] != self.prompt[i]), limit)
-        return self._read(new, shared, part)[0]
+        if not new:
+            expected = "a prompt with other text than its sources, such as a question"
+            raise InputError("prompt", expected=expected, got="no token when all sources are deleted")
+        shared, layers = self._beginning(new)
+        log_odds, read = self._read(new, shared, part, layers)
+        if 2 * len(new) <= len(self.prompt) and all(new != other for other, _ in self._remembered):
+            shortest = min(self._remembered, key=lambda pair: len(pair[0]), default=None)
+            keep = [] if shortest is None or len(new) <= len(shortest[0]) else [shortest]
+            self._remembered = [*keep, (new, read)]
+        return log_odds
+
+    def cost(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> float:
+        """Return what `deleted` would cost, in passes."""
+        count = len(self.answer) if part is None else len(part)
+        return (len(prompt) - self._beginning(list(prompt))[0] + count - 1) / len(self.prompt)
+
+    def row_cost(self, variants: int) -> float:
+        """Return what `knocked_out` would cost for so many variants, in passes."""
+        return (variants + 1) * len(self.answer) / len(self.prompt)
+
+    def _beginning(self, prompt: list[int]) -> tuple[int, list[tuple[Tensor, Tensor]]]:
+        """Return the length of the longest beginning that was read before, and its keys and values."""
+
+        def shared(other: Sequence[int]) -> int:
+            limit = max(0, min(len(prompt), len(other)) - 1)
+            return next((i for i in range(limit) if prompt[i] != other[i]), limit)
+
+        return max(
+            ((shared(other), layers) for other, layers in [(self.prompt, self._layers), *self._remembered]),
+            key=lambda pair: pair[0],
+        )
 
     @torch.no_grad()
     def knocked_out(self, hidden: Bools, earlier: Bools | None = None) -> Floats:
@@ -118,15 +148,19 @@ class AnswerRows:
         return config.get_text_config()
 
     def _read(
-        self, prompt: list[int], shared: int, part: Sequence[int] | None = None
+        self,
+        prompt: list[int],
+        shared: int,
+        part: Sequence[int] | None = None,
+        known: Sequence[tuple[Tensor, Tensor]] = (),
     ) -> tuple[Floats, list[tuple[Tensor, Tensor]]]:
-        """Read a prompt (its first `shared` tokens from the cache) and the answer, or a part of it."""
+        """Read a prompt (its first `shared` tokens from the cache `known`) and the answer, or a part of it."""
         at = list(range(len(self.answer)) if part is None else part)
         answer, targets = [self.answer[i] for i in at], self._targets[at]
         self.chat.refuse_too_long(len(prompt), len(answer))
         ids = torch.tensor([[*prompt[shared:], *answer[:-1]]], device=self.chat.device)
         total = shared + ids.shape[1]
-        prefix = [(keys[:, :, :shared], values[:, :, :shared]) for keys, values in self._layers] if shared else []
+        prefix = [(keys[:, :, :shared], values[:, :, :shared]) for keys, values in known] if shared else []
         try:
             out = self._call(
                 input_ids=ids,
@@ -177,9 +211,8 @@ class AnswerRows:
 
     def _refuse_other_numbers(self, log_odds: Floats) -> None:
         """Refuse the model if its rows, with nothing hidden, do not repeat the plain pass."""
-        error = float(np.max(np.abs(log_odds - self.base) / np.maximum(1.0, np.abs(self.base))))
-        half = next(self.chat.module.parameters()).dtype in (torch.float16, torch.bfloat16)
-        if not error <= (HALF_TOLERANCE if half else TOLERANCE):
+        if not repeats(self.chat, log_odds, self.base):
+            error = float(np.max(np.abs(log_odds - self.base)))
             raise self._unsupported(phrase("errors.models.other_numbers_difference_although", error=error))
 
     def _masks(self, columns: Bools, earlier: Bools) -> Any:
@@ -190,7 +223,7 @@ class AnswerRows:
         own = (group[:, None] == group[None]) & (step[None] <= step[:, None])
         if earlier.any():
             # the column of answer token j is the row after the one that predicts it
-            own &= ~self._forgotten(earlier)[group[:, None], step[:, None], step[None]]
+            own &= ~later_rows(earlier)[group[:, None], step[:, None], step[None]]
         visible = np.concatenate([~columns[group], own], 1)
         at = np.concatenate([np.arange(past), past + step])
         window = getattr(self._config, "sliding_window", None)
@@ -201,17 +234,6 @@ class AnswerRows:
             return {"full_attention": full, "sliding_attention": sliding}
         # without a list of layer types, a declared window is the window of every layer (Mistral)
         return sliding if kinds == {"sliding_attention"} or (not kinds and self._windowed()) else full
-
-    @staticmethod
-    def _forgotten(earlier: Bools) -> Bools:
-        """(variants, tokens) -> (variants, rows, rows): which later rows cannot see which answer columns."""
-        count = earlier.shape[1]
-        columns = np.roll(earlier, 1, axis=1)
-        columns[:, 0] = False
-        last = np.where(earlier.any(1), count - 1 - earlier[:, ::-1].argmax(1), count)
-        later = np.arange(count)[None] > last[:, None]
-        forgotten: Bools = later[:, :, None] & columns[:, None] & ~np.eye(count, dtype=np.bool_)
-        return forgotten
 
     def _windowed(self) -> bool:
         declared = bool(getattr(self._config, "sliding_window", None))
@@ -237,3 +259,21 @@ class AnswerRows:
             expected=phrase("errors.models.decoder_that_takes_position_ids"),
             got=reason,
         )
+
+
+def later_rows(earlier: Bools) -> Bools:
+    """(variants, tokens) -> (variants, rows, rows): which later rows cannot see which columns of the answer."""
+    count = earlier.shape[1]
+    columns = np.roll(earlier, 1, axis=1)
+    columns[:, 0] = False
+    last = np.where(earlier.any(1), count - 1 - earlier[:, ::-1].argmax(1), count)
+    later = np.arange(count)[None] > last[:, None]
+    forgotten: Bools = later[:, :, None] & columns[:, None] & ~np.eye(count, dtype=np.bool_)
+    return forgotten
+
+
+def repeats(chat: ChatModel, log_odds: Floats, base: Floats) -> bool:
+    """Whether rows with nothing hidden repeat the plain pass."""
+    error = float(np.max(np.abs(log_odds - base) / np.maximum(1.0, np.abs(base))))
+    half = next(chat.module.parameters()).dtype in (torch.float16, torch.bfloat16)
+    return error <= (HALF_TOLERANCE if half else TOLERANCE)

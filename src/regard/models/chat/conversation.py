@@ -67,6 +67,18 @@ def plain_text(prompt: str) -> Conversation:
     return Conversation((prompt,), ("user",), lambda fields: fields[0], special=True)
 
 
+def encoder_text(prompt: str | Messages, *, name: str) -> Conversation:
+    """Return the text that an encoder reads: a plain one, or the only message, which must be the user's."""
+    if not isinstance(prompt, str):
+        _check(prompt)
+        if len(prompt) > 1 or prompt[0]["role"] != "user":
+            got = ", ".join(str(message["role"]) for message in prompt)
+            expected = "one text, or one message of the user, for an encoder-decoder model has no chat"
+            raise Unsupported(f"messages for {name}", expected=expected, got=got, remedy="--prompt TEXT")
+        prompt = content_of(prompt[0], 0)
+    return replace(plain_text(prompt), roles=("text",))
+
+
 def conversation(tokenizer: Any, messages: Messages, documents: Messages = (), *, name: str) -> Conversation:
     """Return messages (and documents) that the tokenizer's chat template renders."""
     if not getattr(tokenizer, "chat_template", None):

@@ -7,10 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError, phrase
+from regard.errors import InputError, Unsupported, phrase
 from regard.models.ask.chat_model import ChatModel
 from regard.models.chat.answer import Answer, answer_span, generated_answer, token_answer, written_answer
-from regard.models.chat.conversation import Conversation, content_of, rendered
+from regard.models.chat.conversation import (
+    Conversation,
+    content_of,
+    conversation,
+    encoder_text,
+    plain_text,
+    rendered,
+)
+from regard.models.chat.decoder_answer import decoder_answer
 from regard.models.chat.sources import Source, rendered_spans, token_sources
 from regard.records import Ints
 
@@ -21,7 +29,8 @@ class PromptReader:
     def __init__(self, chat: ChatModel, prompt: Conversation, sources: Sequence[Source], prefix: str) -> None:
         self.chat, self.prompt, self.sources, self.prefix = chat, prompt, sources, prefix
         self.page = page = rendered(prompt)
-        self.text = page.text + prefix
+        self._appended = "" if chat.encoder_decoder else prefix
+        self.text = page.text + self._appended
         self.ids, self.offsets = chat.tokenize(self.text, special=prompt.special)
         self.owners: Ints = token_sources(self.text, self.offsets, rendered_spans(page, sources))
         for number, source in enumerate(sources):
@@ -34,6 +43,8 @@ class PromptReader:
 
     def answer(self, given: str | Sequence[int] | None, new_tokens: int) -> Answer:
         """Return the given answer, or the model's own."""
+        if self.chat.encoder_decoder:
+            return decoder_answer(self.chat, self.ids, given, prefix=self.prefix, new_tokens=new_tokens)
         if given is None:
             return generated_answer(self.chat, self.ids, new_tokens)
         if isinstance(given, str):
@@ -67,7 +78,20 @@ class PromptReader:
         """Return the tokens of the prompt, rendered again without some sources."""
         spans = [span for number in numbers for span in self.sources[number].spans]
         shorter = self.prompt.without(spans)
-        return self.chat.tokenize(shorter.render(shorter.fields) + self.prefix, special=self.prompt.special)[0]
+        return self.chat.tokenize(shorter.render(shorter.fields) + self._appended, special=self.prompt.special)[0]
+
+
+def prompt_text(
+    chat: ChatModel, turns: str | Sequence[Mapping[str, Any]], documents: Sequence[Mapping[str, Any]] = ()
+) -> Conversation:
+    """Return a plain prompt, or messages and documents, as this model reads them."""
+    if chat.encoder_decoder:
+        if documents:
+            raise Unsupported(f"documents for {chat.name}", expected="one text", got="an encoder-decoder model")
+        return encoder_text(turns, name=chat.name)
+    if isinstance(turns, str):
+        return plain_text(turns)
+    return conversation(chat.tokenizer, turns, documents, name=chat.name)
 
 
 def split_answer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,6 +18,8 @@ from regard.records import Ints, Message
 
 SPLITS = ("passages", "lines", "sentences", "messages", "documents", "examples")
 """Names of the automatic splits."""
+_LABEL = re.compile(r"(?:(?<![^\n])|(?<=[.?!]\s))[a-z][A-Za-z ]{2,40}:\s+")
+"""A task or field in a text for an encoder, in the manner of T5, at the beginning of a line or after a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +144,37 @@ def _few_shot(prompt: Conversation) -> list[Source]:
 def _split(prompt: Conversation, rule: Any) -> list[FieldSpan]:
     """Split every field but the model's own earlier turns."""
     fields = [(i, text) for i, text in enumerate(prompt.fields) if prompt.roles[i] != "assistant"]
-    return [(i, start, stop) for i, text in fields for start, stop in rule(text)]
+    spans = [(i, start, stop) for i, text in fields for start, stop in rule(text)]
+    return [part for span in spans for part in _between_labels(prompt, span)]
+
+
+def _between_labels(prompt: Conversation, span: FieldSpan) -> list[FieldSpan]:
+    """Leave out the labels of a text for an encoder, such as "summarize:" and "context:": no source holds them."""
+    field, start, stop = span
+    if prompt.roles[field] != "text":
+        return [span]
+    text = prompt.fields[field]
+    labels = [(label.start(), label.end()) for label in _LABEL.finditer(text, start, stop) if label.end() < stop]
+    starts, stops = [start, *(end for _, end in labels)], [*(begin for begin, _ in labels), stop]
+    bare = [(a, a + len(text[a:b].rstrip())) for a, b in zip(starts, stops, strict=True)]
+    return [(field, a, b) for a, b in bare if a < b]
 
 
 def _without_question(prompt: Conversation, spans: list[FieldSpan]) -> list[FieldSpan]:
-    """Leave the question out: parts of the last user message that end with a question mark, else its last part."""
+    """Leave the question out: parts of the last user message that end with a question mark, else its last part.
+
+    Of a text that an encoder reads, the first and the last part are left out if they end with a question mark.
+    """
+    if prompt.roles == ("text",):
+        return [span for span in spans if span not in (spans[0], spans[-1]) or not _is_question(prompt, span)]
     field = _last_user(prompt)
     own = [span for span in spans if span[0] == field]
-    questions = [span for span in own if prompt.fields[field][: span[2]].endswith(("?", "？"))] or own[-1:]
+    questions = [span for span in own if _is_question(prompt, span)] or own[-1:]
     return [span for span in spans if span not in questions]
+
+
+def _is_question(prompt: Conversation, span: FieldSpan) -> bool:
+    return prompt.fields[span[0]][: span[2]].endswith(("?", "？"))
 
 
 def _last_user(prompt: Conversation) -> int:

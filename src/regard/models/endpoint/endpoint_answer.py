@@ -77,6 +77,14 @@ class EndpointObjective:
         log_p = log_probabilities(self.rows.base)
         self.log_probabilities = np.array([log_p[owners == u].sum() for u in range(self.count)])
 
+    def cost(self, prompt: str, part: Sequence[int] | None = None) -> float:
+        """Every question is one request."""
+        return 1.0
+
+    def row_cost(self, variants: int) -> float:
+        """Rows are refused; deletions take their place, one request each."""
+        return float(variants)
+
     def deleted(self, prompt: str) -> tuple[Floats, Floats]:
         """(spans,) values after another prompt, and (tokens,) log-probabilities of the answer."""
         table = self._log_odds(prompt, self.reply.text, self._starts)

@@ -48,7 +48,8 @@ def _sentence(sentence: Mapping[str, Any]) -> list[str | Text]:
     both = sentence["pair"] if sentence["status"] == "either" else None
     both = sentence["trace"] or both
     hidden = [both["effect"]] if both else [sentence["effects"][c] for c in best]
-    deleted = [both["exact"]] if both else [sentence["exact"][c] for c in best]
+    group = sentence["group"]["exact"] if sentence["group"] else None
+    deleted = [both["exact"]] if both else [group if (e := sentence["exact"][c]) is None else e for c in best]
     return [
         short(sentence["text"]),
         Text(say(f"cite.status.{sentence['status']}"), style=STYLES[sentence["status"]]),

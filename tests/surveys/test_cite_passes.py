@@ -1,0 +1,108 @@
+"""The cost of citations: bounded, counted, and without influence on what is cited as long as it is paid."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.models.chat.answer_rows import AnswerRows
+from regard.models.open.load import load
+from regard.surveys import answer_evidence
+from regard.surveys.citation_rule import LIMIT, QUIET, candidates, separate_sources
+from regard.surveys.cite import cite
+from regard.surveys.cited_answer import CitedAnswer
+from regard.testing.copier import copier
+
+CITIES = ("Rome", "Oslo", "Lima", "Cairo", "Seoul", "Paris", "Quito", "Tunis")
+FILLER = "she sings and reads and walks a lot every single day of the year"
+FACTS = [f"{name} lives in {city} , {FILLER}" for name, city in zip("ABCDEFGH", CITIES, strict=True)]
+
+
+@cache
+def model() -> Any:
+    module, tokenizer = copier(CITIES, [*FACTS, "Who lives where ?"], strength=9.0)
+    return load(module, processor=tokenizer, name="copier", device="cpu")
+
+
+def cited(facts: list[str], answer: list[str], **options: Any) -> CitedAnswer:
+    return cite(model(), "\n".join([*facts, "Who lives where ?"]), "\n".join(answer), sources=facts, **options)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("passes", [LIMIT, 2.5])
+def test_cost_stays_within_the_limit(seed: int, passes: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    facts = [FACTS[i] for i in rng.permutation(8)[: rng.integers(3, 9)]]
+    answer = [str(name) for name in rng.choice(CITIES, rng.integers(1, 7))]
+    prompts: list[tuple[int, ...]] = []
+    plain = AnswerRows.deleted
+
+    def counting(self: AnswerRows, prompt: Any, part: Any = None) -> Any:
+        prompts.extend([tuple(prompt)] if part is None else [])
+        return plain(self, prompt, part)
+
+    monkeypatch.setattr(AnswerRows, "deleted", counting)
+    result = cited(facts, answer, passes=passes)
+    assert result.passes <= max(passes, 2 * result.ranking_passes) + 1e-3
+    assert len(set(prompts)) == len(prompts)  # nothing is deleted twice
+    rows = [list(sentence.effects) for sentence in result.sentences]
+    checked = {c for row in rows for c in candidates(row, delta=1.0, check=2)}
+    assert len(prompts) <= 1 + len(checked) + len(separate_sources(rows, delta=1.0, check=2))
+    for sentence in result.sentences:
+        assert sentence.checked or (sentence.status, sentence.cited) == ("unclear", ())
+    unchecked = sum(not sentence.checked for sentence in result.sentences)
+    assert ("cite.note.limit" in [note.key for note in result.notes]) == (unchecked > 0)
+
+
+def test_sources_deleted_together_are_cited_as_if_deleted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = ["Rome", "Lima", "Seoul", "Tunis"]
+    together = cited(FACTS, answer, passes=50.0)
+    groups = {sentence.group.sources for sentence in together.sentences if sentence.group}
+    assert groups == {(0, 2, 4, 7)}
+    monkeypatch.setattr(answer_evidence, "separate_sources", lambda *_, **__: [])
+    single = cited(FACTS, answer, passes=50.0)
+    assert [s.cited for s in together.sentences] == [s.cited for s in single.sentences] == [(0,), (2,), (4,), (7,)]
+    assert together.passes < single.passes - 1
+    assert [citation.exact > 1 for citation in together.citations] == [True] * 4
+
+
+def test_sentences_that_cannot_be_paid_are_unclear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_evidence, "separate_sources", lambda *_, **__: [])
+    result = cited(FACTS, list(CITIES), passes=0.1)
+    assert {(sentence.status, sentence.checked) for sentence in result.sentences} <= {
+        ("cite", True),
+        ("unclear", False),
+    }
+    assert any(not sentence.checked for sentence in result.sentences)
+    assert result.passes <= 2 * result.ranking_passes + 1e-3
+
+
+def test_groups_hold_only_sources_that_do_not_matter_to_each_other() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        table = rng.normal(0, 0.5, (5, 8))
+        table[np.arange(5), rng.integers(0, 8, 5)] += 4.0
+        for group in separate_sources(table.tolist(), delta=1.0, check=2):
+            for row in table.tolist():
+                own = candidates(row, delta=1.0, check=2)
+                if own and own[0] in group:
+                    assert len(own) == 1
+                    assert all(row[c] < QUIET for c in group - {own[0]})
+
+
+def test_a_remembered_prompt_gives_the_same_numbers() -> None:
+    tokenizer = model().traits.tokenizer
+    prompt, answer = tokenizer(" ".join(FACTS))["input_ids"], tokenizer("Rome Oslo Lima")["input_ids"]
+    from regard.models.ask.chat_model import chat_model
+
+    rows = AnswerRows(chat_model(model()), prompt, answer)
+    short = prompt[40:60]
+    first = rows.deleted(short)
+    assert rows.cost(short) == pytest.approx((1 + 2) / len(prompt))
+    assert rows.deleted(short) == pytest.approx(first, abs=1e-5)
+    assert rows.deleted(short, [1]) == pytest.approx(
+        AnswerRows(chat_model(model()), prompt, answer).deleted(short, [1]), abs=1e-5
+    )
