@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.desk.changes import PerturbedBy, Replaced
 from regard.desk.questions import UnitOrigins
-from regard.errors import Unsupported, phrase
+from regard.errors import Unsupported
 from regard.experiments._drift import LEAST_CHANGE, QUANTITIES, drift, one_pass_only
 from regard.experiments._robustness import MODEL, Chosen, chosen_noises, said_by, sampled
 from regard.protocols import Case, Findings

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.errors import InputError, Unsupported, phrase
+from regard.errors import InputError, phrase
 from regard.measures.curves import bin_sizes
 from regard.measures.ranking import order
 from regard.metrics._removal import FINE_TUNED, removal_case

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from regard.errors import InputError, UnknownName, Unsupported, phrase
+from regard.errors import InputError, UnknownName, phrase
 from regard.models.adapter import TorchModel
 from regard.models.ask.capability import capability
 from regard.models.ask.chat_model import chat_model
