@@ -70,15 +70,15 @@ def limited(size: int | None) -> Iterator[None]:
         _override.reset(token)
 
 
-def shown_size(size: float) -> Text:
+def shown_size(size: float) -> str:
     """
     >>> shown_size(2 << 30), shown_size(900), shown_size(1.5e6)
-    ('2.0 GB', '900 bytes', '1.4 MB')
+    ('2.0 GB', '900 B', '1.4 MB')
     """
     for unit, factor in (("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10)):
         if size >= factor:
             return f"{size / factor:,.1f} {unit}"
-    return phrase("errors.files.bytes_size", size=size)
+    return f"{size:.0f} B"
 
 
 def kind_of(path: Path, subject: Text = "") -> Literal["file", "directory", "nothing"]:
@@ -105,7 +105,7 @@ def check_file(path: Path, subject: Text = "", largest: int | None = None) -> in
         raise InputError(subject, expected=phrase("errors.common.file"), got=got)
     size = path.stat().st_size
     if size > max(largest or 0, max_bytes()):
-        raise _too_large(subject, shown_size(size), "a smaller file")
+        raise _too_large(subject, shown_size(size), phrase("errors.files.smaller_file"))
     return size
 
 
@@ -229,7 +229,7 @@ def _refuse_special(status: os.stat_result, subject: Text) -> None:
             )
 
 
-def _too_large(subject: Text, got: Text, other: str) -> InputError:
+def _too_large(subject: Text, got: Text, other: Text) -> InputError:
     limit = shown_size(max_bytes())
     return InputError(
         subject,
@@ -261,7 +261,7 @@ class _Unpacked(io.RawIOBase):
             raise _too_large(
                 self._subject,
                 phrase("errors.files.gz_that_unpacks_more_than", value=shown_size(max_bytes())),
-                "a part of it",
+                phrase("errors.files.part_of_it"),
             )
         if self._count > max(UNPACKED_FREELY, MOST_UNPACKED * self._size):
             raise InputError(

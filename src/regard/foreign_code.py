@@ -19,7 +19,7 @@ from regard.errors import InputError, RegardError, Stopped, Text, phrase
 def described(error: BaseException) -> Text:
     """What foreign code did, in one line.
 
-    >>> described(SystemExit(3)), described(ValueError("no")), described(EOFError())
+    >>> str(described(SystemExit(3))), described(ValueError("no")), described(EOFError())
     ('a call of sys.exit(3)', 'ValueError: no', 'EOFError')
     """
     if isinstance(error, SystemExit):

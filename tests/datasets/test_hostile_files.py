@@ -141,10 +141,10 @@ def test_links_and_names_that_lead_nowhere(tmp_path: Path) -> None:
 def test_sizes_are_limited_by_option_and_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "d.csv"
     path.write_text("text\n" + "a b\n" * 100, "utf-8")
-    refused(path, "at most 100 bytes", "405 bytes", "--max-bytes", max_bytes=100)
+    refused(path, "at most 100 B", "405 B", "--max-bytes", max_bytes=100)
     assert len(read(path, max_bytes=405)) == 100
     monkeypatch.setenv(files.ENVIRONMENT, "0.2kB")
-    refused(path, "at most 204 bytes")
+    refused(path, "at most 204 B")
     monkeypatch.setenv(files.ENVIRONMENT, "plenty")
     refused(path, "REGARD_MAX_BYTES", "'plenty'")
 

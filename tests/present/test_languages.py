@@ -54,6 +54,9 @@ def test_chinese_is_chinese() -> None:
     english, chinese = catalogue("en"), catalogue("zh")
     names = {
         "settings.no_limit",
+        "error.named",
+        "errors.perturbations.field_is",
+        "errors.serve.field_of",
         "unknown",
         "joint",
         "facts.regard",

@@ -18,7 +18,7 @@ import click
 
 from regard.cli.console import echo
 from regard.cli.signals import damage_in_one_line, stopping
-from regard.errors import EXIT_CODES, RegardError
+from regard.errors import EXIT_CODES, RegardError, either, phrase
 from regard.foreign_code import described
 from regard.present.messages.messages import is_language, say, speaking
 
@@ -85,8 +85,10 @@ class Commands(click.Group):
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
             near = difflib.get_close_matches(name, COMMANDS, n=2, cutoff=0.5)
-            remedy = " or ".join(f"regard {n}" for n in near) if near else "regard --help"
-            raise click.UsageError(f"command {name!r}: expected one of {', '.join(COMMANDS)}. Try: {remedy}")
+            subject = phrase("errors.cli.command_name", name=repr(name))
+            expected = phrase("error.one_of", names=", ".join(COMMANDS))
+            remedy = either([f"regard {n}" for n in near]) if near else "regard --help"
+            raise click.UsageError(str(RegardError(subject, expected=expected, remedy=remedy)))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -125,8 +127,8 @@ class Commands(click.Group):
                 if COMPLETION in os.environ:
                     if isinstance(error, SystemExit) and error.code in (0, None):
                         raise
-                    shells = "bash_source, zsh_source or fish_source"
-                    sys.exit(_say(f"{COMPLETION}: expected {shells}; got {os.environ[COMPLETION]!r}", 2))
+                    shells = either(["bash_source", "zsh_source", "fish_source"])
+                    sys.exit(_tell(RegardError(COMPLETION, expected=shells, got=repr(os.environ[COMPLETION]))))
                 if "--debug" in arguments and not isinstance(error, click.ClickException | click.Abort):
                     raise
                 sys.exit(_tell(error, stop.exit_code))
@@ -210,15 +212,15 @@ def _tell(error: BaseException, stopped: int = 130) -> int:
         return 0
     if isinstance(error, OSError) and error.errno in _NO_PATH:
         path = str(error.filename or "")
-        return _say(f"path {path if len(path) <= 80 else path[:77] + '...'}: {error.strerror}", 2)
+        return _say(say("error.path", path=path if len(path) <= 80 else path[:77] + "...", problem=error.strerror), 2)
     # never 1: a crash must not look like a gate that failed
-    return _say(f"{_whose(error)}: {described(error)}. Try: the same command with --debug for the traceback", 4)
+    return _say(say("error.crash", owner=_whose(error), problem=described(error)), 4)
 
 
 def _whose(error: BaseException) -> str:
     """Return who must act on an error: the machine's owner, the author of user code, or regard."""
     if isinstance(error, MemoryError | OSError) or "(os error " in str(error):  # the second: of safetensors
-        return "this machine"
+        return say("error.machine")
     package = Path(__file__).parents[1]
     libraries = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
@@ -226,10 +228,10 @@ def _whose(error: BaseException) -> str:
         if file.is_relative_to(package):
             break
         if file.parent.parent.name == "models" and "transformers" in file.parts:
-            return f"error inside the model ({file.name}, line {frame.lineno}); its config.json may not fit it"
+            return say("error.in_model", file=file.name, line=frame.lineno)
         if file.is_file() and not any(file.is_relative_to(place) for place in libraries):
-            return f"error in {file}, line {frame.lineno}"
-    return "internal error (a bug, please report)"
+            return say("error.in_file", file=file, line=frame.lineno)
+    return say("error.internal")
 
 
 def _say(message: str, code: int) -> int:

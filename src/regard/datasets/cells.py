@@ -109,7 +109,7 @@ def _check_depth(label: Any) -> None:
 def shown(value: Any) -> Text:
     """Shorten the content of a cell for a message.
 
-    >>> shown("a" * 50), shown(10**5000)
+    >>> shown("a" * 50), str(shown(10**5000))
     ("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 'a whole number of more than 4,300 digits')
     """
     try:

@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
     number: int
     values: Mapping[str, Any]
-    problem: str = ""
+    problem: Text = ""
 
 
 class RowError(Exception):

@@ -84,8 +84,8 @@ def _depth(value: Any, left: int) -> None:
 def named(value: Any) -> Text:
     """Describe a JSON value, with the value itself if it is short.
 
-    >>> named(None), named([1]), named("ab"), named(True), named(2.5)
-    ('null', 'a list', 'the text "ab"', 'true', 'the number 2.5')
+    >>> [str(named(value)) for value in (None, [1], "ab", True, 2.5)]
+    ['null', 'a list', 'the text "ab"', 'true', 'the number 2.5']
     """
     if value is None or isinstance(value, bool):
         return json.dumps(value)

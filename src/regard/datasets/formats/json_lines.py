@@ -52,15 +52,15 @@ def _parsed(number: int, line: str) -> Row:
     try:
         return _row(number, parse_json(line))
     except json.JSONDecodeError as error:
-        return Row(number, {}, f"no JSON ({error.msg} at column {error.colno})")
+        return Row(number, {}, phrase("errors.datasets.no_json_at", problem=error.msg, column=error.colno))
     except ValueError as error:
-        return Row(number, {}, f"no JSON ({error})")
+        return Row(number, {}, phrase("errors.datasets.no_json", problem=error))
 
 
 def _row(number: int, value: Any) -> Row:
     if isinstance(value, dict):
         return Row(number, value)
-    return Row(number, {}, f"a JSON {type(value).__name__} where an object belongs")
+    return Row(number, {}, phrase("errors.datasets.json_no_object", type=type(value).__name__))
 
 
 def _whole(path: Path) -> list[Any]:

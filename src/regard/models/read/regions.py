@@ -66,7 +66,7 @@ class ArrayReader:
                 got=", ".join(sorted(example.inputs)) or phrase("errors.models.no_entry"),
             )
         value = example.inputs[self.entry]
-        array = self.prepare(value, f"example {example.id!r}")
+        array = self.prepare(value, phrase("errors.common.example_example", example=repr(example.id)))
         if array.size == 0:
             raise InputError(
                 phrase("errors.common.example_example", example=repr(example.id)),
