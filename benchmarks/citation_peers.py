@@ -1,4 +1,4 @@
-"""`python -m benchmarks.citation_peers [--n 8]`: which tool names the passage that an answer was copied from?
+"""`python -m benchmarks.citation_peers [--n 32]`: which tool names the passage that an answer was copied from?
 
 The same planted prompts (`planted_answers("single")`), the same rendered text and the same answer go to regard's
 methods and to other tools: ContextCite, Captum, inseq, FlashTrace. Each is a process of its own on SmolLM2, one thread.
@@ -283,18 +283,27 @@ def run() -> list[Line]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--n", type=int, default=8)
-    parser.add_argument("--method")
-    chosen = parser.parse_args()
-    if chosen.method:
-        print(json.dumps(measure(chosen.method, chosen.n)))
+    parser.add_argument("--n", type=int, default=32)
+    parser.add_argument("--method", help="measure one method in this process, and write nothing")
+    parser.add_argument("--only", help="beginning of the methods to run; the rows of others stay as stored")
+    options = parser.parse_args()
+    if options.method:
+        print(json.dumps(measure(options.method, options.n)))
         return 0
-    rows = []
+    before = json.loads(RESULTS.read_text("utf-8"))["rows"] if RESULTS.exists() else []
+    rows = {row["method"]: row for row in before}
     for name in METHODS:
-        rows.append(_row(name, chosen.n))
-        print(json.dumps(rows[-1]), flush=True)
+        if name.startswith(options.only or ""):
+            rows[name] = _row(name, options.n)
+            print(json.dumps(rows[name]), flush=True)
+            write([rows[method] for method in METHODS if method in rows])
+    return 0
+
+
+def write(rows: list[dict[str, Any]]) -> None:
+    """Write the rows that were measured so far."""
     record = {
-        "command": f"python -m benchmarks.citation_peers --n {chosen.n}",
+        "command": "python -m benchmarks.citation_peers",
         "commit": commit(),
         "machine": f"{platform.machine()}, Python {platform.python_version()}, 1 thread, CPU time",
         "model": "SmolLM2-135M-Instruct",
@@ -302,7 +311,6 @@ def main() -> int:
         "rows": rows,
     }
     RESULTS.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
-    return 0
 
 
 if __name__ == "__main__":

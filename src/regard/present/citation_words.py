@@ -17,3 +17,26 @@ def citation_errors(facts: Mapping[str, Any]) -> list[str]:
     wrong = {f"wrong_{name}": value for name, value in measured["wrong"].items()}
     errors = say("term.cite.errors", prompts=measured["prompts"], model=measured["model"], **measured["false"], **wrong)
     return [thresholds, errors]
+
+
+def unclear_reasons(facts: Mapping[str, Any]) -> list[str]:
+    """Return for every unclear sentence of a cited answer's JSON which condition of a citation it misses."""
+    return [
+        say("cite.unclear.line", number=number, reason=_reason(sentence, facts))
+        for number, sentence in enumerate(facts["sentences"], 1)
+        if sentence["status"] == "unclear"
+    ]
+
+
+def _reason(sentence: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    thresholds, alone = facts["thresholds"], sentence["alone"]
+    strongest = max((effect for effect in sentence["effects"] if effect is not None), default=0.0)
+    if not sentence["checked"]:
+        return say("cite.unclear.limit")
+    if alone and alone["gain"] < thresholds["gain"]:
+        return say("cite.unclear.gain", gain=alone["gain"], needed=thresholds["gain"])
+    if alone:
+        return say("cite.unclear.probability", probability=alone["probability"], needed=thresholds["probability"])
+    if strongest < thresholds["effect"]:
+        return say("cite.unclear.weak", whole=sentence["whole"], strongest=strongest, needed=thresholds["effect"])
+    return say("cite.unclear.replaced", strongest=strongest, needed=thresholds["effect"])

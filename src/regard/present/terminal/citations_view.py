@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from regard.present.citation_words import citation_errors
+from regard.present.citation_words import citation_errors, unclear_reasons
 from regard.present.messages.messages import columns, count, render, say
 from regard.present.terminal.terminal import plain_table
 
@@ -30,6 +30,7 @@ def citations_view(facts: Mapping[str, Any]) -> RenderableType:
     )
     parts: list[RenderableType] = [Text(title, style="bold")]
     parts.append(plain_table(columns("term.cite.columns"), [_sentence(s) for s in sentences], right=(3, 4, 5)))
+    parts += [Text(line, style="yellow") for line in unclear_reasons(facts)]
     parts += [Text("\n" + say("term.cite.sources_title"), style="bold"), _sources(facts)]
     supported = sum(sentence["supported"] for sentence in sentences)
     parts.append(Text("\n" + say("term.cite.supported", n=supported, all=len(sentences))))
