@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from regard.audits.channel_order import channel_order_note
 from regard.audits.default_methods import profile
 from regard.audits.options import AuditOptions
 from regard.audits.readable import check_modality
@@ -120,6 +121,8 @@ def _subject(model: Model, name: str, data: Dataset, source: Source, options: Au
     about_model = model_facts(model, name) | siblings(model) | improved(model) | files(model)
     lengths = {example.id: _length(model, example) for example in examples}
     remarks = ([*model.notes] or notes) + unknown_words(model, examples)  # after every example was encoded once
+    exchanged = channel_order_note(model, examples)
+    remarks += [] if exchanged is None else [exchanged]
     about_data = data_facts(data, source if isinstance(source, str) else data.name, remarks)
     return Subject(
         model=model,
