@@ -80,6 +80,7 @@ def test_every_section_is_there_and_tags_match(page: str) -> None:
     ids = {value for name, value in outline.attributes if name == "id"}
     # this run has no slices, no verdicts, no plan, no other data, and no experiments
     without = {"by_slice", "errs", "meaning", "shift", "heads", "robustness", "improvement", "plan_followed"}
+    without |= {"removal_in_distribution"}
     assert {name.replace("_", "-") for name in SECTIONS if name not in without} <= ids
     anchors = {value for name, value in outline.attributes if name == "href" and not value.startswith(PICTURE)}
     assert all(value.startswith("#") and value[1:] in ids for value in anchors)

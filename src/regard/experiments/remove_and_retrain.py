@@ -34,7 +34,7 @@ AT_ONCE = 256
     "text, by each method; minus that without as many random words",
     cost="methods + 1 trainings per share and seed (12 by default), one explanation of every text of the data by each "
     "method",
-    trainings=12,
+    trainings=4,
     misleads="a network that is trained again may use evidence that the first one ignored: little loss does not show "
     "that a method missed what this network uses",
     profile=(InProfile(("full",), 34),),

@@ -28,15 +28,16 @@ def removal_in_distribution(material: Material) -> Html | None:
 
 
 def _masked(rows: tuple[MaskedInputs, ...], seed: int) -> Html:
-    head = [say(f"removal_in_distribution.{key}") for key in ("subject", "masked", "unusual", "p", "n", "answer")]
+    keys = ("subject", "masked", "unusual", "p", "answer")
+    head = [say(f"removal_in_distribution.{key}") for key in keys] + [say("column.n")]
     cells = [
         [
             say(f"removal_in_distribution.subject_{row.subject}"),
             row.masked,
             f"{row.rejected:.2f} [{row.low:.2f}, {row.high:.2f}]",
             f"{row.corrected:.3f}" if row.corrected >= 0.001 else "< 0.001",
-            str(row.n),
             say(f"removal_in_distribution.{'outside' if row.corrected < UNUSUAL else 'nothing'}"),
+            str(row.n),
         ]
         for row in rows
     ]
@@ -59,8 +60,8 @@ def _twin(twin: TwinFigures | None) -> str:
 
 
 def _orders(rows: tuple[OrderChange, ...], seed: int) -> Html:
-    keys = ("metric", "operators", "tau", "best_first", "best_second", "same_best", "methods", "n")
-    head = [say(f"removal_in_distribution.{key}") for key in keys]
+    keys = ("metric", "operators", "tau", "best_first", "best_second", "same_best", "methods")
+    head = [say(f"removal_in_distribution.{key}") for key in keys] + [say("column.n")]
     cells = [
         [
             row.metric,
