@@ -34,7 +34,7 @@ RESULT = Path(__file__).parent / "results" / "explainer_comparison.json"
 DATA = {
     "bilstm": "reviews",
     "minilm": "reviews",
-    "chinese": "chinese",
+    "chinese": "chinese_reviews",
     "digits": "digits",
     "cancer": "cancer",
     "power": "power",

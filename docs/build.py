@@ -52,6 +52,7 @@ PAGES = [
     ("cookbook.md", "Cookbook: your own model"),
     ("training.md", "Training"),
     ("metrics.md", "Metrics"),
+    ("explainer-comparison.md", "LRP beside other explainers"),
     ("experiments.md", "Experiments that train"),
     ("robustness.md", "Noise"),
     ("attacks.md", "Attacks"),
@@ -72,6 +73,7 @@ PAGES = [
     ("truth.md", "The judge is judged"),
     ("replication.md", "The published tables"),
     ("exit-codes.md", "Command line"),
+    ("peers.md", "Beside other libraries"),
     ("support.md", "Supported architectures"),
     ("glossary.md", "Glossary"),
 ]

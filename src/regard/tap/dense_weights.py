@@ -26,14 +26,16 @@ def fills(call: SdpaCall) -> bool:
 
 
 @torch.no_grad()
-def fill_weights(call: SdpaCall, out: Tensor) -> None:
+def fill_weights(call: SdpaCall, out: Tensor) -> bool:
     """Write the weights of a call that `fills` accepts into `out` (batch, head, query, key), which holds zeros.
 
+    Returns whether some weight is NaN, which is cheap to see while a block is in the cache.
     Keys after the rows of causal attention are never touched: fresh zeros cost no memory until somebody writes them.
     """
     query, key = call.query * call.factor, call.key
     batch, heads, queries, keys = out.shape
-    head_of = torch.arange(heads) // (heads // key.shape[1])
+    shared = heads // key.shape[1]
+    unknown = False
     added, blank = (None, None) if call.mask is None else Masks().additive(call.mask, query.dtype)
     together = max(1, SCRATCH // max(1, queries * keys))
     step = queries if together > 1 else max(16, SCRATCH // max(1, keys))
@@ -43,7 +45,10 @@ def fill_weights(call: SdpaCall, out: Tensor) -> None:
     for b in range(batch):
         for first in range(0, heads, together):
             group = slice(first, first + together)
-            turned = key[b, head_of[group]].transpose(1, 2)
+            own = key[b, first // shared : (min(heads, group.stop) - 1) // shared + 1]
+            if shared > 1 and together > 1:
+                own = key[b, torch.arange(heads)[group] // shared]
+            turned = own.transpose(1, 2)
             for start in range(0, queries, step):
                 rows = slice(start, min(start + step, queries))
                 columns = slice(0, min(keys, rows.stop) if call.causal else keys)
@@ -55,7 +60,9 @@ def fill_weights(call: SdpaCall, out: Tensor) -> None:
                 torch.softmax(scores, -1, out=scores)
                 if blank is not None:
                     scores.masked_fill_(_part(blank, b, group, rows), 0.0)
+                unknown = unknown or bool(scores.sum().isnan())
                 out[b, group, rows, columns] = scores
+    return unknown
 
 
 def _part(mask: Tensor, example: int, heads: slice, rows: slice) -> Tensor:

@@ -176,8 +176,8 @@ class LazyAttention:
             )
         out = np.zeros((batch, heads, queries, keys), np.float32)
         if fills(self.call):
-            fill_weights(self.call, torch.from_numpy(out))
-            return record(self.site, out, None, self.real, self.checked)
+            unknown = fill_weights(self.call, torch.from_numpy(out))
+            return record(self.site, out, None, self.real, self.checked, unknown=unknown)
         step = max(1, CHUNK // max(1, heads * keys))
         for b in range(batch):
             for rows in torch.split(torch.arange(queries), step):
@@ -232,12 +232,15 @@ def record(
     checked: str,
     *,
     shared: bool = False,
+    unknown: bool | None = None,
 ) -> Attention:
     """The weights as a record: padding and rows in which nothing may be attended to are 0, NaN is an error.
 
-    `shared`: the array may be the model's own tensor, so that a change needs a copy.
+    `shared`: the array may be the model's own tensor, so that a change needs a copy. `unknown`: whether some weight is
+    NaN, where the caller knows.
     """
-    unknown = bool(torch.from_numpy(weights).sum(-1).isnan().any())  # sums of rows: no second matrix
+    if unknown is None:
+        unknown = bool(torch.from_numpy(weights).sum(-1).isnan().any())  # sums of rows: no second matrix
     if unknown:
         empty = np.isnan(weights).all(-1, keepdims=True)
         weights, shared = np.where(empty, np.float32(0.0), weights), False

@@ -1,0 +1,153 @@
+"""Peers: which import beside this project, and PGD and APGD on the small ViT against torchattacks and AutoAttack.
+
+`python -m benchmarks.peers` writes results/peers.json. A directory in REGARD_PEERS is searched after the installed
+packages, for peers whose requirements conflict (`pip install --no-deps --target DIR captum inseq ferret-xai quantus lxt
+transformer-lens bertviz textattack foolbox torchattacks pyautoattack`). A peer that does not import is listed with
+the reason. Both sides of an attack get the same pictures, targets, ball, steps and step size.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from benchmarks.__main__ import commit
+from benchmarks.attacks import EPS, STEPS, vit
+from benchmarks.lines import Line, peak_memory_mb, side_by_side
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.desk.questions import attacked
+from regard.records import Example, Threat
+
+RESULT = Path(__file__).parent / "results" / "peers.json"
+MODULES = {
+    "captum": "captum.attr",
+    "inseq": "inseq",
+    "ferret-xai": "ferret",
+    "quantus": "quantus",
+    "lxt": "lxt.efficient",
+    "transformer-lens": "transformer_lens",
+    "bertviz": "bertviz",
+    "textattack": "textattack",
+    "foolbox": "foolbox",
+    "torchattacks": "torchattacks",
+    "pyautoattack": "pyautoattack",
+}
+"""Distribution -> the module that its users import."""
+SECONDS = 240
+
+
+def where() -> None:
+    """Search the directory of peers after everything else."""
+    if (folder := os.environ.get("REGARD_PEERS", "")) and folder not in sys.path:
+        sys.path.append(folder)
+
+
+def importable(name: str, module: str) -> dict[str, str]:
+    """Import a peer in a process of its own: its version, and the reason where it fails."""
+    code = f"from benchmarks.peers import where; where(); import {module}"
+    try:
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS)
+        reason = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no message"])[-1]
+    except subprocess.TimeoutExpired:
+        reason = f"no answer in {SECONDS} s"
+    try:
+        release = version(name)
+    except PackageNotFoundError:
+        release = ""
+    return {"version": release, "reason": reason if release else reason or "not installed"}
+
+
+class _Unit(nn.Module):
+    """The model for pictures on 0..1, as torchattacks and AutoAttack expect them."""
+
+    def __init__(self, inner: nn.Module, high: float) -> None:
+        super().__init__()
+        self.inner, self.high = inner, high
+
+    def forward(self, images: Tensor) -> Tensor:
+        logits: Tensor = self.inner(images * self.high)
+        return logits
+
+
+def attack_lines() -> list[Line]:
+    """Success and CPU time of our attacks and of those peers that import."""
+    where()
+    torch.set_num_threads(1)
+    model, examples = vit()
+    images = torch.from_numpy(np.stack([model.encode(e).arrays["images"] for e in examples])).float()
+    high = 1.0 if float(images.max()) <= 1 else 16.0
+    targets = torch.tensor([int(str(t)) for t in DeskCase(Desk(model), examples).targets])
+    plain = [Example(e.id, e.inputs) for e in examples]
+    unit = _Unit(model.module, high).eval()
+    flips: dict[str, float] = {}
+
+    def ours(spec: str, budget: int) -> None:
+        records = attacked(DeskCase(Desk(model), plain), spec, Threat(budget=budget))
+        flips["ours"] = float(np.mean([one.status == "success" for one in records]))
+
+    def torchattacks() -> None:
+        library: Any = importlib.import_module("torchattacks")
+        attack = library.PGD(unit, eps=EPS, alpha=2.5 * EPS / STEPS, steps=STEPS, random_start=False)
+        changed(attack(images / high, targets))
+
+    def autoattack() -> None:
+        library: Any = importlib.import_module("pyautoattack")
+        attack = library.AutoAttack(unit, norm="Linf", eps=EPS, version="custom", attacks=["apgd-ce"], device="cpu")
+        attack.apgd.n_iter, attack.apgd.n_restarts = STEPS, 1
+        changed(attack.apgd.perturb(images / high, targets))
+
+    def changed(adversarial: Tensor) -> None:
+        with torch.no_grad():
+            flips["peer"] = float((unit(adversarial).argmax(-1) != targets).float().mean())
+
+    lines = []
+    for peer, spec, call in (
+        ("torchattacks", f"pgd:eps={EPS},steps={STEPS}", torchattacks),
+        ("pyautoattack", f"apgd:eps={EPS},steps={STEPS}", autoattack),
+    ):
+        try:
+            importlib.import_module(MODULES[peer])
+        except ImportError as refusal:
+            print(f"  {peer}: {refusal}")
+            continue
+        seconds = side_by_side({"ours": partial(ours, spec, STEPS + 1), peer: call}, repeats=2)
+        detail: dict[str, float | str] = {f"{side} s": spent for side, spent in seconds.items()}
+        detail |= {f"flipped, {side}": rate for side, rate in flips.items()} | {"peak MB": peak_memory_mb()}
+        what = f"{spec.partition(':')[0]} on the small ViT, {len(plain)} pictures: flips, ours / {peer}"
+        lines.append(Line(what, flips["ours"] / max(flips["peer"], 1e-9), 0.95, ">=", detail))
+    return lines
+
+
+def run() -> list[Line]:
+    return attack_lines()
+
+
+def main() -> int:
+    peers = {}
+    for name, module in MODULES.items():
+        peers[name] = importable(name, module)
+        print(name, json.dumps(peers[name]), flush=True)
+    lines = attack_lines()
+    for line in lines:
+        print(line.shown())
+    record = {"command": "python -m benchmarks.peers", "commit": commit(), "peers": peers}
+    record["lines"] = [line.to_json() for line in lines]
+    RESULT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    where()
+    sys.exit(main())
