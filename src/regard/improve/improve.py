@@ -101,6 +101,7 @@ def improve(
     settings: Mapping[str, Json] | None = None,
     limit: int | None = None,
     layers: int | None = None,
+    device: str = "cpu",
     announce: Say | None = None,
     tell: Tell | None = None,
 ) -> Improvement:
@@ -111,7 +112,7 @@ def improve(
     the one that the model was trained on. examples: of the test split that are attacked and explained; clean accuracy
     is asked of all of it. budget: questions per attacked text. limit: learn from at most so many examples. The same
     call goes on after a stop, and only reads what came of it when it was finished; further recipes may be tried in the
-    same directory, against the same trainings without one.
+    same directory, against the same trainings without one. device: trains the networks; measurements run on the CPU.
     """
     specs = [_spec(recipe) for recipe in recipes]
     if not specs or len({s.name for s in specs}) < len(specs):
@@ -140,7 +141,7 @@ def improve(
         costs, fresh = dict[str, dict[str, float]](), False
         for arm in arms:
             say(f"{arm.name}: {arm.recipe.what}")
-            trained, costs[arm.name] = _trained(base, arm, path, numbers, options, say=say)
+            trained, costs[arm.name] = _trained(base, arm, path, numbers, options, device=device, say=say)
             fresh = fresh or not trained.again
         columns = _measured([a.name for a in arms], base, plan, path, numbers, tell=tell)
         clusters = {e.id: e.cluster for e in base.splits.test}
@@ -211,7 +212,7 @@ def _possible(arm: Arm, base: Origin, modality: str) -> None:
 
 
 def _trained(
-    base: Origin, arm: Arm, path: Path, seeds: Sequence[int], settings: Mapping[str, Json], say: Say
+    base: Origin, arm: Arm, path: Path, seeds: Sequence[int], settings: Mapping[str, Json], *, device: str, say: Say
 ) -> tuple[Trained, dict[str, float]]:
     """Train one family and return its cost."""
     params = {**base.learner.params, **({"looks": True} if arm.recipe.looks and base.further else {})}
@@ -225,6 +226,7 @@ def _trained(
             settings=settings,
             terms={**CROSS_ENTROPY, **arm.recipe.terms},
             augment=arm.recipe.augment,
+            device=device,
             announce=say,
         )
     epochs = float(np.mean([len(m["epochs"]) for m in trained.members]))
