@@ -37,7 +37,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @verb(
     "view",
     "regard view bilstm --text 'a quiet, moving film'          the local app, with the model behind it",
-    "regard view RUN                                          what an audit kept, and its model for further texts",
+    "regard view RUN                                          the examples of an audit, and its model for new texts",
     "regard view minilm --text 'a quiet film' -o view.html      one file for everything, no server",
     "regard view minilm --text 'a quiet film' --view head_view --svg heads.svg --pdf heads.pdf",
     "regard view smollm2 --text 'The capital of France is' --generate 5",
