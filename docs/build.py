@@ -21,7 +21,8 @@ from regard import registry
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from site_notebooks import TUTORIALS, write_notebooks  # noqa: E402 - beside this file
+from site_gauge import gauge_picture  # noqa: E402 - beside this file
+from site_notebooks import TUTORIALS, write_notebooks  # noqa: E402
 from site_search import search_box, search_script  # noqa: E402
 
 PAGES = [
@@ -253,6 +254,7 @@ def build(target: Path, *, execute: bool = False) -> list[Path]:
         path.write_text(page, "utf-8")
         written.append(path)
     shutil.copytree(HERE / "pictures", target / "pictures", dirs_exist_ok=True)
+    (target / "pictures" / "gauge.svg").write_text(gauge_picture(), "utf-8")
     return written
 
 

@@ -93,11 +93,23 @@ def test_search_finds_pages_by_title_heading_and_words(tmp_path: Path) -> None:
     assert hits("nothing here") == hits("") == []
 
 
+def test_the_gauge_of_the_landing_page_is_the_stored_result() -> None:
+    module = docs_module("site_gauge")
+    assert module.PICTURE.read_text("utf-8") == module.gauge_picture(), "run: python docs/site_gauge.py RUN"
+    gauge = module.stored_gauge()
+    share, low, high = (f"{100 * x:.0f}" for x in (gauge.share, gauge.low, gauge.high))
+    for page in ("docs/index.md", "README.md"):
+        text = (module.HERE.parent / page).read_text("utf-8")
+        assert f"{share} % [{low}, {high}]" in text, page
+        assert str(gauge.n) in text, page
+
+
 def test_the_site_builds(tmp_path: Path) -> None:
     module = docs_module("build")
     pages = module.build(tmp_path / "site")
     front = (tmp_path / "site" / "index.html").read_text("utf-8")
     assert "gauge.svg" in front
+    assert (tmp_path / "site" / "pictures" / "gauge.svg").read_text("utf-8").startswith("<svg xmlns")
     assert front.count("<img") >= 4
     assert 'class="side"' in (tmp_path / "site" / "from-captum.html").read_text("utf-8")
     assert len([*(tmp_path / "site").glob("*.ipynb")]) == len(module.TUTORIALS)

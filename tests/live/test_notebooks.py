@@ -143,6 +143,7 @@ def test_jupyterlab_live(chromium: Browser, tmp_path: Path) -> None:
             page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
             page.wait_for_selector(".jp-OutputArea-output canvas", timeout=150_000)
             assert inked(page.main_frame) > 200
+            page.get_by_label("Theme", exact=True).wait_for()
             asked(page, "the film not long")
 
 
@@ -165,4 +166,5 @@ def test_marimo_live(chromium: Browser, tmp_path: Path) -> None:
     ):
         page.wait_for_selector("canvas", timeout=150_000)
         assert inked(page.main_frame) > 200
+        page.get_by_label("Theme", exact=True).wait_for()
         asked(page, "the film not long")

@@ -168,6 +168,23 @@ def test_transitions_are_short_and_can_be_refused(
         assert least <= page.evaluate(MOVING) <= most
 
 
+COUNT_FORMER = """() => { window.former = 0; const stage = document.querySelector('[data-regard-app]').shadowRoot
+  .querySelector('.stage'); new MutationObserver((changes) => { for (const c of changes) for (const n of c.addedNodes)
+  if (n.dataset && 'former' in n.dataset) window.former++; }).observe(stage, {childList: true}); }"""
+
+
+@pytest.mark.parametrize(("motion", "fades"), [("no-preference", True), ("reduce", False)])
+def test_the_former_lines_of_a_head_fade(server: Server, chromium: Browser, motion: str, fades: bool) -> None:
+    with chromium.page(server.url, only=server.address, reduced_motion=motion) as page:
+        page.locator("[data-view=head_view] canvas[data-drawn]").wait_for()
+        page.evaluate(COUNT_FORMER)
+        page.get_by_label("Upright").click()
+        page.wait_for_function("document.querySelector('[data-regard-app]').shadowRoot.querySelector('canvas')")
+        page.get_by_label("Upright").click()
+        assert (page.evaluate("window.former") > 0) is fades
+        page.locator("[data-former]").wait_for(state="detached")
+
+
 def test_the_app_fits_a_phone(server: Server, chromium: Browser) -> None:
     with chromium.page(server.url, only=server.address) as page:
         page.set_viewport_size({"width": 390, "height": 800})

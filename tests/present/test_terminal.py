@@ -15,7 +15,16 @@ from rich.console import Console
 from regard.present.number_units import objective, scale
 from regard.present.run_reader import Material
 from regard.present.terminal.results import evidence_table
-from regard.present.terminal.terminal import bullets, drawing, heat_map, links, plain_table, sentence, strongest
+from regard.present.terminal.terminal import (
+    bullets,
+    drawing,
+    heat_map,
+    links,
+    plain_table,
+    sentence,
+    strongest,
+    strongest_bars,
+)
 
 pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
 
@@ -53,6 +62,14 @@ def test_strongest_units_have_numbers_and_signs() -> None:
     example = text_example(0, "good bad dull")
     said = strongest(example, np.asarray([9.0, 1.0, -2.0, 0.5]), signed=True, count=2).plain
     assert said == "strongest: bad -2.000, good +1.000"  # the special unit is left out
+
+
+def test_bars_are_as_long_as_the_numbers_say() -> None:
+    example = text_example(0, "good bad dull")
+    lines = printed(strongest_bars(example, np.asarray([9.0, 1.0, -2.0, 0.5]), signed=True)).splitlines()
+    assert [line.split()[0] for line in lines] == ["bad", "good", "dull"]
+    assert [line.count("█") for line in lines] == [20, 10, 5]
+    assert [line.split()[-1] for line in lines] == ["-2.000", "+1.000", "+0.500"]
 
 
 @pytest.mark.parametrize("modality", list(MODALITIES))

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName, Unsupported
+from regard.judge.claim import Draft
+from regard.judge.evidence import Evidence
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import ROOMS, explainer, metric
+from regard.registry import ROOMS, explainer, metric, question
 from regard.testing import catalogue
-from regard.testing.battery import check, check_explainer, check_metric
+from regard.testing.battery import check, check_explainer, check_metric, check_question
 from regard.testing.skeleton import new_method
 
 METHODS = {f"{kind}:{name}": (kind, function) for kind, name, function in catalogue.methods()}
@@ -156,7 +158,7 @@ def test_the_battery_catches_metrics_and_signatures() -> None:
         check_metric(endless)
 
 
-@pytest.mark.parametrize("kind", ["explainer", "metric"])
+@pytest.mark.parametrize("kind", ["explainer", "metric", "perturbation", "attack", "question"])
 def test_a_new_method_passes_the_battery_as_written(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = f"my_new_{kind}"
     written = new_method(kind, name, tmp_path / "deep")
@@ -168,6 +170,18 @@ def test_a_new_method_passes_the_battery_as_written(kind: str, tmp_path: Path, m
     del sys.modules[name]
     with pytest.raises(InputError, match="existing file"):
         new_method(kind, name, tmp_path / "deep")
+
+
+def test_a_question_that_claims_without_a_test_is_refused() -> None:
+    @question(rule="Always yes.")
+    def always(evidence: Evidence) -> Draft:
+        """Is it always so?"""
+        return Draft("always", "holds", 0.0, "It is.", "always.yes")
+
+    with pytest.raises(AssertionError) as refused:
+        check_question(always)
+    for problem in ("not_claimed", "names no margin", "rests on", "from one example", "from no data"):
+        assert problem in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["My", "2x", "a-b", "class", "_x", ""])

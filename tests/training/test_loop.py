@@ -22,7 +22,7 @@ from regard.errors import InputError
 from regard.networks.tabular import TabularTransformer
 from regard.training.batches import Accompanied, ArrayRows, Batch, TextRows
 from regard.training.loop import Fitted, Settings, _Course, _slope, evaluate, fit, seeded, threads
-from regard.training.loss import Outcome, Term, weighted_terms
+from regard.training.loss import Outcome, Term, forward, total, weighted_terms
 from regard.training.progress import Report, reporting
 from regard.training.scoring import ACCURACY, ROC_AREA
 
@@ -149,6 +149,15 @@ def test_the_state_of_another_training_is_not_used(reference: tuple[dict[str, Te
     _weights(dataclasses.replace(QUICK, seed=9), tmp_path)
     assert _same(_weights(state=tmp_path)[0], reference[0])
     assert len(list(tmp_path.glob("*.safetensors"))) == 2  # of the last state and of the one before
+
+
+def test_batches_follow_the_network_to_its_device() -> None:
+    net = network().to("meta")  # a device that every machine has: shapes without numbers
+    batch = TRAIN.batch(np.arange(4), None)
+    outcome = forward(net, batch)
+    loss, _ = total(PLAIN, outcome, batch)
+    assert outcome.real is not None
+    assert {outcome.logits.device.type, outcome.real.device.type, loss.device.type} == {"meta"}
 
 
 def test_it_stops_on_dev_and_keeps_the_best_epoch() -> None:

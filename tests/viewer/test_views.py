@@ -515,3 +515,28 @@ def test_no_view_is_wider_than_the_page(show: Callable[..., Any], width: int) ->
     for view in SAMPLES["bert"][1]:
         shown.open(view)
         assert shown.page.evaluate("() => document.documentElement.scrollWidth") <= width
+
+
+LISTEN = """() => { window.contexts = []; window.started = []; window.peaks = [];
+  window.AudioContext = class extends AudioContext { constructor() { super(); window.contexts.push(this); } };
+  const start = AudioBufferSourceNode.prototype.start;
+  AudioBufferSourceNode.prototype.start = function (...when) { window.started.push(when);
+    window.peaks.push(Math.max(...this.buffer.getChannelData(0).slice(0, 12000))); start.apply(this, when); }; }"""
+
+
+def test_a_sound_plays_whole_and_from_the_place_that_is_clicked(show: Callable[..., Any]) -> None:
+    shown = show("sound")
+    shown.open("sound_overlay")
+    shown.page.evaluate(LISTEN)
+    shown.page.get_by_role("button", name="Play").click()
+    shown.page.wait_for_function("() => window.contexts[0]?.currentTime > 0")  # it really plays
+    assert shown.page.evaluate("window.started") == [[0, 0, pytest.approx(2.0)]]
+    assert shown.page.evaluate("window.peaks[0]") == pytest.approx(1.0, abs=0.05)
+    box = shown.page.locator("canvas").bounding_box()
+    shown.page.mouse.click(box["x"] + box["width"] * 0.5, box["y"] + 60)
+    shown.page.wait_for_function("() => window.started.length === 2")
+    _, begin, length = shown.page.evaluate("window.started[1]")
+    assert 0.5 < begin < 1.2  # names stand at the left
+    assert begin * 10 == pytest.approx(round(begin * 10))  # where a unit begins
+    assert length == pytest.approx(0.25)
+    assert not shown.problems

@@ -1,4 +1,4 @@
-/** The head of the local app: which model answers, help, light or dark, the language. */
+/** The head of the local app and the notebook widget: which model answers, help, light or dark, the language. */
 
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
@@ -10,6 +10,8 @@ export type ThemeName = "auto" | "light" | "dark";
 
 export function Header(props: {
   hello: Hello;
+  /** A page has one first heading; in a notebook the name is a heading among others. */
+  page: boolean;
   theme: ThemeName;
   light: (theme: ThemeName) => void;
   lang: string;
@@ -17,10 +19,11 @@ export function Header(props: {
   t: Translate;
 }): ComponentChildren {
   const { hello, t } = props;
+  const Name = props.page ? "h1" : "h2";
   const languages = Object.entries(hello.languages ?? {});
   return (
     <header class="head">
-      <h1>{hello.model || "regard"}</h1>
+      <Name class="name">{hello.model || "regard"}</Name>
       <span class="bar">
         <Help t={t} />
         <Choice

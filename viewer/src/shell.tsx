@@ -26,8 +26,10 @@ export interface Settings {
   /** The words of another language than English. */
   dictionary?: Dictionary;
   state?: Partial<Values>;
-  /** The local app: the name of the model, help, theme and language stand above. */
+  /** Live hosts: the name of the model, help, theme and language stand above. */
   header?: boolean;
+  /** The local app: theme and language are those of the whole page. */
+  page?: boolean;
   /** Told whenever the user moved to another example, site or head. */
   changed?: (values: Values) => void;
 }
@@ -54,7 +56,7 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
   version.value;
   useSignalEffect(() => settings.changed?.(plain(state)));
   useEffect(() => {
-    if (settings.header) dressPage(chosenTheme.value, spoken.value.lang);
+    if (settings.page) dressPage(chosenTheme.value, spoken.value.lang);
   }, [chosenTheme.value, spoken.value.lang]);
 
   const { manifest } = source.value;
@@ -119,6 +121,7 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
       {settings.header && live && (
         <Header
           hello={live.hello}
+          page={!!settings.page}
           theme={chosenTheme.value}
           light={(name) => {
             chosenTheme.value = name;

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { fadeOver } from "./fade.ts";
 import { canvasMarks } from "./marks/canvas.ts";
 import type { Target } from "./state.ts";
 import type { Context, Drawn, Scene, View } from "./view.ts";
@@ -17,6 +18,7 @@ export function Stage(props: { view: View; c: Context; scene: (width: number) =>
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const drawn = useRef<Drawn>({});
+  const subject = useRef("");
   const width = useSignal(0);
   const { scroll } = c.state;
   const pressed = useRef<{ x: number; y: number; target: Target | null; moved: boolean } | null>(null);
@@ -67,6 +69,9 @@ export function Stage(props: { view: View; c: Context; scene: (width: number) =>
     }
     const context = element.getContext("2d");
     if (!context) return;
+    const now = view.subject?.(scene) ?? "";
+    if (now !== subject.current && subject.current && now) fadeOver(element);
+    subject.current = now;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = scene.theme.paper;
     context.fillRect(0, 0, width.value, room);

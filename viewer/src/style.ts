@@ -47,7 +47,7 @@ summary { cursor: pointer; color: var(--soft); }
 .error { color: #b00020; font-weight: 600; }
 .dark .error { color: #ff8a8a; }
 .head { display: flex; flex-wrap: wrap; gap: 4px 16px; align-items: center; justify-content: space-between; margin: 0 0 8px; }
-.head h1 { font-size: 18px; margin: 0; overflow-wrap: anywhere; min-width: 0; }
+.head .name { font-size: 18px; margin: 0; overflow-wrap: anywhere; min-width: 0; }
 .head .bar { margin: 0; }
 dialog { max-width: 62ch; color: var(--ink); background: var(--paper); border: 1px solid var(--line); border-radius: 6px; }
 dialog h2 { font-size: 16px; margin: 0 0 8px; }

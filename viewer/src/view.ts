@@ -59,6 +59,8 @@ export interface View {
   /** Height of the whole picture at a width. Known from the manifest alone, so nothing jumps when data arrive. */
   height(scene: Scene): number;
   draw(marks: Marks, scene: Scene): Drawn;
+  /** What the picture is about: where this changes, the former picture fades over the new one. */
+  subject?(scene: Scene): string;
   /** What is shown and how it was made, in words: stands on the picture. */
   declared(scene: Scene): string;
   /** What is under the pointer, in words. */

@@ -206,6 +206,17 @@ def device_option(function: F) -> F:
     )(function)
 
 
+def training_device_option(function: F) -> F:
+    """Add `--device` to a command that trains: on the CPU, unless the user names another."""
+    words = "Device that trains the network; the same seed gives the same weights on cpu only."
+    return click.option("--device", type=DeviceName(), default="cpu", show_default=True, help=words)(function)
+
+
+def labels_option(function: F) -> F:
+    """Add `--labels`, for commands that compare predictions with the labels of the data."""
+    return click.option("--labels", help="Map labels of the data to classes of the model: neg=0,pos=1.")(function)
+
+
 def out_option(help: str, **how: Any) -> Callable[[F], F]:
     """Add `-o/--out`, a file or a directory to write."""
     return click.option("-o", "--out", type=click.Path(path_type=Path), help=help, **how)

@@ -1,4 +1,4 @@
-"""Options shared by all commands (`--json`, `--lang`, `-q`, `-v`, `--debug`, `--max-bytes`), and help with examples."""
+"""Options shared by all commands (`--json`, `--lang`, `-q`, `-v`, `-o`, `--debug`, `--max-bytes`), and their help."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 import click
 
+from regard.cli.out_file import with_out_file
 from regard.files import limited, parse_size
 from regard.present.messages.messages import is_language, say
 
 READING = {"data", "text_column"}
 """Options of the commands that read data."""
+ENDLESS = ("serve",)
+"""Commands without a result: they run until somebody stops them."""
 
 
 def _limited(context: click.Context, option: click.Parameter, size: str | None) -> None:
@@ -69,6 +72,9 @@ def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
     """Turn a function with an `as_json` parameter into a command with these usage examples."""
 
     def make(function: Callable[..., Any]) -> Verb:
+        own_options = getattr(function, "__click_params__", ())
+        if name not in ENDLESS and not any("--out" in option.opts for option in own_options):
+            function = with_out_file(function)
         decorated = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(function)
         # `root` selects the language before any output; this option only validates and documents it
         decorated = click.option(
@@ -89,7 +95,7 @@ def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
                 flag, f"--{wish}", wish, is_flag=True, expose_value=False, callback=_wished, help=words
             )(decorated)
         decorated = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(decorated)
-        if READING & {option.name for option in getattr(function, "__click_params__", ())}:
+        if READING & {option.name for option in own_options}:
             decorated = click.option(
                 "--max-bytes",
                 metavar="SIZE",

@@ -105,6 +105,7 @@ def improve(
     settings: Mapping[str, Json] | None = None,
     limit: int | None = None,
     layers: int | None = None,
+    device: str = "cpu",
     announce: Say | None = None,
     tell: Tell | None = None,
 ) -> Improvement:
@@ -117,7 +118,8 @@ def improve(
     call goes on after a stop, and only reads what came of it when it was finished; further recipes may be tried in the
     same directory, against the same trainings without one. search_budget: search the strengths of the recipes, alone
     and mixed, on the validation split and another seed for so long (`10m`, `500000-passes`), and compare the best
-    mixture as the arm `searched`; without recipes, those of `search.SEARCHED` that the model allows.
+    mixture as the arm `searched`; without recipes, those of `search.SEARCHED` that the model allows. device: trains the
+    networks; measurements run on the CPU.
     """
     specs = [_spec(recipe) for recipe in (recipes or (SEARCHED if search_budget else ()))]
     if not specs or len({s.name for s in specs}) < len(specs):
@@ -171,7 +173,7 @@ def improve(
         costs, fresh = dict[str, dict[str, float]](), False
         for arm in arms:
             say(f"{arm.name}: {arm.recipe.what}")
-            trained, costs[arm.name] = _trained(base, arm, path, numbers, options, say=say)
+            trained, costs[arm.name] = _trained(base, arm, path, numbers, options, device=device, say=say)
             fresh = fresh or not trained.again
         columns = _measured([a.name for a in arms], base, plan, path, numbers, tell=tell)
         clusters = {e.id: e.cluster for e in base.splits.test}
@@ -269,7 +271,7 @@ def _possible(arm: Arm, base: Origin, modality: str) -> None:
 
 
 def _trained(
-    base: Origin, arm: Arm, path: Path, seeds: Sequence[int], settings: Mapping[str, Json], say: Say
+    base: Origin, arm: Arm, path: Path, seeds: Sequence[int], settings: Mapping[str, Json], *, device: str, say: Say
 ) -> tuple[Trained, dict[str, float]]:
     """Train one family and return its cost."""
     params = {
@@ -287,6 +289,7 @@ def _trained(
             settings=settings,
             terms={**CROSS_ENTROPY, **arm.recipe.terms},
             augment=arm.recipe.augment,
+            device=device,
             announce=say,
         )
     epochs = float(np.mean([len(m["epochs"]) for m in trained.members]))

@@ -114,7 +114,7 @@ def _added(evidence: Evidence) -> tuple[list[Verdict], dict[str, Json]]:
             claims.append((entry("question", name), claim))
     verdicts = []
     for (row, _), verdict in zip(claims, settled([claim for _, claim in claims]), strict=True):
-        sentence = verdict.overruled or verdict.sentence
+        sentence = Message("judge.rule.chance") if verdict.overruled else verdict.sentence
         rule, not_claimed = str(row.facts["rule"]), str(row.facts["not_claimed"])
         complete = replace(
             verdict, question=row.summary, rule_in_words=rule, not_claimed=not_claimed, sentence=sentence

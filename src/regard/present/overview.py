@@ -31,7 +31,8 @@ SWITCHES = ("-q", "--quiet", "-v", "--verbose", "--json")
 class Gauge:
     """Shares of the best method's effect: random units have 0, the best method 1.
 
-    share, low, high: attention's; None where no method has an effect, an open end is None.
+    share, low, high: attention's; None where no method has a clear effect, an open end is None.
+    has_map: False where the attention holds nothing to compare.
     """
 
     share: float | None
@@ -41,6 +42,7 @@ class Gauge:
     best: str
     n: int
     level: float
+    has_map: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +103,16 @@ def _gauge(judgement: Mapping[str, Any]) -> Gauge | None:
     graded, threshold = judgement.get("graded"), judgement["margins"].get("good")
     if not graded or threshold is None:
         return None
-    counts = judgement["reading"] != "nothing to read"  # else the effect of the units has another cause
+    has_map = judgement["reading"] != "nothing to read"  # else the effect of the units has another cause
     return Gauge(
-        share=graded["share"] if counts else None,
-        low=graded["low"] if counts else None,
-        high=graded["high"] if counts else None,
+        share=graded["share"] if has_map else None,
+        low=graded["low"] if has_map else None,
+        high=graded["high"] if has_map else None,
         threshold=float(threshold),
         best=str(graded["best"]),
         n=int(graded["n"]),
         level=float(graded["level"]),
+        has_map=has_map,
     )
 
 

@@ -131,6 +131,8 @@ def _what_decides(verdict: Mapping[str, Any]) -> str:
     between = verdict.get("decides_between")
     if between:
         low, high = between
+        if low == high:
+            return say("reading.decides_at", n=low)
         return (
             say("reading.decides_from", n=low) if high is None else say("reading.decides_between", low=low, high=high)
         )

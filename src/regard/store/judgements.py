@@ -34,6 +34,11 @@ def answer_id(verdict: Mapping[str, Any]) -> str:
     return "too few" if verdict["rule"] == "Q2.few" else ANSWER_IDS[verdict["answer"]]
 
 
+def with_answer_ids(judgement: Mapping[str, Any]) -> dict[str, Json]:
+    """A judgement as JSON whose verdicts also have their answer in the words of the terminal and the page."""
+    return {**judgement, "verdicts": [{**v, "answer_id": answer_id(v)} for v in judgement["verdicts"]]}
+
+
 def judgement_to_json(judgement: Judgement) -> dict[str, Json]:
     """Convert a judgement with its verdicts and contrasts; numbers that are not finite become None."""
     parts = {"verdicts": [_verdict(v) for v in judgement.verdicts], "graded": _graded(judgement.graded)}

@@ -94,11 +94,13 @@ def prune(
     limit: int = 100,
     seed: int = 0,
     device: str = "auto",
+    labels: str | None = None,
 ) -> Pruned:
     """Writes `model` without some heads into `out`, a directory that `load` opens, and audits it.
 
     heads: names as `regard heads` prints them ("L0H1,L3H7"). fraction: that share of all heads, the least important
-    first (Michel et al. 2019), ranked on one half of the examples and audited on the other. The written model is read
+    first (Michel et al. 2019), ranked on one half of the examples and audited on the other. labels: labels of the data
+    as classes of the model (neg=0,pos=1). The written model is read
     again, and must say what the whole model says with these heads switched off.
     """
     if (heads is None) == (fraction is None):
@@ -119,7 +121,7 @@ def prune(
             expected=phrase("errors.common.torch_model"),
             got=type(live).__name__,
         )
-    material, gold, notes, name = material_of(live, model, data, limit, seed)
+    material, gold, notes, name = material_of(live, model, data, limit, seed, labels=labels)
     all_heads = named_heads([s.site for s in live.capture(material.encoded[:1], material.targets[:1]).sites])
     held_out, removed = _chosen(material, all_heads, heads, fraction, notes)
     sample = material.some(held_out)

@@ -25,6 +25,7 @@ from regard.testing.attack_rules import attack_problems
 from regard.testing.explainer_rules import TOYS, Cases, explainer_problems
 from regard.testing.metric_rules import metric_problems
 from regard.testing.perturbation_rules import perturbation_problems
+from regard.testing.question_rules import question_problems
 from regard.testing.toy import TEXTS
 
 POSITIONAL: Mapping[str, tuple[int, str]] = {
@@ -70,6 +71,11 @@ def check_perturbation(function: Callable[..., Any], *, model: Any = None) -> No
 def check_attack(function: Callable[..., Any]) -> None:
     """Raise an AssertionError that lists every broken rule."""
     _verdict(function, [*_general(function, "attack"), *attack_problems(function)])
+
+
+def check_question(function: Callable[..., Any]) -> None:
+    """Raise an AssertionError that lists every broken rule. For questions of your own; ours are judged by `truth`."""
+    _verdict(function, [*_general(function, "question"), *question_problems(function)])
 
 
 def check(function: Callable[..., Any], kind: str) -> None:

@@ -76,7 +76,8 @@ class Reads(Protocol):
 
 
 def forward(network: nn.Module, batch: Batch) -> Outcome:
-    """Run the network once and keep everything that a term may use."""
+    """Run the network once, on its own device, and keep everything that a term may use."""
+    batch = _on_device(batch, next(network.parameters()).device)
     again = Replay(network, batch, forward)
     if isinstance(network, Reads):
         reading = network.read(*batch.inputs)
@@ -84,6 +85,13 @@ def forward(network: nn.Module, batch: Batch) -> Outcome:
         again.states = reading.states
         return Outcome(reading.logits, reading.weights, reading.states, real, again)
     return Outcome(network(*batch.inputs), real=real_of(network, batch), again=again)
+
+
+def _on_device(batch: Batch, device: torch.device) -> Batch:
+    """The batch with its inputs on `device`; terms move labels and columns themselves."""
+    if device.type == "cpu":
+        return batch
+    return batch._replace(inputs=tuple(tensor.to(device) for tensor in batch.inputs))
 
 
 def total(terms: Sequence[Term], outcome: Outcome, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:

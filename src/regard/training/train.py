@@ -13,6 +13,7 @@ import numpy as np
 from regard.cards import Card, HasCard
 from regard.datasets.read import read
 from regard.errors import InputError, NoExamples, UnknownName, phrase
+from regard.models.adapter import pick_device
 from regard.networks import family as families
 from regard.protocols import Dataset
 from regard.records import Json, Spec
@@ -82,6 +83,7 @@ def train(
     reference: str | Path | None = None,
     hide: Sequence[str] = (),
     augment: Augment | None = None,
+    device: str = "cpu",
     announce: Say | None = None,
 ) -> Trained:
     """Train a network, or with `seeds` > 1 a family that differs only in the seed, into the directory `out`.
@@ -90,7 +92,8 @@ def train(
     data: a name or a file with the splits train, dev and test, or these three data sets. settings: {"epochs": 3, ...}
     over the learner's own. terms: {"cross_entropy": 1, "conicity": 0.1}, the loss (`regard list term`).
     reference: a trained directory or an audit run with predictions and attention for terms and attention=frozen.
-    augment: noisy copies of the examples to learn from beside the clean ones.
+    augment: noisy copies of the examples to learn from beside the clean ones. device: cpu (the same seed gives the same
+    weights everywhere), cuda or mps.
     Dev selects the epoch; test is evaluated once, at the end. After an interruption the same call resumes and reaches
     the same weights; after completion it returns the stored result.
     """
@@ -106,10 +109,12 @@ def train(
     options = settings_of(prepared.settings, settings or {})
     weights = dict(terms if terms is not None else prepared.terms)
     weighted_terms(weights)  # report an unknown term before writing anything
+    kind = pick_device(device).type
     numbers = [seed + k for k in range(seeds)]
     path, say = Path(out), announce or _silent
     loss = Loss(weights, class_weights, other, tuple(hide), augment)
     recipe = _recipe(spec, splits, options, loss, None if reference is None else str(reference), seeds=numbers)
+    recipe |= {"device": kind} if kind != "cpu" else {}  # another device, other weights
     with claimed(path, recipe) as before:
         if before is not None and before["status"] == "complete":
             return Trained(path, prepared.measure.name, tuple(before["facts"]["members"]), again=True)
@@ -119,7 +124,8 @@ def train(
         for number in numbers:
             if seeds > 1:
                 say(f"seed {number} ({number - seed + 1} of {seeds})")
-            members.append(_member(prepared, splits, path, replace(options, seed=number), loss, alone=seeds == 1))
+            own = replace(options, seed=number)
+            members.append(_member(prepared, splits, path, own, loss, alone=seeds == 1, device=device))
             if seeds > 1:
                 _describe_family(path, prepared, members, numbers)
         finish(path, recipe, {"members": [*members]})
@@ -144,7 +150,7 @@ def read_splits(data: str | Path, open_split: Callable[[str], Dataset] | None = 
 
 
 def _member(
-    learner: Learner, splits: Splits, out: Path, settings: Settings, loss: Loss, *, alone: bool
+    learner: Learner, splits: Splits, out: Path, settings: Settings, loss: Loss, *, alone: bool, device: str
 ) -> dict[str, Json]:
     """Load one finished network, or train or resume it."""
     name = f"seed-{settings.seed}"
@@ -156,7 +162,7 @@ def _member(
         except Mismatch as error:
             set_aside(home, error, f"{name} is trained again")
     shutil.rmtree(new, ignore_errors=True)
-    facts = train_one(learner, splits, new, settings, loss=loss, state=out / "state" / name)
+    facts = train_one(learner, splits, new, settings, loss=loss, state=out / "state" / name, device=device)
     write_json(new / facts_file, facts)
     if alone:
         for file in sorted(new.iterdir()):

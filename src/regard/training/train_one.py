@@ -14,6 +14,7 @@ from torch import Tensor
 
 from regard.errors import InputError, phrase
 from regard.measures.intervals import wilson
+from regard.models.adapter import pick_device
 from regard.networks.imposed import save_imposed
 from regard.protocols import Dataset
 from regard.records import Json
@@ -59,15 +60,22 @@ PLAIN = Loss()
 
 
 def train_one(
-    learner: Learner, splits: Splits, out: Path, settings: Settings, *, loss: Loss = PLAIN, state: Path | None = None
+    learner: Learner,
+    splits: Splits,
+    out: Path,
+    settings: Settings,
+    *,
+    loss: Loss = PLAIN,
+    state: Path | None = None,
+    device: str = "cpu",
 ) -> dict[str, Json]:
-    """Train, select the epoch on dev, save into `out`, and return the facts of the training."""
+    """Train on `device`, select the epoch on dev, save into `out`, and return the facts of the training."""
     weights = dict(loss.terms if loss.terms is not None else learner.terms)
     terms = weighted_terms(weights)
     ready = _Ready(learner, loss, terms)
     prepared = (ready.rows(splits.train, True), ready.rows(splits.dev, False))
     with seeded(settings.seed, "weights"):
-        network = learner.network()
+        network = learner.network().to(pick_device(device))
     by_loss = not set(weights) & set(learner.terms)
     fitted = fit(
         network,
@@ -81,6 +89,7 @@ def train_one(
     )
     tests = ready.rows(splits.test, False)
     test_loss, tested = evaluate(network, tests, terms, learner.measure, settings.batch_size)
+    network.to("cpu")
     metric, n = learner.measure.name, len(splits.test)
     facts: dict[str, Json] = {
         "what": learner.what,

@@ -27,7 +27,7 @@ export async function mountApp(element: HTMLElement): Promise<void> {
   try {
     const hello = (await call("hello", {})) as Hello;
     const live: Live = { hello, pack: hello.pack ?? "", call, chunk };
-    await start(element, live, { header: true });
+    await start(element, live, { header: true, page: true });
   } catch (error) {
     const line = document.createElement("p");
     line.setAttribute("role", "alert");

@@ -61,6 +61,7 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
     },
   };
   const settings = {
+    header: true,
     ...((model.get("settings") as Record<string, unknown> | undefined) ?? {}),
     changed: (values: Values): void => {
       const now = { example: values.example, site: values.site, head: values.head, view: values.view };

@@ -24,6 +24,10 @@ const view: View = {
     const { rows, columns } = places(s, at);
     return s.values.upright ? standing(m, s, at, rows, columns) : lying(m, s, at, rows, columns);
   },
+  subject(s) {
+    const { site: place, off, hover, locked, upright } = s.values;
+    return JSON.stringify([s.e, place, off, hover ?? locked, upright]);
+  },
   declared(s) {
     const at = site(s);
     if (!at) return "";

@@ -114,15 +114,17 @@ const view: View = {
   },
   controls: (c) => (
     <>
-      <button type="button" onClick={() => play(c, 0, length(c))}>
-        {c.t("play_sound")}
-      </button>
+      {audible(c) && (
+        <button type="button" onClick={() => play(c, 0, length(c))}>
+          {c.t("play_sound")}
+        </button>
+      )}
       {c.example.methods.length ? <MethodChips c={c} /> : null}
     </>
   ),
   click(target, c) {
     const place = target.unit === undefined ? undefined : c.example.units.places[target.unit];
-    if (place) play(c, place[0]!, Math.min(length(c), place[0]! + length(c) / 8));
+    if (place && audible(c)) play(c, place[0]!, Math.min(length(c), place[0]! + length(c) / 8));
   },
 };
 export default view;
@@ -131,6 +133,9 @@ export default view;
 function length(s: Scene): number {
   return s.example.units.places.at(-1)?.[1] ?? s.example.series!.steps;
 }
+
+/** Browsers play these rates; features at 100 per second are no sound. */
+const audible = (s: Scene): boolean => s.example.series!.rate >= 3000 && s.example.series!.rate <= 384_000;
 
 let playing: AudioBufferSourceNode | null = null;
 

@@ -35,7 +35,7 @@ SHOWN = 5
 @click.option("--alignment-column", help="Column with the links of words.")
 @click.option("--head", "head_name", metavar="SITE:N", help="Head to read (default: chosen, and how is printed).")
 @click.option("--written", is_flag=True, help="Let the model write, also where the data have the expected text.")
-@click.option("--html", type=click.Path(path_type=Path), help="Write the alignment as a page.")
+@click.option("-o", "--out", "--html", "html", type=click.Path(path_type=Path), help="Write the alignment as a page.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @row_options
 @device_option

@@ -16,6 +16,7 @@ from regard.cli.model_options import (
     checked_names,
     column_options,
     device_option,
+    labels_option,
     listed,
     named_columns,
     out_option,
@@ -85,7 +86,7 @@ MOST_PRINTED = 3
 )
 @click.option("--sanity/--no-sanity", default=True, show_default=True, help="Sanity-check the attacks themselves.")
 @out_option(help="Output directory for attacks.jsonl; an interrupted attack resumes from it.")
-@click.option("--labels", help="Map labels of the data to classes of the model: neg=0,pos=1.")
+@labels_option
 @column_options
 @split_option
 @skip_option

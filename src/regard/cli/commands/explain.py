@@ -308,7 +308,7 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
     from regard.present.number_units import objective, scale
     from regard.present.terminal.comparison import agreement_table, comparison
     from regard.present.terminal.picture_overlay import picture_overlay
-    from regard.present.terminal.terminal import drawing, key, strongest
+    from regard.present.terminal.terminal import drawing, key, strongest, strongest_bars
     from regard.present.trust_words import mark_line
     from regard.records import Spec
     from regard.registry import entry
@@ -341,13 +341,16 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
         for method, relevance in found.relevance.items():
             display, values = gathered(example, relevance[i]) if words and in_words else (example, relevance[i])
             out.print()
-            out.print(method, markup=False, style="dim", end="  ")
-            out.print(key(signed=relevance.signed))
+            plain = out.color_system is None  # a pipe, a file, or NO_COLOR
+            out.print(method, markup=False, style="dim", end="\n" if plain else "  ")
+            if not plain:
+                out.print(key(signed=relevance.signed))
             overlay = None
             if example["units"]["place_kind"] == "box" and out.color_system in ("truecolor", "256"):
                 overlay = picture_overlay(display, values, signed=relevance.signed)
             out.print(drawing(display, values, signed=relevance.signed) if overlay is None else overlay)
-            out.print(strongest(display, values, signed=relevance.signed))
+            ranking = strongest_bars if plain else strongest
+            out.print(ranking(display, values, signed=relevance.signed))
             if method in found.marks:
                 out.print(mark_line(found.marks[method][i], example["units"]), markup=False)
             facts = entry("explainer", Spec.parse("explainer", method).name).facts

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import clean, print_json, remarks, results
-from regard.cli.model_options import Columns, ModelChoice, model_options, named_columns, out_option, row_options
+from regard.cli.model_options import (
+    Columns,
+    ModelChoice,
+    labels_option,
+    model_options,
+    named_columns,
+    out_option,
+    row_options,
+)
 from regard.cli.progress import bar
 from regard.cli.verb import verb
 
@@ -41,6 +49,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, default=0, show_default=True)
 @out_option(help="Output directory for heads.csv (tidy) and heads.json.")
 @click.option("--all", "everything", is_flag=True, help="Show every head, including those at rest or without a role.")
+@labels_option
 @row_options
 @model_options
 def command(
@@ -51,6 +60,7 @@ def command(
     seed: int,
     out: Path | None,
     everything: bool,
+    labels: str | None,
     device: str,
     task: str | None,
     overflow: Overflow,
@@ -67,7 +77,7 @@ def command(
         def progress(what: str, done: int, total: int) -> None:
             progress_bar.show(what, done / max(1, total), f"{done}/{total}")
 
-        survey = heads(live, dataset, limit=limit, ablate=ablate, seed=seed, progress=progress)
+        survey = heads(live, dataset, limit=limit, ablate=ablate, seed=seed, labels=labels, progress=progress)
     if out is not None:
         _write(survey, out)
     if as_json:

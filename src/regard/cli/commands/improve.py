@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import Columns, column_options, out_option, skip_option
+from regard.cli.model_options import Columns, column_options, out_option, skip_option, training_device_option
 from regard.cli.progress import bar
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
@@ -58,6 +58,7 @@ MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
     "--seeds", type=click.IntRange(1), default=5, show_default=True, help="Number of training runs per recipe."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="First seed.")
+@training_device_option
 @click.option(
     "--examples",
     type=click.IntRange(2),
@@ -89,6 +90,7 @@ def command(
     out: Path | None,
     seeds: int,
     seed: int,
+    device: str,
     examples: int,
     budget: int,
     limit: int | None,
@@ -129,6 +131,7 @@ def command(
                 settings=settings,
                 limit=limit,
                 layers=layers,
+                device=device,
                 announce=lambda sentence: console.print(render(sentence), style="dim", markup=False),
                 tell=lambda what, done, whole: progress_bar.show(
                     say("term.improve.looking", what=what), done / whole, f"{done}/{whole}"

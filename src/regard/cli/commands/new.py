@@ -20,6 +20,18 @@ USES = {
         "  regard audit bilstm --metrics {method} --explainers attention,random --limit 40",
         "  regard audit bilstm --metrics comprehensiveness,{method}",
     ),
+    "perturbation": (
+        "  regard perturb 'a quiet, moving film' --noise {method}",
+        "  regard perturb bilstm --data reviews --noise keyboard,{method} --limit 100",
+    ),
+    "attack": (
+        "  regard attack bilstm --attack {method} --limit 40",
+        "  regard attack bilstm --attack random_words,{method}",
+    ),
+    "question": (
+        "  regard audit bilstm --budget 90s --out RUN",
+        "  regard verdicts RUN --question {method}",
+    ),
 }
 """The lines that use a new method at once, before it is part of a package."""
 
@@ -29,6 +41,7 @@ USES = {
     "regard new explainer my_method               writes my_method.py and test_my_method.py here",
     "regard new explainer my_method --out plugin  in another directory",
     "regard new metric my_metric --json",
+    "regard new perturbation my_noise             a noise; and attack, question (of the judge) likewise",
 )
 @click.argument("kind", type=click.Choice([*USES]))
 @click.argument("name")

@@ -17,6 +17,7 @@ from regard.cli.model_options import (
     checked_names,
     column_options,
     device_option,
+    labels_option,
     listed,
     named_columns,
     out_option,
@@ -79,7 +80,7 @@ if TYPE_CHECKING:
 @click.option(
     "--method", default="attention", show_default=True, help="With --swaps: explainer whose relevance is compared."
 )
-@click.option("--labels", help="With a model: map labels of the data to its classes: neg=0,pos=1.")
+@labels_option
 @column_options
 @split_option
 @skip_option

@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import Columns, ModelChoice, device_option, named_columns, out_option, row_options
+from regard.cli.model_options import (
+    Columns,
+    ModelChoice,
+    device_option,
+    labels_option,
+    named_columns,
+    out_option,
+    row_options,
+)
 from regard.cli.progress import bar
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase
@@ -25,6 +33,7 @@ from regard.errors import InputError, phrase
 @click.option("--data", metavar="DATA", help="Data for ranking and auditing (default: the model's own).")
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of examples.")
 @click.option("--seed", type=int, default=0, show_default=True)
+@labels_option
 @row_options
 @device_option
 def command(
@@ -35,6 +44,7 @@ def command(
     data: str | None,
     limit: int,
     seed: int,
+    labels: str | None,
     device: str,
     as_json: bool,
 ) -> None:
@@ -50,7 +60,15 @@ def command(
     dataset = None if data is None else named_columns(data, Columns(), limit, seed)
     with bar(remarks(), making=choice.making):
         pruned = prune(
-            model, heads=heads, fraction=fraction, out=out, data=dataset, limit=limit, seed=seed, device=device
+            model,
+            heads=heads,
+            fraction=fraction,
+            out=out,
+            data=dataset,
+            limit=limit,
+            seed=seed,
+            device=device,
+            labels=labels,
         )
     if as_json:
         print_json(pruned.to_json())

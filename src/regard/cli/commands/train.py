@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import column_options, out_option
+from regard.cli.model_options import column_options, out_option, training_device_option
 from regard.cli.progress import Bar, bar, measure
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
@@ -70,6 +70,7 @@ DIRECTORY = "pretrained"
     help="Number of seeds; more than 1 trains a family.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="First seed.")
+@training_device_option
 @click.option(
     "--term", "terms", multiple=True, metavar="NAME=WEIGHT", help="Loss term (see regard list term); repeatable."
 )
@@ -100,6 +101,7 @@ def command(
     from_directory: Path | None,
     seeds: int,
     seed: int,
+    device: str,
     terms: tuple[str, ...],
     class_weights: str,
     reference: str | None,
@@ -167,6 +169,7 @@ def command(
                 class_weights=_weights(class_weights, splits.train),
                 reference=reference,
                 hide=hide,
+                device=device,
                 announce=lambda sentence: console.print(render(sentence), style="dim", markup=False),
             )
     except KeyboardInterrupt:

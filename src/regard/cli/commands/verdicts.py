@@ -28,7 +28,7 @@ def command(run: Path, rules: bool, question: str | None, as_json: bool) -> None
     own_methods("question", listed(question))
     from regard.judge.shift import shift_of
     from regard.judge.verdicts import verdicts
-    from regard.store.judgements import judgement_to_json
+    from regard.store.judgements import judgement_to_json, with_answer_ids
     from regard.store.run import Run
 
     stored_run = Run(run)
@@ -43,7 +43,8 @@ def command(run: Path, rules: bool, question: str | None, as_json: bool) -> None
         )
     shift = shift_of(stored_run)
     if as_json:
-        print_json([{**j, "shift": _beside(shift, j)} for j in judgements] if shift else judgements)
+        answered = [with_answer_ids(j) for j in judgements]
+        print_json([{**j, "shift": _beside(shift, j)} for j in answered] if shift else answered)
         return
     from regard.present.messages.messages import render
     from regard.present.terminal.shift_view import shift_table

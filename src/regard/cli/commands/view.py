@@ -37,8 +37,8 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @verb(
     "view",
     "regard view bilstm --text 'a quiet, moving film'          the local app, with the model behind it",
-    "regard view RUN                                          what an audit kept, and its model for further texts",
-    "regard view minilm --text 'a quiet film' --html view.html  one file for everything, no server",
+    "regard view RUN                                          the examples of an audit, and its model for new texts",
+    "regard view minilm --text 'a quiet film' -o view.html      one file for everything, no server",
     "regard view minilm --text 'a quiet film' --view head_view --svg heads.svg --pdf heads.pdf",
     "regard view smollm2 --text 'The capital of France is' --generate 5",
     "regard view smollm2 --text 'a long prompt ...' --rows last      one row of every head, for long inputs",
@@ -80,6 +80,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--example", help="Id of the example of the run to show.")
 @click.option("--site", help="Site to draw: a name or its ending (default: the last).")
 @click.option("--head", type=click.IntRange(0), help="Head to draw (default: all).")
+@click.option("-o", "--out", type=FILE, help="Write the view to this file: .html, .svg, .png or .pdf.")
 @click.option("--html", type=FILE, help="Write a self-contained HTML page.")
 @click.option("--svg", type=FILE, help="Write the view as SVG (- for standard output).")
 @click.option("--png", type=FILE, help="Write the view as PNG.")
@@ -115,6 +116,7 @@ def command(
     example: str | None,
     site: str | None,
     head: int | None,
+    out: Path | None,
     html: Path | None,
     svg: Path | None,
     png: Path | None,
@@ -139,7 +141,7 @@ def command(
             got=phrase("errors.common.run") if image is None else phrase("errors.cli.image"),
         )
     checked_names("explainer", methods)
-    files = [path for path in (html, svg, png, pdf) if path is not None]
+    files = [path for path in (out, html, svg, png, pdf) if path is not None]
     asks = any(given is not None for given in (text, image, audio, data, spec))
     from regard.live.session import Session
     from regard.present.messages.messages import language

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from regard.audits.conclusions.run_facts import RunReader
 from regard.present.messages.messages import rendered
 from regard.present.overview import overview_json
@@ -13,7 +10,7 @@ from regard.present.run_reader import Material
 from regard.present.summary import reading
 from regard.records import Json
 from regard.store.codec import fields_to_json, to_json
-from regard.store.judgements import answer_id
+from regard.store.judgements import with_answer_ids
 
 _DIFFERENCE = ("metric", "setting", "method", "baseline", "estimate", "low", "high", "n", "reading")
 _SUMMARY = (
@@ -34,7 +31,7 @@ def run_json(run: RunReader) -> dict[str, Json]:
         "summaries": [fields_to_json(s, *_SUMMARY) for s in material.summaries],
         "differences": against,
         "overview": overview_json(material),
-        "verdicts": [_with_answer_ids(j) for j in manifest.pop("judgements", None) or ()],
+        "verdicts": [with_answer_ids(j) for j in manifest.pop("judgements", None) or ()],
         "exhibits": exhibits_json(material),
         "trust": [to_json(row) for row in material.conclusions.trust_of_examples],
         "preconditions": manifest.get("preconditions"),
@@ -44,8 +41,3 @@ def run_json(run: RunReader) -> dict[str, Json]:
         "costs": [dict(c) for c in run.costs()],
     }
     return dict(rendered(contents))
-
-
-def _with_answer_ids(judgement: Mapping[str, Any]) -> Json:
-    """A judgement whose verdicts have their answer in the words of the terminal and the page, in English."""
-    return {**judgement, "verdicts": [{**v, "answer_id": answer_id(v)} for v in judgement["verdicts"]]}

@@ -6,7 +6,7 @@ from regard.present.messages.messages import say
 from regard.present.overview import Gauge
 from regard.present.report.markup import Attributes, Html, join, tag
 
-WIDTH, HEIGHT, EDGE, LINE = 720, 104, 20, 46
+WIDTH, HEIGHT, EDGE, LINE = 720, 114, 20, 46
 """Of the drawing, the margin at each side, and the height of the axis."""
 LEAST, MOST = -0.1, 1.15
 """Shares at the ends of the axis: an interval that goes on has an arrow."""
@@ -16,10 +16,10 @@ def gauge_drawing(gauge: Gauge) -> Html:
     """An SVG with its numbers in words for those who do not see it."""
     parts: list[Html] = [
         _line("axis", _x(LEAST), LINE, _x(MOST), LINE),
-        *_mark(0.0, say("gauge.random"), "0", align="start"),
-        *_mark(1.0, say("gauge.best", method=gauge.best), "100", align="end"),
+        *_mark(0.0, say("gauge.random"), "0", align="start", below=35),
+        *_mark(1.0, say("gauge.best", method=gauge.best), "100", align="end", below=60),  # long: a line of its own
         _line("threshold", _x(gauge.threshold), LINE - 18, _x(gauge.threshold), LINE + 18),
-        _text("mid", _x(gauge.threshold), LINE + 32, say("gauge.threshold", x=percent(gauge.threshold))),
+        _text("mid", _x(gauge.threshold), LINE + 35, say("gauge.threshold", x=percent(gauge.threshold))),
     ]
     if gauge.share is not None:
         parts += _attention(gauge)
@@ -45,7 +45,7 @@ def gauge_words(gauge: Gauge) -> str:
 def _in_words(key: str, gauge: Gauge) -> str:
     threshold = percent(gauge.threshold)
     if gauge.share is None:
-        return say("gauge.no_share", threshold=threshold)
+        return say("gauge.no_share" if gauge.has_map else "gauge.no_map", threshold=threshold, n=gauge.n)
     low, high = (
         ("-∞" if gauge.low is None else percent(gauge.low)),
         ("∞" if gauge.high is None else percent(gauge.high)),
@@ -79,10 +79,10 @@ def _attention(gauge: Gauge) -> list[Html]:
     return [tag("rect", span), tag("circle", dot), _text(f"{align} strong", _x(share), LINE - 26, words)]
 
 
-def _mark(share: float, name: str, number: str, *, align: str) -> tuple[Html, Html]:
+def _mark(share: float, name: str, number: str, *, align: str, below: int) -> tuple[Html, Html]:
     tick = _line("axis", _x(share), LINE - 6, _x(share), LINE + 6)
     label = join(tag("tspan", {"class": "strong"}, number), " ", name)
-    return tick, tag("text", {"class": align, "x": _x(share), "y": LINE + 50}, label)
+    return tick, tag("text", {"class": align, "x": _x(share), "y": LINE + below}, label)
 
 
 def _x(share: float) -> float:

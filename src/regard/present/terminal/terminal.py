@@ -19,6 +19,8 @@ from regard.records import Floats
 GROUND: Colour = (110, 110, 110)
 """Weak colours fade to grey, which is quiet on a dark terminal and on a light one."""
 SHADES = " ░▒▓█"
+BAR = 20
+"""Columns of the longest bar."""
 _COLOURS = {"p": PLUS, "m": MINUS, "a": AMOUNT}
 
 
@@ -81,13 +83,31 @@ def drawing(example: Mapping[str, Any], values: ArrayLike, *, signed: bool) -> R
 
 def strongest(example: Mapping[str, Any], values: ArrayLike, *, signed: bool, count: int = 5) -> Text:
     """The strongest units with their numbers: the same message without colour."""
-    numbers = np.asarray(values, np.float64)
-    units = example["units"]
-    free = [i for i in range(len(numbers)) if not units["special"][i]]
-    order = sorted(free, key=lambda i: (-abs(numbers[i]), i))[:count]
-    names = distinct_names(units["names"])
-    shown = (f"{names[i]} {numbers[i]:+.3f}" if signed else f"{names[i]} {numbers[i]:.3f}" for i in order)
+    shown = (
+        f"{name} {number:+.3f}" if signed else f"{name} {number:.3f}" for name, number in _top(example, values, count)
+    )
     return Text(say("term.draw.strongest", units=", ".join(shown)), style="dim")
+
+
+def strongest_bars(example: Mapping[str, Any], values: ArrayLike, *, signed: bool, count: int = 5) -> Table:
+    """The strongest units with a bar and a number each, for output without colours."""
+    top = _top(example, values, count)
+    largest = max((abs(number) for _, number in top), default=0.0) or 1.0
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(max_width=24, overflow="ellipsis", no_wrap=True)
+    grid.add_column(no_wrap=True)
+    grid.add_column(justify="right", no_wrap=True)
+    for name, number in top:
+        bar = "█" * round(BAR * abs(number) / largest) if np.isfinite(number) else ""
+        grid.add_row(Text(name), Text(f"{bar:<{BAR}}"), Text(f"{number:+.3f}" if signed else f"{number:.3f}"))
+    return grid
+
+
+def _top(example: Mapping[str, Any], values: ArrayLike, count: int) -> list[tuple[str, float]]:
+    numbers, units = np.asarray(values, np.float64), example["units"]
+    free = [i for i in range(len(numbers)) if not units["special"][i]]
+    names = distinct_names(units["names"])
+    return [(names[i], float(numbers[i])) for i in sorted(free, key=lambda i: (-abs(numbers[i]), i))[:count]]
 
 
 def key(*, signed: bool) -> Text:

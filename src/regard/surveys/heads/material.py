@@ -36,7 +36,13 @@ class Material:
 
 
 def material_of(
-    live: Model, model: str | Model, data: str | Dataset | Sequence[str | Example] | None, limit: int, seed: int
+    live: Model,
+    model: str | Model,
+    data: str | Dataset | Sequence[str | Example] | None,
+    limit: int,
+    seed: int,
+    *,
+    labels: str | None = None,
 ) -> tuple[Material, list[int | None], list[Text], str]:
     """(the material, the class of each example where it is known, what must be said about the data, its name)."""
     if limit < 1:
@@ -46,8 +52,10 @@ def material_of(
     labelled = bool(live.labels) and "classification" in live.task and any(e.label is not None for e in examples)
     if labelled:
         try:
-            examples, _ = matched(live, dataset, examples, None)
+            examples, _ = matched(live, dataset, examples, labels)
         except RegardError as reason:
+            if labels is not None:  # a map that the user wrote must fit
+                raise
             labelled = False
             notes.append(Message.of("heads.note.no_accuracy", reason=str(reason)))
     readable: list[Example] = []

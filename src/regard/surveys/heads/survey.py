@@ -46,18 +46,20 @@ def heads(
     ablate: int = 32,
     seed: int = 0,
     device: str = "auto",
+    labels: str | None = None,
     progress: Progress | None = None,
 ) -> HeadSurvey:
     """Scores, role, importance and redundancy of every head of `model` over `data`, and the health of its attention.
 
     data: a name, a file, a data set, or texts. limit: examples at most. ablate: examples on which heads are switched
-    off one at a time and pruned (0: not at all; costs a forward per head and example). A role is given only where a
+    off one at a time and pruned (0: not at all; costs a forward per head and example). labels: labels of the data as
+    classes of the model (neg=0,pos=1). A role is given only where a
     head beats its baseline by enough, after correction for all heads and roles. One example is captured at a time, so
     memory does not grow with the corpus.
     """
     live = open_model(model, device)
     report_progress = progress or (lambda what, done, total: None)
-    material, gold, notes, name = material_of(live, model, data, limit, seed)
+    material, gold, notes, name = material_of(live, model, data, limit, seed, labels=labels)
     notes = [*[text for text in [warning(live, material.examples[0])] if text], *notes]
     corpus = Corpus()
     for item in material.encoded:

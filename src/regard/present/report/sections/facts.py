@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from regard.present.messages.messages import count, render, say
@@ -90,5 +91,14 @@ def short(value: Any) -> str:
 
 def _checked(value: Any) -> str:
     if isinstance(value, dict) and not is_message(value):
-        return ", ".join(f"{k}: {v}" for k, v in value.items()) or say("facts.not_checked")
-    return render(value) if value else say("facts.not_recorded")
+        return unbroken(", ".join(f"{k}: {v}" for k, v in value.items())) or say("facts.not_checked")
+    return unbroken(render(value)) if value else say("facts.not_recorded")
+
+
+def unbroken(text: str) -> str:
+    """Keep a number such as 4e-08 on one line: a browser may break it after its minus.
+
+    >>> len(unbroken("max error 4e-08")) - len("max error 4e-08")
+    1
+    """
+    return re.sub(r"(\de-)(?=\d)", "\\1\u2060", text)

@@ -87,7 +87,7 @@ def _maps(material: Material, page: Overview) -> Html | None:
         if values is not None:
             drawing = unit_drawing(example, values, signed=material.relevances[method].signed)
             twins.append(tag("div", {"class": "twin"}, tag("p", {"class": "who"}, tag("b", None, method)), drawing))
-    pictures = example["units"]["place_kind"] == "box"
+    pictures = example["units"]["place_kind"] in ("box", "column")
     predicted = say("maps.predicted", label=material.answer(example["predicted"]))
     return tag(
         "figure",
