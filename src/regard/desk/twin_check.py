@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.datasets.read import read
 from regard.desk.desk import Desk
-from regard.errors import RegardError, Unsupported
+from regard.errors import RegardError, Unsupported, phrase
 from regard.measures.intervals import clopper_pearson
 from regard.measures.significance import t_quantile
 from regard.protocols import Model
@@ -64,9 +64,8 @@ def usable_twin(model: Model, twin: Model) -> Model:
     check = twin_check(model, twin)
     if not check.usable:
         raise Unsupported(
-            f"the masked twin of {model.name}",
-            expected=f"agreement of at least {AGREEING:g} with the model on whole inputs, and at most {LOST:g} of "
-            "accuracy lost, by 95 % intervals",
+            phrase("errors.desk.masked_twin_usable", name=model.name),
+            expected=phrase("errors.desk.agreement_and_accuracy", agreeing=AGREEING, lost=LOST),
             got=check.sentence(),
             remedy="--metrics with operator=mask, or a longer training with masking",
         )
@@ -106,8 +105,8 @@ def validation_examples(model: Model, limit: int) -> list[Example]:
         return list(read(str(about["training"]["data"]), split="dev", limit=limit))
     except (OSError, ValueError, KeyError, TypeError, RegardError) as error:
         raise Unsupported(
-            f"validation data of {model.name}",
-            expected="a network with a record of its training, and its data",
+            phrase("errors.desk.validation_data", name=model.name),
+            expected=phrase("errors.desk.network_with_record"),
             got=str(error),
         ) from error
 

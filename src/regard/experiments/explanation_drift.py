@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.desk.changes import PerturbedBy, Replaced
 from regard.desk.questions import UnitOrigins
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.experiments._drift import LEAST_CHANGE, QUANTITIES, drift, one_pass_only
 from regard.experiments._robustness import MODEL, Chosen, chosen_noises, said_by, sampled
 from regard.protocols import Case, Findings
@@ -95,7 +95,9 @@ def _drifts(part: Case, explainers: Sequence[str], noises: Sequence[Spec], sever
     scores: list[Score] = []
     methods = dict(_supported(part, explainers))
     if not methods:
-        raise Unsupported("experiment explanation_drift", expected="an explainer that works here", got="none")
+        raise Unsupported(
+            "experiment explanation_drift", expected=phrase("errors.experiments.explainer_that_works_here"), got="none"
+        )
     seeds = {method: _other_seed(part, method, relevance) for method, relevance in methods.items()}
     for method, values in seeds.items():
         for quantity in ("rank", "jsd"):

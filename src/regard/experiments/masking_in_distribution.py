@@ -10,7 +10,7 @@ from regard.desk.case import DeskCase
 from regard.desk.changes import MaskTuned, reads_masks
 from regard.desk.desk import Desk
 from regard.desk.twin_check import twin_check, validation_examples
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.measures.in_distribution import LEVEL, input_p_values
 from regard.measures.intervals import clopper_pearson
 from regard.measures.keyed_random import keyed_rng
@@ -54,9 +54,9 @@ def masking_in_distribution(
     model = study.model
     if "mask" not in model.operators or not last_layer_inputs.supports(model):
         raise Unsupported(
-            "experiment masking_in_distribution",
-            expected="a classifier of torch modules that reads a mask",
-            got=f"{model.task} with operators {', '.join(model.operators)}",
+            phrase("errors.experiments.experiment_masking"),
+            expected=phrase("errors.experiments.classifier_that_reads_mask"),
+            got=phrase("errors.experiments.task_with_operators", task=model.task, operators=", ".join(model.operators)),
         )
     tested, reference = _inputs(study, examples)
     results: list[Score] = _tested("model", model, study, tested, reference, shares)
@@ -98,9 +98,9 @@ def _inputs(study: Study, most: int) -> tuple[list[Example], list[Example]]:
         tested, reference = shuffled[: min(most, len(shuffled) // 3)], shuffled[len(shuffled) // 3 :][:REFERENCES]
     if len(reference) < FEWEST or len(tested) < FEWEST // 4:
         raise Unsupported(
-            "experiment masking_in_distribution",
-            expected=f"{FEWEST} inputs as reference and {FEWEST // 4} to mask",
-            got=f"{len(reference)} and {len(tested)}",
+            phrase("errors.experiments.experiment_masking"),
+            expected=phrase("errors.experiments.reference_inputs", fewest=FEWEST, fewest_b=FEWEST // 4),
+            got=phrase("errors.common.and_model", model=len(reference), model_option=len(tested)),
         )
     return tested, reference
 

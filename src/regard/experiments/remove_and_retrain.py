@@ -10,7 +10,7 @@ import numpy as np
 from regard.datasets.examples import Examples
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.experiments._retraining import Origin, accuracy, again, commonest, origin, over_seeds
 from regard.measures.ranking import order
 from regard.protocols import Dataset, Findings, Model, Study
@@ -54,8 +54,10 @@ def remove_and_retrain(
     those of the audited network for the class that it predicts. Unsupported for models without a training record.
     """
     if not explainers or not shares or min(shares) <= 0 or max(shares) > 1 or seeds < 1:
-        got = f"{len(explainers)} explainers, shares {tuple(shares)}, {seeds} seeds"
-        raise InputError("remove_and_retrain", expected="an explainer, shares above 0 to 1, a seed", got=got)
+        got = phrase(
+            "errors.experiments.explainers_shares_seeds", explainers=len(explainers), shares=tuple(shares), seeds=seeds
+        )
+        raise InputError("remove_and_retrain", expected=phrase("errors.experiments.explainer_share_seed"), got=got)
     source = origin(study, data, "remove_and_retrain")
     floor = commonest(source)
     results: list[Score] = []
@@ -86,8 +88,8 @@ def _ranked(model: Model, splits: Splits, method: str, seed: int) -> Ranked:
                 relevance = case.relevance(method)
             except Unsupported as refusal:
                 raise Unsupported(
-                    f"experiment remove_and_retrain with {method}",
-                    expected="an explainer that the model supports",
+                    phrase("errors.experiments.experiment_retrain", method=method),
+                    expected=phrase("errors.experiments.supported_explainer"),
                     got=str(refusal),
                 ) from refusal
             for i, name in enumerate(case.ids):

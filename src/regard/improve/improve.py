@@ -139,7 +139,9 @@ def improve(
     if search_budget and not recipes:
         specs = [spec for spec, arm in zip(specs, arms[1:], strict=True) if _allowed(arm, base, modality)]
         if not specs:
-            raise InputError("search", expected="a recipe that the model allows", got="none", remedy="--with RECIPE")
+            raise InputError(
+                "search", expected=phrase("errors.improve.allowed_recipe"), got="none", remedy="--with RECIPE"
+            )
     else:
         for arm in arms[1:]:
             _possible(arm, base, modality)
@@ -256,7 +258,7 @@ def _possible(arm: Arm, base: Origin, modality: str) -> None:
     if unknown:
         raise InputError(
             phrase("errors.improve.recipe_arm", arm=arm.name),
-            expected=f"a learner with {', '.join(sorted(unknown))} (regard train classifier)",
+            expected=phrase("errors.improve.learner_with", unknown=", ".join(sorted(unknown))),
             got=base.learner.name,
         )
     if arm.recipe.looks and modality != "text":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.experiments.pointing import pointing
 from regard.judge.captured_share import gains_of_best
 from regard.judge.evidence import Evidence, evidence_of
@@ -53,7 +53,11 @@ def linearised_share(ours: Floats, best: Floats) -> Floats:
 def _evidence(case: Case) -> Evidence:
     base = case.base()
     if base.distribution is None:
-        raise Unsupported("the share that attention finds", expected="a model with classes", got="another task")
+        raise Unsupported(
+            phrase("errors.improve.share_attention_finds"),
+            expected=phrase("errors.improve.model_with_classes"),
+            got=phrase("errors.common.another_task"),
+        )
     rows: list[dict[str, Json]] = [
         {
             "id": name,
@@ -71,5 +75,9 @@ def _evidence(case: Case) -> Evidence:
 
 def _targets(case: Case) -> Sequence[int]:
     if not all(isinstance(target, int) for target in case.targets):
-        raise Unsupported("the share that attention finds", expected="one class per example", got="another target")
+        raise Unsupported(
+            phrase("errors.improve.share_attention_finds"),
+            expected=phrase("errors.improve.one_class_per_example"),
+            got=phrase("errors.improve.another_target"),
+        )
     return [int(str(target)) for target in case.targets]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from regard.audits.budget import Budget
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.improve.measurements import NetworkMeasurements, Plan
 from regard.improve.origin import Origin
 from regard.improve.recipe import Recipe
@@ -104,7 +104,7 @@ def search(
     """
     limit = Budget.parse(budget)
     if limit.unlimited:
-        raise InputError("search", expected="a time (10m) or a number of passes (500000-passes)", got=budget)
+        raise InputError("search", expected=phrase("errors.improve.time_or_passes"), got=budget)
     order = list(candidates(recipes, seed))
     claim: dict[str, Json] = {"search": budget, "recipes": [str(r) for r in recipes], "seed": seed + OWN_SEED}
     with claimed(out, {**claim, "plan": plan.to_json(), "settings": dict(settings)}):
@@ -129,7 +129,11 @@ def search(
         if not tried:
             least = plain.passes + runner.training_passes(order[0]) + measuring
             problem = f"{passes} passes"
-            raise InputError(f"search {budget}", expected=f"at least {least} passes: two networks", got=problem)
+            raise InputError(
+                phrase("errors.improve.search_budget", budget=budget),
+                expected=phrase("errors.improve.at_least_two_networks", least=least),
+                got=problem,
+            )
         found = Search(
             budget=budget,
             passes=passes,

@@ -88,5 +88,9 @@ def _entries_removed(case: Case, i: int, values: Floats, draws: int, keep: bool)
         values_there = function(torch.cat([x, x * kept.to(x.dtype)])).double().cpu().numpy()
     probabilities = 1 / (1 + np.exp(-values_there))
     if abs(probabilities[0] - case.base().probability[i]) > SAME:
-        raise Unsupported("soft erasure of embeddings", expected="log-odds as the objective", got="another objective")
+        raise Unsupported(
+            phrase("errors.metrics.soft_erasure"),
+            expected=phrase("errors.metrics.log_odds_objective"),
+            got=phrase("errors.metrics.another_objective"),
+        )
     return np.asarray(probabilities[1:])

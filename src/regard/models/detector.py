@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.models.adapter import TorchModel
 from regard.models.object_objective import OBJECT, decide_object, object_probabilities, read_object
 from regard.models.read.encoded import Item
@@ -106,7 +106,9 @@ class DetectorModel(TorchModel):
         target = example.inputs[OBJECT]
         if not isinstance(target, Sequence) or isinstance(target, str) or len(target) != 2:
             expected = "[query, class] of one object"
-            raise InputError(f"example {example.id!r}", expected=expected, got=repr(target))
+            raise InputError(
+                phrase("errors.common.example_example", example=repr(example.id)), expected=expected, got=repr(target)
+            )
         return replace(item, aside={**item.aside, OBJECT: np.array([int(i) for i in target], np.int64)})
 
 

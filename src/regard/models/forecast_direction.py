@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, phrase
 from regard.models.adapter import TorchModel
 from regard.models.objective import TensorAnswers
 from regard.models.read.encoded import Item
@@ -104,7 +104,11 @@ def direction_of(model: Model) -> DirectionModel:
     if isinstance(model, DirectionModel):
         return model
     if not isinstance(model, TorchModel) or model.task != "forecasting":
-        raise Unsupported(f"direction of {model.name}", expected="a model that forecasts numbers", got=model.task)
+        raise Unsupported(
+            phrase("errors.models.direction_of", name=model.name),
+            expected=phrase("errors.models.forecasting_model"),
+            got=model.task,
+        )
     return DirectionModel(model)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.models import objective
 from regard.models.objective import TensorAnswers
 from regard.models.read.encoded import Item
@@ -30,8 +30,8 @@ def has_no_object(logits: Tensor, labels: int) -> bool:
     """Whether the last logit of every query means "no object"."""
     width = logits.shape[-1]
     if logits.ndim != 3 or width not in (labels, labels + 1):
-        expected = f"logits of shape (pictures, queries, {labels} or {labels + 1} classes)"
-        raise InputError("output of the detector", expected=expected, got=str(tuple(logits.shape)))
+        expected = phrase("errors.models.detector_logits", labels=labels, labels_b=labels + 1)
+        raise InputError(phrase("errors.models.detector_output"), expected=expected, got=str(tuple(logits.shape)))
     return width == labels + 1
 
 

@@ -356,8 +356,8 @@ def _read_likeness(outputs: Outputs, request: Request, targets: Sequence[Target]
 
 def _by_its_model(*_: Any) -> Any:
     """Stand in for the functions of a class of models, which know more (`DetectorModel`, `DirectionModel`)."""
-    expected = "a detector of transformers (DETR, YOLOS and their kin), or a forecasting model"
-    raise Unsupported("object_detection, forecast_direction", expected=expected, got="another model")
+    expected = phrase("errors.models.detector_or_forecast")
+    raise Unsupported("object_detection, forecast_direction", expected=expected, got=phrase("errors.tap.another_model"))
 
 
 _SEQUENCE, _SEQ2SEQ = "AutoModelForSequenceClassification", "AutoModelForSeq2SeqLM"

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.records import Json
 from regard.serve.request_bodies import parse_body
 
@@ -37,7 +37,7 @@ class BinaryBody:
 def unpacked_body(content: bytes, json_size: str) -> dict[str, Any]:
     """The JSON object of a body, with the data of binary tensors in its `inputs`."""
     if not (json_size.isascii() and json_size.isdigit() and len(json_size) < 12 and int(json_size) <= len(content)):
-        raise InputError(LENGTH_HEADER, expected="the length of the JSON in the body", got=repr(json_size[:20]))
+        raise InputError(LENGTH_HEADER, expected=phrase("errors.serve.json_length"), got=repr(json_size[:20]))
     body, rest = parse_body(content[: int(json_size)]), content[int(json_size) :]
     tensors = body.get("inputs")
     for tensor in tensors if isinstance(tensors, list) else ():
@@ -46,11 +46,15 @@ def unpacked_body(content: bytes, json_size: str) -> dict[str, Any]:
         if size is None:
             continue
         if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= len(rest):
-            raise InputError("binary_data_size", expected=f"0 to {len(rest)}, as the body", got=repr(size)[:40])
+            raise InputError(
+                "binary_data_size", expected=phrase("errors.serve.up_to_body", rest=len(rest)), got=repr(size)[:40]
+            )
         tensor["data"] = _values(rest[:size], tensor.get("datatype"))
         rest = rest[size:]
     if rest:
-        raise InputError("body", expected="the bytes of its tensors", got=f"{len(rest)} bytes more")
+        raise InputError(
+            "body", expected=phrase("errors.serve.tensor_bytes"), got=phrase("errors.serve.bytes_more", rest=len(rest))
+        )
     return body
 
 
@@ -74,7 +78,11 @@ def _values(content: bytes, datatype: Any) -> list[Any]:
         return _texts(content)
     kind = np.dtype(NUMBERS[datatype]) if isinstance(datatype, str) and datatype in NUMBERS else None
     if kind is None or len(content) % kind.itemsize:
-        raise InputError("datatype", expected=f"BYTES or {', '.join(NUMBERS)}, whole elements", got=repr(datatype)[:40])
+        raise InputError(
+            "datatype",
+            expected=phrase("errors.serve.bytes_or_numbers", numbers=", ".join(NUMBERS)),
+            got=repr(datatype)[:40],
+        )
     values: list[Any] = np.frombuffer(content, kind).tolist()
     return values
 
@@ -89,11 +97,17 @@ def _texts(content: bytes) -> list[str]:
         (size,) = struct.unpack_from("<I", content, start) if start + 4 <= len(content) else (len(content),)
         start += 4
         if start + size > len(content):
-            raise InputError("binary data", expected="a length and so many bytes for each element", got="fewer bytes")
+            raise InputError(
+                phrase("errors.serve.binary_data"),
+                expected=phrase("errors.serve.length_and_bytes"),
+                got=phrase("errors.serve.fewer_bytes"),
+            )
         try:
             texts.append(content[start : start + size].decode())
         except UnicodeDecodeError:
-            raise InputError("binary data", expected="UTF-8", got="other bytes") from None
+            raise InputError(
+                phrase("errors.serve.binary_data"), expected="UTF-8", got=phrase("errors.common.other_bytes")
+            ) from None
         start += size
     return texts
 

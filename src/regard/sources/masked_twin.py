@@ -69,4 +69,8 @@ def _same_data(folder: Path, data: str, facts: Any) -> None:
             return
     except RegardError as error:
         problem = str(error)
-    raise Unsupported(f"masked twin of {folder}", expected="the data that the network learned from", got=problem)
+    raise Unsupported(
+        phrase("errors.sources.masked_twin", folder=folder),
+        expected=phrase("errors.sources.training_data"),
+        got=problem,
+    )

@@ -58,7 +58,11 @@ def atlas(
     chat = chat_model(load(model, processor=tokenizer, device=device))
     turns, given_answer = split_answer(messages, answer)
     if chat.encoder_decoder:
-        raise Unsupported(f"atlas of {chat.name}", expected="a causal language model", got="an encoder-decoder model")
+        raise Unsupported(
+            phrase("errors.surveys.atlas_chat", chat=chat.name),
+            expected=phrase("errors.surveys.causal_language_model"),
+            got=phrase("errors.common.encoder_decoder_model"),
+        )
     prompt = prompt_text(chat, turns, documents)
     parts, notes = _parts(prompt, sources, separator)
     reader = PromptReader(chat, prompt, parts, "")

@@ -105,7 +105,7 @@ def command(
     from regard.cli.model_options import checked_model, checked_names
 
     if not recipes and search_budget is None:
-        raise InputError("--with", expected="a recipe (regard list recipe), or --search BUDGET", got="neither")
+        raise InputError("--with", expected=phrase("errors.cli.recipe_or_search"), got="neither")
     checked_model(model)
     checked_names("recipe", [_underscored(recipe) for recipe in recipes])
     settings = _settings(options)

@@ -34,7 +34,9 @@ class ChatModel:
         if self.limit is not None and longest > self.limit:
             raise InputError(
                 phrase("errors.models.prompt_and_answer_for", name=self.name),
-                expected=f"at most {self.limit} tokens{' each' if self.encoder_decoder else ''}, the model's positions",
+                expected=phrase("errors.models.at_most_tokens_each", limit=self.limit)
+                if self.encoder_decoder
+                else phrase("errors.models.at_most_tokens_model_positions", limit=self.limit),
                 got=f"{prompt} + {answer}",
                 remedy=phrase("errors.models.fewer_or_shorter_sources"),
             )

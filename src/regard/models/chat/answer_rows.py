@@ -70,8 +70,8 @@ class AnswerRows:
         """
         new = list(prompt)
         if not new:
-            expected = "a prompt with other text than its sources, such as a question"
-            raise InputError("prompt", expected=expected, got="no token when all sources are deleted")
+            expected = phrase("errors.models.prompt_with_other_text")
+            raise InputError("prompt", expected=expected, got=phrase("errors.models.no_token_without_sources"))
         shared, layers = self._beginning(new)
         log_odds, read = self._read(new, shared, part, layers)
         if 2 * len(new) <= len(self.prompt) and all(new != other for other, _ in self._remembered):

@@ -73,8 +73,10 @@ def encoder_text(prompt: str | Messages, *, name: str) -> Conversation:
         _check(prompt)
         if len(prompt) > 1 or prompt[0]["role"] != "user":
             got = ", ".join(str(message["role"]) for message in prompt)
-            expected = "one text, or one message of the user, for an encoder-decoder model has no chat"
-            raise Unsupported(f"messages for {name}", expected=expected, got=got, remedy="--prompt TEXT")
+            expected = phrase("errors.models.one_text_no_chat")
+            raise Unsupported(
+                phrase("errors.common.messages_for", model=name), expected=expected, got=got, remedy="--prompt TEXT"
+            )
         prompt = content_of(prompt[0], 0)
     return replace(plain_text(prompt), roles=("text",))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from regard.errors import InputError
+from regard.errors import InputError, phrase
 from regard.models.ask.chat_model import ChatModel
 from regard.models.chat.answer import Answer, token_answer
 
@@ -31,20 +31,25 @@ def decoder_answer(
     while tokens and int(tokens[-1]) in special:
         tokens.pop()
     if not tokens:
-        got = "the end at once"
-        raise InputError(f"answer of {chat.name}", expected="some text", got=got, remedy="answer=..., or --answer TEXT")
+        got = phrase("errors.models.end_at_once")
+        raise InputError(
+            phrase("errors.common.answer_name", name=chat.name),
+            expected=phrase("errors.models.some_text"),
+            got=got,
+            remedy="answer=..., or --answer TEXT",
+        )
     return replace(token_answer(chat, tokens), before=tuple(start))
 
 
 def _written(chat: ChatModel, text: str, prefix: str) -> Answer:
     if not text.strip():
-        raise InputError("answer", expected="some text", got="an empty text")
+        raise InputError("answer", expected=phrase("errors.models.some_text"), got=phrase("errors.common.empty_text"))
     labels, offsets = _labels(chat, prefix + text)
     inputs, limit = _shifted(chat, labels), len(prefix)
     whole = prefix + text
     scored = [i for i, (a, b) in enumerate(offsets) if b > a and _first_character(whole, a, b) >= limit]
     if not scored:
-        raise InputError("answer", expected="a text with tokens", got=repr(text[:40]))
+        raise InputError("answer", expected=phrase("errors.models.text_with_tokens"), got=repr(text[:40]))
     first, last = scored[0], scored[-1]
     spans = tuple((max(0, a - limit), b - limit) for a, b in offsets[first : last + 1])
     return Answer(text, tuple(labels[first : last + 1]), spans, before=tuple(inputs[: first + 1]))

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.errors import InputError, Unsupported
+from regard.errors import InputError, Unsupported, phrase
 from regard.models.ask.chat_model import ChatModel
 from regard.models.ask.prefix_sharing import cache_layers, cache_of, call_accepted
 from regard.models.chat.answer_rows import CELLS, AnswerRows, later_rows, repeats
@@ -33,7 +33,11 @@ class DecoderRows(AnswerRows):
 
     def __init__(self, chat: ChatModel, prompt: Sequence[int], answer: Sequence[int], before: Sequence[int]) -> None:
         if not prompt or not answer or not before:
-            raise InputError("answer", expected="a prompt and an answer with tokens", got="too few tokens")
+            raise InputError(
+                "answer",
+                expected=phrase("errors.models.prompt_and_answer_with_tokens"),
+                got=phrase("errors.models.too_few_tokens"),
+            )
         self.chat, self.prompt, self.answer, self.before = chat, list(prompt), list(answer), list(before)
         chat.refuse_too_long(len(prompt), len(before) + len(answer))
         self._targets = torch.tensor(self.answer, device=chat.device)
@@ -79,8 +83,8 @@ class DecoderRows(AnswerRows):
     def _decoded(self, prompt: list[int], part: Sequence[int] | None) -> tuple[Floats, Any]:
         """Encode a prompt, and read the answer, or a part of it, with the decoder."""
         if not prompt:
-            expected = "a prompt with other text than its sources, such as a task (summarize: ...)"
-            raise InputError("prompt", expected=expected, got="no token when all sources are deleted")
+            expected = phrase("errors.models.prompt_with_task")
+            raise InputError("prompt", expected=expected, got=phrase("errors.models.no_token_without_sources"))
         at = list(range(len(self.answer)) if part is None else part)
         answer, targets = [self.answer[i] for i in at], self._targets[at]
         ids = torch.tensor([prompt], device=self.chat.device)
@@ -139,8 +143,8 @@ class DecoderRows(AnswerRows):
 
     def _unsupported(self, reason: str) -> Unsupported:
         return Unsupported(
-            f"rows of an answer of {self.chat.name}",
-            expected="an encoder-decoder model that takes encoder_outputs and a cache of cross-attention",
+            phrase("errors.models.rows_answer", chat=self.chat.name),
+            expected=phrase("errors.models.encoder_outputs_and_cache"),
             got=reason,
         )
 

@@ -87,7 +87,11 @@ def prompt_text(
     """Return a plain prompt, or messages and documents, as this model reads them."""
     if chat.encoder_decoder:
         if documents:
-            raise Unsupported(f"documents for {chat.name}", expected="one text", got="an encoder-decoder model")
+            raise Unsupported(
+                phrase("errors.models.documents_for", name=chat.name),
+                expected=phrase("errors.models.one_text"),
+                got=phrase("errors.common.encoder_decoder_model"),
+            )
         return encoder_text(turns, name=chat.name)
     if isinstance(turns, str):
         return plain_text(turns)

@@ -66,7 +66,11 @@ def parse_address(text: str) -> EndpointAddress:
             got=str(values["labels"]),
         )
     if values.get("top") and (values["top"] < 2 or "labels" not in values):
-        raise InputError("top of an endpoint", expected="2 or more, beside labels=", got=str(values["top"]))
+        raise InputError(
+            phrase("errors.models.top_endpoint"),
+            expected=phrase("errors.models.two_or_more_beside_labels"),
+            got=str(values["top"]),
+        )
     return EndpointAddress(url.rstrip("/"), model, **values)
 
 

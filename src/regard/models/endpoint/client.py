@@ -179,12 +179,14 @@ def _reduced(answer: Mapping[str, Any], settings: Mapping[str, Any], *, name: st
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         echo = bool(settings.get("echo"))
         raise Unsupported(
-            f"endpoint model {name}",
-            expected="the log-probabilities of an echoed prompt" if echo else "completions with logprobs",
-            got=f"an answer without them ({type(error).__name__})",
-            remedy="an endpoint that scores prompts, such as vLLM; or labels= with top=20, which needs no echo"
+            phrase("errors.models.endpoint_model", name=name),
+            expected=phrase("errors.models.echoed_prompt")
             if echo
-            else "an endpoint that returns log-probabilities, such as vLLM",
+            else phrase("errors.models.completions_with_logprobs"),
+            got=phrase("errors.models.answer_without_them", type=type(error).__name__),
+            remedy=phrase("errors.models.endpoint_that_scores")
+            if echo
+            else phrase("errors.models.endpoint_that_returns_log"),
         ) from error
 
 

@@ -130,10 +130,10 @@ class EndpointModel:
             row = [table.get(f" {label}", table.get(label)) for label in self.labels]
             if None in row:
                 raise Unsupported(
-                    f"endpoint model {self.name}",
-                    expected=f"every label as one of the {self.address.top} likeliest first tokens",
+                    phrase("errors.models.endpoint_model", name=self.name),
+                    expected=phrase("errors.models.label_among_top", top=self.address.top),
                     got=f"no {self.labels[row.index(None)]!r}",
-                    remedy="a larger top=, labels of one token, or an endpoint with echo",
+                    remedy=phrase("errors.models.larger_top"),
                 )
             rows.append(row)
         return _shares(np.array(rows, np.float64))
