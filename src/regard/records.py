@@ -537,8 +537,8 @@ class Graded:
     share: of the best method's effect that attention finds, chance subtracted, with its interval over n examples; NaN
     where no method has an effect. best: the ranking it is compared with. ruled_out: readings that are already excluded.
     show: the method to show instead, "" for none; ahead: its lead over attention with the interval; ties: methods that
-    are not told apart from it. effect: of the best method's first unit beyond chance, in probability, with its interval:
-    what there is to find a share of.
+    are not told apart from it. effect: of the best method's first unit beyond chance, in probability, with its
+    interval: what there is to find a share of.
     """
 
     share: float
