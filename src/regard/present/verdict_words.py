@@ -101,9 +101,9 @@ def _lead(judgement: Mapping[str, Any], graded: Mapping[str, Any]) -> str:
 def _effect(judgement: Mapping[str, Any]) -> dict[str, str]:
     """How far the best method's first unit moves the prediction, in points; empty where it was not measured."""
     estimate, low, high = (judgement.get("graded") or {}).get("effect") or (None, None, None)
-    if estimate is None or low is None or high is None:
+    if estimate is None:
         return {}
-    return {"points": _percent(estimate, ""), "low": _percent(low, ""), "high": _percent(high, "")}
+    return {"points": _percent(estimate, ""), "low": _percent(low, "-∞"), "high": _percent(high, "∞")}
 
 
 def _ties(graded: Mapping[str, Any]) -> str:
