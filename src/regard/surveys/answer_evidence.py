@@ -147,8 +147,8 @@ class Evidence:
         ]
         sentences = [self._sentence(u, effects[u], float(whole[u]), outcome) for u, outcome in enumerate(decisions)]
         results = traced(self, sentences)
-        for group in dict.fromkeys(sentence.group.sources for sentence in results if sentence.group):
-            names = ", ".join(str(c + 1) for c in group)
+        for numbers in dict.fromkeys(sentence.group.sources for sentence in results if sentence.group):
+            names = ", ".join(str(c + 1) for c in numbers)
             self.notes.append(Message.of("cite.note.together", sources=names, quiet=QUIET * self.delta))
         if missing := sum(not sentence.checked for sentence in results):
             self.notes.append(Message.of("cite.note.limit", n=missing, limit=self.limit))

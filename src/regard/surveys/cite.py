@@ -96,6 +96,8 @@ def cite(
     mismatch = None if written_tokens is None else token_mismatch(reply, written_tokens)
     evidence = measure(reader, reply, units, check=check, passes=passes, delta=delta, span=span, contrast=contrast)
     sentences = tuple(evidence.sentences())
+    measured = delta == DELTA and contrast is None and not chat.encoder_decoder
+    measured = measured and not any(sentence.group for sentence in sentences)  # measured with single deletions
     return CitedAnswer(
         model=chat.name,
         answer=reply.text,
@@ -106,7 +108,7 @@ def cite(
         sentences=sentences,
         delta=delta,
         thresholds=Thresholds(effect=delta, gain=GAIN * delta, probability=SUFFICIENT),
-        reliability=MEASURED if delta == DELTA and contrast is None and not chat.encoder_decoder else None,
+        reliability=MEASURED if measured else None,
         contrast=contrast if contrast is None or isinstance(contrast, str) else chat.decode(contrast),
         ranking=evidence.ranking,
         prompt_tokens=len(reader.ids),

@@ -113,11 +113,12 @@ class DecoderRows(AnswerRows):
         visible[:-1] = ~hidden
         decoder = torch.tensor([[*self.before, *self.answer[:-1]]], device=self.chat.device)
         self._computed += variants * decoder.shape[1]
+        states: Any = self._encoded.expand(variants, -1, -1)
         try:
             out = call_accepted(
                 self.chat.module,
                 {
-                    "encoder_outputs": BaseModelOutput(last_hidden_state=self._encoded.expand(variants, -1, -1)),
+                    "encoder_outputs": BaseModelOutput(last_hidden_state=states),
                     "attention_mask": torch.from_numpy(visible).to(self.chat.device),
                     "decoder_input_ids": decoder.expand(variants, -1),
                     "decoder_attention_mask": self._decoder_mask(earlier, variants) if earlier.any() else None,
