@@ -172,7 +172,11 @@ def _reduced(answer: Mapping[str, Any], settings: Mapping[str, Any], *, name: st
                 raise ValueError("no echo")
             inside = [i for i, at in enumerate(offsets) if at < len(settings["prompt"])]
             return {"offsets": [offsets[i] for i in inside], "log_probabilities": [numbers[i] for i in inside]}
-        row = {"text": str(choice["text"]), "first": str(table["tokens"][0]), "log_probability": numbers[0]}
+        row: dict[str, Any] = {
+            "text": str(choice["text"]),
+            "first": str(table["tokens"][0]),
+            "log_probability": numbers[0],
+        }
         if settings["logprobs"] > 1:
             row["top"] = {str(token): float(p) for token, p in table["top_logprobs"][0].items()}
         return row
