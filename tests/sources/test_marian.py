@@ -1,4 +1,4 @@
-"""A Hugging Face translator, its pairs with Pharaoh links, and the alignment of its words: one path from a directory."""
+"""A Hugging Face translator, its pairs with Pharaoh links, and the alignment of its words: one path."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from regard.surveys.align import align
 from regard.training import marian_training
 
 
-def test_directory_pairs_and_links_go_through_to_an_error_rate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_directory_pairs_and_links_go_through_to_an_error_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path))
     monkeypatch.setattr(marian_training, "TRAINED_ON", 60)
     monkeypatch.setattr(marian_training, "TESTED", 12)
