@@ -146,7 +146,7 @@ def _inputs(
     processor: Any, batch: Sequence[Example], rng: np.random.Generator
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """What the model reads, quadrants in random order and the answer at the end; and the answer."""
-    texts = [" ".join((*asked(example, rng.permutation(4)), "</s>")) for example in batch]
+    texts = [" ".join((*asked(example, rng.permutation(4).tolist()), "</s>")) for example in batch]
     pictures = [np.asarray(example.inputs["image"]) for example in batch]
     encoding = processor(text=texts, images=pictures, return_tensors="pt")
     inputs = {name: tensor for name, tensor in encoding.items() if isinstance(tensor, torch.Tensor)}
