@@ -134,7 +134,7 @@ def asked(example: Example, places: Sequence[int]) -> tuple[str, str]:
     """A prompt that names the first of these quadrants, and a true description that goes on in this order.
 
     >>> asked(quadrants(n=1)[0], (3, 0, 1, 2))
-    ('<image> : below-right', 'blue above-left yellow above-right green below-left blue')
+    ('<image> : below-right', 'red above-left green above-right yellow below-left blue')
     """
     colours = str(example.slices["caption"]).split()
     first, *rest = [f"{PLACES[place]} {colours[place]}" for place in places]
