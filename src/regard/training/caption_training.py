@@ -134,7 +134,7 @@ def asked(example: Example, places: Sequence[int]) -> tuple[str, str]:
     """A prompt that names the first of these quadrants, and a true description that goes on in this order.
 
     >>> asked(quadrants(n=1)[0], (3, 0, 1, 2))
-    ('<image> : below-right', 'blue above-left yellow above-right green below-left blue')
+    ('<image> : below-right', 'red above-left green above-right yellow below-left blue')
     """
     colours = str(example.slices["caption"]).split()
     first, *rest = [f"{PLACES[place]} {colours[place]}" for place in places]
@@ -146,7 +146,7 @@ def _inputs(
     processor: Any, batch: Sequence[Example], rng: np.random.Generator
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """What the model reads, quadrants in random order and the answer at the end; and the answer."""
-    texts = [" ".join((*asked(example, rng.permutation(4)), "</s>")) for example in batch]
+    texts = [" ".join((*asked(example, rng.permutation(4).tolist()), "</s>")) for example in batch]
     pictures = [np.asarray(example.inputs["image"]) for example in batch]
     encoding = processor(text=texts, images=pictures, return_tensors="pt")
     inputs = {name: tensor for name, tensor in encoding.items() if isinstance(tensor, torch.Tensor)}

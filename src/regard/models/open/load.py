@@ -130,7 +130,7 @@ def _load(
     if task is not None:
         task_row(task)
     asked_otherwise = {"written_token": steps_of, "forecast_direction": direction_of}
-    if task in asked_otherwise:
+    if task is not None and task in asked_otherwise:
         return asked_otherwise[task](
             load(
                 source,
