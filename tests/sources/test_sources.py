@@ -59,7 +59,7 @@ def test_tiny(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     network, about = load_checkpoint(path)
     assert path.parent == tmp_path
     assert about["training"]["examples"] == 64
-    assert about["training"]["data"] == entry("source", name).facts["data"]
+    assert str(about["training"]["data"]).partition(":")[0] == entry("source", name).facts["data"]
     assert about["modality"] == entry("source", name).facts["modality"]
     assert len(about["labels"]) == network.config["classes"]
     assert json.loads((path / "source.json").read_text())["recipe"]["seed"] == 0

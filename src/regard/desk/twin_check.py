@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,8 @@ AGREEING = 0.7
 """The lower end of the agreement must reach this."""
 LOST = 0.1
 """The upper end of the accuracy that the twin loses must stay below this."""
+_CHECKS: dict[tuple[str, str], TwinCheck] = {}
+"""By the fingerprints of the model and its twin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,13 @@ def twin_check(model: Model, twin: Model) -> TwinCheck:
 
     Costs one pass of each model per validation example, at most 400 each, once per process and pair of models.
     """
-    return _checked(model, twin, model.fingerprint, twin.fingerprint)
+    key = (model.fingerprint, twin.fingerprint)
+    if key not in _CHECKS:
+        _CHECKS[key] = _checked(model, twin)
+    return _CHECKS[key]
 
 
-@lru_cache(maxsize=16)
-def _checked(model: Model, twin: Model, *fingerprints: str) -> TwinCheck:
+def _checked(model: Model, twin: Model) -> TwinCheck:
     examples = validation_examples(twin, EXAMPLES)
     mine, its = (predicted_classes(one, examples) for one in (model, twin))
     names = {name: place for place, name in enumerate(twin.labels)}
