@@ -60,7 +60,7 @@ def explanation_drift(
     if not positions:
         return []
     part = case.subset(positions)
-    names = explainers or part.explainers
+    names: Sequence[str] = explainers or part.explainers
     names = one_pass_only(names) if one_pass else names
     if others == 1:
         return _drifts(part, names, chosen_noises(case, noises, name), severities)
