@@ -20,7 +20,7 @@ PARTS = ("subject", "expected", "got", "remedy")
 CODE = re.compile(
     r"""^(?:
         (?:--[a-z]|pip\ |apt|regard\ |python\ |regard\.wrap|from\ |np\.|rows[=(]|groups\ =|\w+\ =\ ).* # to type
-        | [\w.\[\]-]+ [=:,] .* | [a-z]+_[a-z]+\ .* | .*\ [a-z]+_[a-z]+ # name=value, a spec, a setting and its value
+        | [\w.\[\]-]+ [=:]\S.* | [a-z]+_[a-z]+\ .* | .*\ [a-z]+_[a-z]+ # name=value, a spec, a setting and its value
         | (?:[\[("]|\{["a-z]|[A-Z]\w*\() .* # a class, a shape, a literal
     )$""",
     re.VERBOSE,
