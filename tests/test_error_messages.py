@@ -20,7 +20,7 @@ PARTS = ("subject", "expected", "got", "remedy")
 CODE = re.compile(
     r"""^(?:
         (?:--[a-z]|pip\ |apt|regard\ |python\ |regard\.wrap|from\ |np\.|rows[=(]|groups\ =|\w+\ =\ ).* # to type
-        | [\w.\[\]-]+ [=:,] .* | [a-z]+_[a-z]+\ .* | .*\ [a-z]+_[a-z]+ # name=value, a spec, a setting and its value
+        | [\w.\[\]-]+ [=:]\S.* | [a-z]+_[a-z]+\ .* | .*\ [a-z]+_[a-z]+ # name=value, a spec, a setting and its value
         | (?:[\[("]|\{["a-z]|[A-Z]\w*\() .* # a class, a shape, a literal
     )$""",
     re.VERBOSE,
@@ -144,3 +144,28 @@ def test_an_error_inside_another_stays_a_message() -> None:
     assert "a.csv" in str(outer)
     with speaking("zh"):
         assert str(outer) == "b：实际为 没有 文件 a.csv：实际为 无"
+
+
+@pytest.mark.wording
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "explain bilstm --method rolout --text hi",
+            "解释方法 'rolout'：应为 已知的名称；实际为 没有这样的解释方法。建议：rollout",
+        ),
+        ("report /nonexistent", "运行 /nonexistent：应为 由 `regard audit` 写出的目录；实际为 没有这个目录"),
+        (
+            "audit bilstm --data nosuch.csv",
+            "数据 'nosuch.csv'：应为 csv、jsonl 或 parquet 文件，或目录；实际为 没有这个文件",
+        ),
+    ],
+)
+def test_a_command_line_error_is_chinese(line: str, words: str) -> None:
+    from click.testing import CliRunner
+
+    from regard.cli.root import root
+
+    result = CliRunner().invoke(root, [*line.split(), "--lang", "zh"])
+    assert result.exit_code == 2
+    assert words in result.output

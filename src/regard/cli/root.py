@@ -18,8 +18,7 @@ import click
 
 from regard.cli.console import echo
 from regard.cli.signals import damage_in_one_line, stopping
-from regard.errors import EXIT_CODES, RegardError, either, phrase
-from regard.foreign_code import described
+from regard.errors import EXIT_CODES, RegardError, either, in_words, phrase
 from regard.present.messages.messages import is_language, say, speaking
 
 COMMANDS = (
@@ -214,7 +213,9 @@ def _tell(error: BaseException, stopped: int = 130) -> int:
         path = str(error.filename or "")
         return _say(say("error.path", path=path if len(path) <= 80 else path[:77] + "...", problem=error.strerror), 2)
     # never 1: a crash must not look like a gate that failed
-    return _say(say("error.crash", owner=_whose(error), problem=described(error)), 4)
+    from regard.foreign_code import described
+
+    return _say(say("error.crash", owner=_whose(error), problem=in_words(described(error))), 4)
 
 
 def _whose(error: BaseException) -> str:
