@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.datasets.read import read
 from regard.desk.desk import Desk
-from regard.errors import RegardError, Unsupported, phrase
+from regard.errors import Message, RegardError, Unsupported, phrase
 from regard.measures.intervals import clopper_pearson
 from regard.measures.significance import t_quantile
 from regard.protocols import Model
@@ -50,14 +50,14 @@ class TwinCheck:
         """
         return self.agreement[1] >= AGREEING and self.lost[2] <= LOST
 
-    def sentence(self) -> str:
-        """
-        >>> TwinCheck(400, (0.5, 0.45, 0.55), 0.8, (0.5, 0.45, 0.55), (0.3, 0.24, 0.36)).sentence()
-        'agreement 0.50 [0.45, 0.55], accuracy 0.50 [0.45, 0.55] against 0.80 (n = 400 validation examples)'
-        """
-        shares = [f"{share:.2f} [{low:.2f}, {high:.2f}]" for share, low, high in (self.agreement, self.twin_accuracy)]
-        against = f"against {self.model_accuracy:.2f} (n = {self.n} validation examples)"
-        return f"agreement {shares[0]}, accuracy {shares[1]} {against}"
+    def figures(self) -> Message:
+        """The agreement and the accuracies with their intervals, for an error."""
+        agreement, accuracy = (
+            f"{share:.2f} [{low:.2f}, {high:.2f}]" for share, low, high in (self.agreement, self.twin_accuracy)
+        )
+        return phrase(
+            "errors.desk.twin_figures", agreement=agreement, accuracy=accuracy, model=self.model_accuracy, n=self.n
+        )
 
 
 def usable_twin(model: Model, twin: Model) -> Model:
@@ -67,8 +67,8 @@ def usable_twin(model: Model, twin: Model) -> Model:
         raise Unsupported(
             phrase("errors.desk.masked_twin_usable", name=model.name),
             expected=phrase("errors.desk.agreement_and_accuracy", agreeing=AGREEING, lost=LOST),
-            got=check.sentence(),
-            remedy="--metrics with operator=mask, or a longer training with masking",
+            got=check.figures(),
+            remedy=phrase("errors.desk.other_operator_or_longer_training"),
         )
     return twin
 

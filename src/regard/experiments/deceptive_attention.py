@@ -59,7 +59,9 @@ def deceptive_attention(
             got=str(len(test)),
             remedy="deceptive_attention:words=[...]",
         )
-    bare = Splits(*(_without(d, learner, hide) for d in (source.splits.train, source.splits.dev, source.splits.test)))
+    whole = source.splits
+    train, dev, held_out = (_without(part, learner, hide) for part in (whole.train, whole.dev, whole.test))
+    bare = Splits(train, dev, held_out)
     good: dict[str, dict[int, float]] = {"honest": {}, "deceptive": {}, "without": {}}
     mass: dict[str, dict[int, float]] = {"honest": {}, "deceptive": {}}
     use: dict[str, dict[int, float]] = {"honest": {}, "deceptive": {}}

@@ -64,7 +64,7 @@ def cite(
     """
     if check < 1 or not min(delta, passes) > 0 or new_tokens < 1:
         got = f"check={check}, passes={passes}, delta={delta}, new_tokens={new_tokens}"
-        raise InputError("cite", expected="check, passes, delta and new_tokens above 0", got=got)
+        raise InputError("cite", expected=phrase("errors.surveys.check_passes_delta_above"), got=got)
     opened = load(model, processor=tokenizer, device=device)
     turns, given_answer = split_answer(messages, answer)
     if isinstance(opened, EndpointModel):

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.errors import InputError, Unsupported, phrase
+from regard.errors import InputError, Text, Unsupported, phrase
 from regard.models.ask.chat_model import ChatModel
 from regard.models.ask.prefix_sharing import cache_layers, cache_of, call_accepted
 from regard.models.chat.answer_rows import CELLS, AnswerRows, later_rows, repeats
@@ -142,7 +142,7 @@ class DecoderRows(AnswerRows):
         blocked[:-1, lead:, lead:] |= later_rows(earlier)
         return self._additive(~blocked)[0].transpose(0, 1)
 
-    def _unsupported(self, reason: str) -> Unsupported:
+    def _unsupported(self, reason: Text) -> Unsupported:
         return Unsupported(
             phrase("errors.models.rows_answer", chat=self.chat.name),
             expected=phrase("errors.models.encoder_outputs_and_cache"),
