@@ -350,9 +350,9 @@ def test_a_missing_start_token_is_reported(saved: Path, tmp_path: Path) -> None:
     tokenizer = deepcopy(zoo.bert_tokenizer())  # others share it
     tokenizer.bos_token = "[MASK]"
     model = zoo.bert("ForSequenceClassification", num_labels=3)
-    assert not any("start token" in note for note in load(model, processor=tokenizer).notes)
+    assert not any("start token" in str(note) for note in load(model, processor=tokenizer).notes)
     tokenizer.init_kwargs["add_bos_token"] = True
-    assert any("no start token [MASK]" in note for note in load(model, processor=tokenizer).notes)
+    assert any("no start token [MASK]" in str(note) for note in load(model, processor=tokenizer).notes)
 
 
 def test_chinese_characters_are_gathered_to_words_if_asked() -> None:

@@ -108,7 +108,11 @@ def check_adapter(folder: Path) -> None:
             if place.resolve() == folder.resolve()
             else phrase("errors.models.another_adapter")
         )
-        raise InputError(subject, expected=phrase("errors.models.whole_model_base"), got=f"{base_kind} ({base})")
+        raise InputError(
+            subject,
+            expected=phrase("errors.models.whole_model_base"),
+            got=phrase("errors.common.with_place", problem=base_kind, place=base),
+        )
     check_model(place)
 
 

@@ -122,7 +122,7 @@ def from_transformers(module: nn.Module, processor: Any, options: Options) -> To
     accepted = frozenset(accepted_names(module))
     name = options.name or str(getattr(config, "name_or_path", "") or type(module).__name__)
     makers = {"text": _text, "image": _image, "series": _series, "audio": _audio}
-    modality = phrase("errors.models.audio") if hears(module) else row.modality
+    modality = "audio" if hears(module) else row.modality
     if modality not in makers:
         raise Unsupported(
             phrase("errors.common.for_sizes", sizes=name, ids=row.name),
