@@ -64,7 +64,6 @@ def test_long_inputs_have_a_shorter_headline_and_another_identity(all_long: None
         assert params[name]["most"] == LEAVE_ONE_OUT
         assert params[name]["references"] == ["lrp", "leave_one_out"]
         assert params[name]["removals"] == 1
-    assert params["pointing"]["randoms"] == 1
     assert params["permutation"]["times"] == PERMUTATIONS
     assert params["permutation"]["most"] == params["uniform_weights"]["most"], "they share their passes"
     assert params["comprehensiveness"]["fractions"] == params["sufficiency"]["fractions"] == [*BINS]
@@ -168,7 +167,7 @@ def test_fewer_sizes_are_columns_of_more() -> None:
 
 
 def test_fewer_rankings_are_some_of_more() -> None:
-    few = by_name(list(pointing(case(), most=LEAVE_ONE_OUT, removals=1, randoms=1)))
+    few = by_name(list(pointing(case(), most=LEAVE_ONE_OUT, removals=1)))
     many = by_name(list(pointing(case(), most=LEAVE_ONE_OUT)))
     dropped = {method for _, method, _ in many.keys() - few.keys()}
     assert dropped == {"leave_one_out:mask", "random:1"} or dropped == {"leave_one_out:delete", "random:1"}

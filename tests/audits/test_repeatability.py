@@ -188,7 +188,7 @@ def test_every_verdict_is_refused_and_the_tables_stay(noisy_run: Run) -> None:
     (judgement,) = verdicts(noisy_run)
     assert judgement.reading == "undecided"
     assert {v.answer for v in judgement.verdicts} == {"uninformative"}
-    assert all("judge.because.not_repeatable" in str(v.sentence) for v in judgement.verdicts)
+    assert all("judge.because.not_repeatable" in repr(v.sentence) for v in judgement.verdicts)
     assert {row["answer"] for v in judgement.verdicts for row in v.rows if "answer" in row} <= {"imprecise"}
 
 

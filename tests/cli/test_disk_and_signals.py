@@ -148,7 +148,7 @@ def test_a_signal_ends_a_command_in_one_line_that_says_how_to_go_on(
     assert result.exit_code == code
     last = result.stderr.strip().split("\n")[-1]
     assert last.startswith("regard: interrupted; ")
-    assert f"Go on with: regard train classifier --data {data} --out {tmp_path / 'out'}" in last
+    assert f"Resume with: regard train classifier --data {data} --out {tmp_path / 'out'}" in last
     assert [signal.getsignal(s) for s in (signal.SIGTERM, signal.SIGHUP)] == before
 
 

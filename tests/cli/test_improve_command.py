@@ -45,7 +45,7 @@ def test_the_table_and_then_the_json(regard: Call, small: Path, tmp_path: Path) 
     for said in (
         "trained again from scratch, one seed", "before = the same training without it", "clean accuracy",
         "before = its control (attention scores moved at random", "95 % interval", "Holm's correction",
-        "one seed: nothing is said about other trainings", "training cost of attention-adversarial",
+        "one seed: no conclusion about other trainings", "training cost of attention-adversarial",
         f"look closer: regard audit {tmp_path / 'out/attention-adversarial'}",
     ):  # fmt: skip
         assert said in result.stdout, said
@@ -90,4 +90,4 @@ def test_ctrl_c_says_how_to_go_on(regard: Call, small: Path, tmp_path: Path, mon
     monkeypatch.setattr("regard.improve.improve.improve", interrupted)
     result = regard(*words(small, tmp_path / "out", "--with", "noise"))
     assert result.exit_code == 130
-    assert f"what was finished is kept in {tmp_path / 'out'}. Go on with: regard improve" in result.stderr
+    assert f"finished work is stored in {tmp_path / 'out'}. Resume with: regard improve" in result.stderr

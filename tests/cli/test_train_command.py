@@ -135,7 +135,7 @@ def test_ctrl_c_leaves_something_to_go_on_with(reviews: Path, tmp_path: Path) ->
     rest = child.stderr.read()
     child.stderr.close()
     assert child.wait() == 130
-    assert f"what was learned is kept in {tmp_path}/out. Go on with: regard train classifier" in rest
+    assert f"the training state is stored in {tmp_path}/out. Resume with: regard train classifier" in rest
     state = json.loads((tmp_path / "out/state/seed-0/state.json").read_text())
     assert state["epoch"] >= 3
     assert not (tmp_path / "out/regard.json").exists()

@@ -263,7 +263,7 @@ def test_cheap_drift_keeps_every_number_of_attention() -> None:
     case = small_case([f"{text} {more}" for text in WORDS[:2] for more in WORDS[:4]])
     setting = {"explainers": names, "noises": ("keyboard",), "severities": (3,), "share": 1.0}
     everything = list(explanation_drift(case, **setting))
-    cheap = list(explanation_drift(case, **setting, one_pass=True, others=0.5))
+    cheap = list(explanation_drift(case, **setting, others=0.5))
     assert {s.method for s in cheap} == {"model", "attention", "random", "position"}, "no method of many passes"
 
     def of(scores: list[Score], method: str) -> dict[str, Score]:

@@ -208,7 +208,7 @@ def test_in_a_browser_the_script_runs_and_injected_ones_do_not(browser: str, tmp
 def test_the_page_says_how_examples_were_chosen_and_what_decides() -> None:
     words = "".join(Outline(report(fake_run(n=4))).words)
     assert "the first examples of every label in turn" in words
-    assert "decided by the paired table “Difference to random”" in words
+    assert "the paired table “Difference to random” decides whether a method differs from random" in words
 
 
 def test_on_a_phone_only_the_table_scrolls(browser: str, tmp_path: Path) -> None:

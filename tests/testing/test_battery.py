@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from regard import registry
 from regard.errors import EnvironmentProblem, InputError, UnknownName, Unsupported
 from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
@@ -22,6 +23,11 @@ from regard.testing.battery import check, check_explainer, check_metric, check_q
 from regard.testing.skeleton import new_method
 
 METHODS = {f"{kind}:{name}": (kind, function) for kind, name, function in catalogue.methods()}
+
+
+@pytest.fixture(autouse=True)
+def methods_of_a_test_end_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_IN_PROCESS", dict(registry._IN_PROCESS))
 
 
 @pytest.mark.parametrize("name", METHODS)

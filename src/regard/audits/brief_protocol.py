@@ -59,7 +59,7 @@ PROBES = 4
 EXPERIMENTS: Mapping[str, Mapping[str, Json]] = {
     "permutation": {"times": PERMUTATIONS, "most": CEILING},
     "uniform_weights": {"most": CEILING},
-    "pointing": {"sizes": [*SIZES], "most": LEAVE_ONE_OUT, "randoms": 1},
+    "pointing": {"sizes": [*SIZES], "most": LEAVE_ONE_OUT},
     "top_word": {"most": LEAVE_ONE_OUT},
 }
 """Experiment -> its parameters; those that share passes agree."""

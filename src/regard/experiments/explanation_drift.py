@@ -29,7 +29,7 @@ FAITHFUL = "comprehensiveness"
     profile=(
         InProfile(HEADLINE, 21, 'explainers=["attention"],noises=1,share=1.0'),
         InProfile(("quick",), 21, "noises=1,share=0.2"),
-        InProfile(("standard",), 21, "noises=3,severities=[1,3,5],share=0.15,one_pass=true,others=0.34"),
+        InProfile(("standard",), 21, "noises=3,severities=[1,3,5],share=0.15,others=0.34"),
         InProfile(("full",), 21, "noises=6,severities=[1,3,5]"),
     ),
 )
@@ -40,7 +40,6 @@ def explanation_drift(
     noises: Chosen = 2,
     severities: tuple[int, ...] = (3,),
     share: float = 0.25,
-    one_pass: bool = False,
     others: float = 1.0,
 ) -> Findings:
     """Drift of each explanation under noise that keeps the prediction.
@@ -52,8 +51,8 @@ def explanation_drift(
     the same input; `explanation_seed_rank` and `explanation_seed_jsd` are these; and `comprehensiveness` of the
     explanation of the noisy input there. A number that moves by at most a quarter of the deviation of the model's
     outputs counts as the same prediction, and labels where no yes or no changes. explainers: those of the audit by
-    default. share: of the examples, by lot. one_pass: leave out explainers that need many passes. others: the share of
-    those examples on which explainers beside attention are asked.
+    default. share: of the examples, by lot. others: below 1, the share of those examples on which explainers beside
+    attention are asked, and only those that need one pass.
     """
     name = "explanation_drift"
     positions = sampled(case, share)
@@ -61,9 +60,9 @@ def explanation_drift(
         return []
     part = case.subset(positions)
     names: Sequence[str] = explainers or part.explainers
-    names = one_pass_only(names) if one_pass else names
     if others == 1:
         return _drifts(part, names, chosen_noises(case, noises, name), severities)
+    names = one_pass_only(names)
     # attention, on which the verdict rests, on all of them
     groups = (
         (part, [n for n in names if _is_attention(n)]),

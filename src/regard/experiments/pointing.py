@@ -36,7 +36,6 @@ def pointing(
     most: int | None = None,
     references: tuple[str, ...] | None = None,
     removals: int = 2,
-    randoms: int = RANDOMS,
     layers: str | int = "last",
     heads: str | int = "mean",
 ) -> Findings:
@@ -44,15 +43,15 @@ def pointing(
 
     Returns, for each ranking and operator: p without the first unit; curves `removed` and `kept`: (examples, sizes),
     NaN where an example has no more units than that. Rankings: attention, the `references` (by default LRP, integrated
-    gradients, |gradient x input|, and leave-one-out by `removals` operators), and `randoms` random ones. Units that are
-    resampled are only taken away: keeping some would bring in the evidence of others. most: passes of each
-    leave-one-out per example; longer inputs are screened. `own` in `where` marks a ranking made with the operator that
-    judges it.
+    gradients, |gradient x input|, and leave-one-out by `removals` operators), and as many random rankings, at most two.
+    Units that are resampled are only taken away: keeping some would bring in the evidence of others. most: passes of
+    each leave-one-out per example; longer inputs are screened. `own` in `where` marks a ranking made with the operator
+    that judges it.
     """
     rankings: dict[str, list[Floats]] = {"attention": [m.alpha for m in maps(case, layers, heads, "pointing")]}
     rankings |= reference_rankings(case, names=references, most=most, hints=[rankings["attention"]], removals=removals)
     free = [int(units.free.sum()) for units in case.units]
-    for draw in range(randoms):
+    for draw in range(min(removals, RANDOMS)):
         rankings[f"random:{draw}"] = [case.rng(i, "pointing", draw).random(n) for i, n in enumerate(free)]
     own, results = leave_one_outs(case), []
     ordered = {name: [first(row, max(sizes)) for row in scores] for name, scores in rankings.items()}

@@ -40,7 +40,7 @@ POSITIONAL: Mapping[str, tuple[int, str]] = {
     "perturbation": (3, "(example, severity, rng, *, own parameters)"),
     "recipe": (1, "(modality, *, own parameters)"),
 }
-MOST_PARAMETERS = 5
+MOST_PARAMETERS = 6
 OWN_SIGNATURES = ("engine", "language", "question", "score")
 """Kinds of functions with a signature of their own, which the engine calls."""
 
