@@ -117,7 +117,7 @@ async def loaded(address: str, texts: list[str], clients: int) -> tuple[float, l
             answers[text] = answer.json()["predictions"][0]["probability"]
 
     async with AsyncExitStack() as stack:
-        # making a client costs up to 30 ms (its TLS settings), as much as two predictions: not part of the load
+        # opening connections is the client's cost and not part of the load
         sessions = [httpx.AsyncClient(base_url=address, timeout=120, verify=False) for _ in range(clients)]
         for session in sessions:
             await stack.enter_async_context(session)
