@@ -186,7 +186,7 @@ def test_an_interrupted_audit_says_how_to_go_on(
     result = regard(*words)
     assert result.exit_code == 130
     said = one_line(result)
-    assert f"Go on with: regard {' '.join(words)}" in said
+    assert f"Resume with: regard {' '.join(words)}" in said
     monkeypatch.undo()
 
 

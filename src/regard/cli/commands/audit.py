@@ -214,8 +214,8 @@ def _report_unfinished(folder: Path) -> None:
             write_report(run, folder / "report.html")
 
 
-SHORT_METHODS, SHORT_SENTENCES = 4, 2
-"""Rows of methods and remarks in the short form of an audit without verdicts: with its remarks, at most 40 lines."""
+SHORT_METHODS, SHORT_SENTENCES = 3, 5
+"""Methods and remarks above which an audit without verdicts prints its short form, of at most 40 lines."""
 DETAILS = (
     "data.sentences",
     "data.split_text",
@@ -339,12 +339,13 @@ def _everything(out: Console, material: Material, run: Run, *, short: bool) -> N
     if material.manifest.get("shift"):
         out.print(shift_table(material.manifest["shift"]))
     with about_task(material.task):
+        sentences = reading(material)
+        short = short and (len(run.methods()) > SHORT_METHODS or len(sentences) > SHORT_SENTENCES)
         out.print(evidence_table(material, width=out.width, most=SHORT_METHODS if short else None))
         out.print()
-        sentences = reading(material)
-    if short and (len(run.methods()) > SHORT_METHODS or len(sentences) > SHORT_SENTENCES):
-        first, last = sentences[: SHORT_SENTENCES - 1], sentences[-1:]  # the last one: evidence, not a verdict
-        out.print(bullets([*first, *last, say("caveat")]))
+    if short:
+        last = sentences[1:][-2:]  # what failed or has no label, and that this is evidence, not a verdict
+        out.print(bullets([*sentences[:1], *last, say("caveat")]))
         rows = min(SHORT_METHODS, len(run.methods()))
         out.print(say("term.audit.rest", rows=rows, n=len(run.methods())), markup=False, style="dim")
         _left_out(out, run)
