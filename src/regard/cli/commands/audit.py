@@ -215,7 +215,7 @@ def _report_unfinished(folder: Path) -> None:
 
 
 SHORT_METHODS, SHORT_SENTENCES = 3, 5
-"""Methods and remarks above which an audit without verdicts prints its short form, of at most 40 lines."""
+"""Methods and remarks above which an audit without verdicts prints its short form."""
 DETAILS = (
     "data.sentences",
     "data.split_text",
