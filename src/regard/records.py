@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from html import escape
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -140,6 +141,10 @@ class Example:
         parts = [f"{name}={_clipped(value)}" for name, value in self.inputs.items()]
         parts += [f"{name}={_clipped(getattr(self, name))}" for name in names if getattr(self, name) not in (None, {})]
         return f"Example({', '.join([repr(self.id), *parts])})"
+
+    def _repr_html_(self) -> str:
+        """The same in a notebook."""
+        return f"<code>{escape(repr(self))}</code>"
 
     @property
     def cluster(self) -> str:

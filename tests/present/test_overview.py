@@ -89,6 +89,12 @@ def test_next_step_shows_the_method_and_then_settles_the_question() -> None:
     assert page.steps[0].command.endswith("--method integrated_gradients")
 
 
+def test_no_step_promises_more_examples_than_there_are() -> None:
+    page = overview(Material(judged(decides_between=[12_010, None])))
+    assert page is not None
+    assert [step.purpose for step in page.steps] == ["next.show", "next.too_few"]
+
+
 def test_longer_audit_pays_for_the_examples_that_would_settle_it() -> None:
     run = judged(decides_between=[60, 90])
     judgement = run.manifest["judgements"][0]

@@ -168,3 +168,12 @@ def test_a_whole_shelf_is_cut_to_what_can_be_read_and_few_examples_are_counted()
         assert "regard metrics RUN" in " ".join(shown.split())
         assert "n = 5" in shown
         assert len(shown.splitlines()) < 250
+
+
+def test_short_table_has_attention_and_a_baseline() -> None:
+    material = Material(fake_run(n=12, seed=3))
+    whole, short = (printed(evidence_table(material, width=140, most=m), width=140) for m in (None, 2))
+    rows = [line.split()[0] for line in short.splitlines() if line.split() and line.split()[0] in material.methods]
+    assert len(short.splitlines()) < len(whole.splitlines())
+    assert "attention" in rows
+    assert "(baseline)" in short

@@ -78,3 +78,25 @@ def test_without_a_terminal_there_is_a_line_every_ten_seconds() -> None:
     assert len(lines) == 7
     assert "60/120" in lines[-1]
     assert "1/s" in lines[-1]
+
+
+def test_long_step_without_a_terminal_still_prints_a_line() -> None:
+    now = [0.0]
+    console = SafeConsole(width=100)
+    console.file = io.StringIO()
+    with Bar(console, clock=lambda: now[0]) as bar:
+        for second in range(1, 60):
+            now[0] = float(second)
+            if second == 20:
+                bar.passes(0, 120, None)
+            if second == 21:
+                bar.announced("budget.plan")
+                bar.passes(6, 120, None)
+            if second == 40:
+                bar.announced("budget.stopped_data")
+            bar.beat()
+    lines = console.file.getvalue().splitlines()
+    assert lines[0] == "still working: opening, 9 s in this step"
+    assert any(line.startswith("explaining, passes: 5% 6/120") for line in lines)
+    assert lines[-1].startswith("still working: judging")
+    assert len(lines) == 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 SILENCE = 10.0
 """Seconds between two lines without a terminal."""
+BEAT = 1.0
+"""Seconds between two looks at how long nothing was printed."""
+STAGES = {"budget.plan": "explaining", "budget.stopped": "judging"}
+"""Stage of an audit that begins with an announcement, by the beginning of its key."""
 SHORTEST, HALF_LIFE = 0.2, 5.0
 """Seconds between two looks at the pace, and after which an old look counts half."""
 
@@ -94,7 +99,8 @@ class Bar:
         self._task = self._progress.add_task("", total=1.0, left="", visible=False)
         self._printed, self._making, self._clock = -SILENCE, making, clock
         self._paces: dict[str, Pace] = {}
-        self._workers = ""
+        self._workers = self._stage = self._left = ""
+        self._state, self._entered, self._last_step = say("term.stages.opening"), clock(), clock()
 
     def __enter__(self) -> Bar:
         if self._console.is_terminal:
@@ -106,27 +112,50 @@ class Bar:
             self._progress.stop()
 
     def show(self, what: str, fraction: float, left: str) -> None:
+        self._state, self._left, self._last_step = f"{what}: {fraction:.0%}", left, self._clock()
         if self._console.is_terminal:
             self._progress.update(self._task, description=what, completed=fraction, left=left, visible=True)
         elif self._clock() - self._printed >= SILENCE:  # a log file wants few lines
-            self._printed = self._clock()
-            self._console.print(f"{what}: {fraction:.0%} {left}", markup=False)
+            self._print_line(f"{self._state} {left}")
+
+    def beat(self) -> None:
+        """Print a line if a log would else be silent for `SILENCE` seconds, as within one long step."""
+        now = self._clock()
+        if self._console.is_terminal or now - max(self._printed, self._entered) < SILENCE - BEAT:
+            return
+        if self._last_step > self._printed and self._left:
+            self._print_line(f"{self._state} {self._left}")
+        else:
+            time_passed = duration(now - self._last_step)
+            self._print_line(say("term.still_working", state=self._state, time=time_passed))
+
+    def _print_line(self, line: str) -> None:
+        self._printed = self._clock()
+        self._console.print(line, markup=False)
+
+    def announced(self, key: str) -> None:
+        """Name the stage that this announcement of an audit begins."""
+        for start, stage in STAGES.items():
+            if key.startswith(start):
+                self._stage = say(f"term.stages.{stage}")
+                self._state, self._left, self._last_step = self._stage, "", self._clock()
 
     def examples(self, done: int, total: int, eta: float | None) -> None:
         """Show the progress of an audit, in examples."""
-        self._progressed(say("term.examples"), done, total, eta)
+        self._progressed("explaining", say("term.examples"), done, total, eta)
 
     def passes(self, done: int, total: int, eta: float | None) -> None:
         """Show the progress of an audit with a budget, in passes through the model."""
-        self._progressed(say("term.passes"), done, total, eta)
+        self._progressed("predicting", say("term.passes"), done, total, eta)
 
-    def _progressed(self, what: str, done: int, total: int, eta: float | None) -> None:
-        pace = self._paces.setdefault(what, Pace())
+    def _progressed(self, first_stage: str, unit: str, done: int, total: int, eta: float | None) -> None:
+        pace = self._paces.setdefault(unit, Pace())
         pace.update(done, self._clock())
         seconds = pace.seconds(total - done) if pace.rate else eta
         rate = say("term.rate", rate=rate_text(pace.rate)) if pace.rate else ""
         time_left = say("term.time_left", time=duration(seconds)) if seconds is not None and done < total else ""
-        self.show(what, done / max(1, total), f"{done}/{total}{rate}{self._workers}{time_left}")
+        label = say("term.stage", stage=self._stage or say(f"term.stages.{first_stage}"), unit=unit)
+        self.show(label, done / max(1, total), f"{done}/{total}{rate}{self._workers}{time_left}")
 
     def workers(self, activity: Mapping[str, Any]) -> None:
         """Show the slowest and the fastest worker beside the progress, where there are several."""
@@ -153,5 +182,23 @@ def bar(console: Console, *, making: str = "") -> Iterator[Bar]:
     """Show a bar that trainings inside the block report to; print `making` when the first begins."""
     from regard.training.progress import reporting
 
-    with Bar(console, making=making) as progress_bar, reporting(progress_bar.training):
+    with Bar(console, making=making) as progress_bar, _beating(progress_bar), reporting(progress_bar.training):
         yield progress_bar
+
+
+@contextmanager
+def _beating(progress_bar: Bar) -> Iterator[None]:
+    """Let a thread print where the work itself reports nothing for a long time."""
+    over = threading.Event()
+
+    def beats() -> None:
+        while not over.wait(BEAT):
+            progress_bar.beat()
+
+    thread = threading.Thread(target=beats, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -26,6 +26,7 @@ verdict = "read as evidence"      # the overall reading
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -309,7 +310,7 @@ def _words(value: Any, known: Collection[str], subject: Text) -> tuple[str, ...]
         raise InputError(subject, expected=phrase("errors.gate.text_or_list_texts"), got=repr(value))
     for word in words:
         if word not in known:
-            raise UnknownName(phrase("errors.gate.value_subject", subject=subject), str(word), known)
+            raise _not_one_of(subject, word, known)
     return words
 
 
@@ -342,8 +343,14 @@ def _number(given: Any, subject: Text, low: float = -1e308, high: float = 1e308)
 
 def _choice(given: Any, choices: Any, subject: Text) -> Any:
     if given not in get_args(choices):
-        raise UnknownName(phrase("errors.gate.value_subject", subject=subject), str(given), map(str, get_args(choices)))
+        raise _not_one_of(subject, given, get_args(choices))
     return given
+
+
+def _not_one_of(subject: Text, value: Any, known: Collection[str]) -> InputError:
+    near = difflib.get_close_matches(str(value), known, n=1)
+    names = phrase("error.one_of", names=", ".join(sorted(known)))
+    return InputError(subject, expected=names, got=repr(value), remedy=near[0] if near else "")
 
 
 def _place(given: Any, folder: Path, subject: Text) -> str | None:

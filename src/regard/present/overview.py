@@ -123,7 +123,9 @@ def _steps(material: Material, judgement: Mapping[str, Any], show: str) -> tuple
     elif judgement["reading"] in ("read as evidence", "for most inputs"):
         steps.append(NextStep("next.attention", explain_command(material.manifest, "attention", spans=spans)))
     if judgement["reading"] == "undecided" and judgement["n"] < _available(material.manifest):
-        steps.append(NextStep("next.settle", longer_audit(material.manifest, judgement)))
+        fewest = (judgement.get("decides_between") or (None, None))[0] or judgement.get("decides_at") or 0
+        key = "next.settle" if fewest <= _available(material.manifest) else "next.too_few"
+        steps.append(NextStep(key, longer_audit(material.manifest, judgement)))
     if not steps:
         steps.append(NextStep("next.search", f"regard audit {_subject(material.manifest)} --explainers all"))
     return tuple(steps)

@@ -12,8 +12,9 @@ import click
 
 from regard.cli.audit_flags import audit_flags, options_from
 from regard.cli.console import print_json, remarks, results, verbosity, warn_without_font
+from regard.cli.every_row_view import print_every_row
 from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, out_option
-from regard.cli.progress import bar, measure
+from regard.cli.progress import Bar, bar
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError, phrase
@@ -101,7 +102,7 @@ def _file_audit(
         _audited(model, file_examples(kind, data, options), out, plain, as_json=as_json)
         return
     folder = out or run_folder(task, data, options)
-    source, test = trained_from_file(kind, data, folder, options, partial(_announced, remarks()))
+    source, test = trained_from_file(kind, data, folder, options, partial(_announced, remarks(), None))
     _audited(source, test, folder / "run", plain, as_json=as_json)
 
 
@@ -130,7 +131,7 @@ def _audited(
                 out=out,
                 options=options,
                 progress=progress.examples if options.limits.unlimited else progress.passes,
-                announce=partial(_announced, console),
+                announce=partial(_announced, console, progress),
                 resolved=partial(_resolved, console),
                 watch=progress.workers,
                 command_line=typed,
@@ -213,6 +214,8 @@ def _report_unfinished(folder: Path) -> None:
             write_report(run, folder / "report.html")
 
 
+SHORT_METHODS, SHORT_SENTENCES = 3, 5
+"""Methods and remarks above which an audit without verdicts prints its short form."""
 DETAILS = (
     "data.sentences",
     "data.split_text",
@@ -225,8 +228,11 @@ DETAILS = (
 """Remarks for `--verbose`: the report has them, too."""
 
 
-def _announced(console: Console, sentence: str) -> None:
-    if verbosity() == "verbose" or getattr(sentence, "key", "") not in DETAILS:
+def _announced(console: Console, progress: Bar | None, sentence: str) -> None:
+    key = getattr(sentence, "key", "")
+    if progress is not None:
+        progress.announced(key)
+    if verbosity() == "verbose" or key not in DETAILS:
         console.print(str(sentence), style="dim", markup=False)
 
 
@@ -267,28 +273,12 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
     out, material = results(), Material(run)
     _warnings(out, material)
     if verbosity() == "verbose" or not material.manifest["judgements"] or material.broken:
-        _everything(out, material, run)
+        _everything(out, material, run, short=verbosity() != "verbose" and not material.broken)
     else:
         _first_page(out, material, run)
-    _every_row(out, folder)
+    print_every_row(out, folder)
     out.print("\n" + say("words.report", path=page), markup=False, soft_wrap=True)
     return page
-
-
-def _every_row(out: Console, folder: Path) -> None:
-    """Print the numbers of every row, where the audit went through all of them."""
-    from regard.audits.every_row import EveryRow
-
-    every_row = EveryRow.read(folder)
-    if every_row is None:
-        return
-    counts = {name: f"{getattr(every_row, name):,}" for name in ("rows", "predicted", "problems")}
-    out.print("\n" + say("term.every_row.head", **counts), markup=False)
-    for s in every_row.summaries:
-        if "class" not in s.where and "slice" not in s.where:
-            numbers = {name: f"{getattr(s, name):.4f}" for name in ("estimate", "low", "high")}
-            name = measure(s.metric) if s.method == "model" else f"{s.metric}, {s.method}"
-            out.print(say("term.every_row.number", name=name, n=f"{s.n:,}", **numbers), markup=False)
 
 
 def _warnings(out: Console, material: Material) -> None:
@@ -309,7 +299,6 @@ def _warnings(out: Console, material: Material) -> None:
 
 def _first_page(out: Console, material: Material, run: Run) -> None:
     """Print headline, gauge, five answers, the recommendation and the next command."""
-    from regard.present.messages.messages import count
     from regard.present.objective_scale import about_task
     from regard.present.terminal.overview_view import overview_view
     from regard.present.terminal.shift_view import shift_table
@@ -321,15 +310,22 @@ def _first_page(out: Console, material: Material, run: Run) -> None:
     if material.manifest.get("shift"):
         out.print()
         out.print(shift_table(material.manifest["shift"]))
+    _left_out(out, run)
+    out.print(say("term.audit.more", run=shell_word(run.path)), markup=False, style="dim", soft_wrap=True)
+
+
+def _left_out(out: Console, run: Run) -> None:
+    """Print how many methods and examples have no number, if any."""
+    from regard.present.messages.messages import count
+
     if run.skipped or run.problems():
         sizes = {"method": len(run.skipped), "problem": len(run.problems())}
         listed_counts = say("listed").join(count(size, noun) for noun, size in sizes.items() if size)
         out.print("\n" + say("term.audit.left_out", counts=listed_counts), markup=False, style="dim")
-    out.print(say("term.audit.more", run=shell_word(run.path)), markup=False, style="dim", soft_wrap=True)
 
 
-def _everything(out: Console, material: Material, run: Run) -> None:
-    """Print every verdict, the table of methods, and what the numbers say in words."""
+def _everything(out: Console, material: Material, run: Run, *, short: bool) -> None:
+    """Print every verdict, the table of methods, and what the numbers say in words; short: the first of each."""
     from regard.present.messages.messages import count
     from regard.present.objective_scale import about_task
     from regard.present.summary import reading
@@ -343,9 +339,18 @@ def _everything(out: Console, material: Material, run: Run) -> None:
     if material.manifest.get("shift"):
         out.print(shift_table(material.manifest["shift"]))
     with about_task(material.task):
-        out.print(evidence_table(material, width=out.width))
+        sentences = reading(material)
+        short = short and (len(run.methods()) > SHORT_METHODS or len(sentences) > SHORT_SENTENCES)
+        out.print(evidence_table(material, width=out.width, most=SHORT_METHODS if short else None))
         out.print()
-        sentences = [*reading(material), say("caveat")]
+    if short:
+        last = sentences[1:][-2:]  # what failed or has no label, and that this is evidence, not a verdict
+        out.print(bullets([*sentences[:1], *last, say("caveat")]))
+        rows = min(SHORT_METHODS, len(run.methods()))
+        out.print(say("term.audit.rest", rows=rows, n=len(run.methods())), markup=False, style="dim")
+        _left_out(out, run)
+        return
+    sentences += [say("caveat")]
     sentences += [say("words.skipped", name=name, reason=reason) for name, reason in run.skipped.items()]
     if run.problems():
         sentences.append(say("words.problems", count=count(len(run.problems()), "problem")))

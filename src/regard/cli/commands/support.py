@@ -13,6 +13,7 @@ from regard.cli.model_options import ModelChoice, image_option, model_options, o
 from regard.cli.progress import bar
 from regard.cli.verb import verb
 from regard.errors import phrase
+from regard.present.messages.messages import say
 
 if TYPE_CHECKING:
     from regard.models.read.text import Overflow
@@ -54,7 +55,9 @@ def command(
     as_json: bool,
 ) -> None:
     choice = ModelChoice(model, device, task, overflow)
-    with bar(remarks(), making=choice.making):
+    console = remarks()
+    console.print(say("term.opening", source=model), style="dim", markup=False)
+    with bar(console, making=choice.making):
         live = choice.open()
     data = data or (None if text or image else _own_data(model))
     if text is None and image is None and data is None and live.modality == "image":
@@ -73,7 +76,7 @@ def _stream(model: Model, attempts: Iterator[dict[str, Any]]) -> None:
     """Print a row as soon as its method was tried."""
     from rich.text import Text
 
-    from regard.present.messages.messages import columns, render, say
+    from regard.present.messages.messages import columns, render
     from regard.registry import names
 
     out = results()
@@ -139,7 +142,7 @@ def _tried(model: Model, example: Example) -> Iterator[dict[str, Any]]:
             if kind == "explainer":
                 page = compute(model, [example], Settings((spec,)))
                 if not page.rows:
-                    reason = next((p.message for p in page.problems), "no answer")
+                    reason = next((p.message for p in page.problems), say("term.list.no_answer"))
                     raise RegardError(
                         phrase("errors.common.model_live", live=model.name),
                         expected=phrase("errors.cli.answer_one_example"),
@@ -166,7 +169,6 @@ def _scored(model: Model, example: Example, metric: Spec, relevances: Mapping[Sp
 
 
 def _attempt(spec: Spec, page: ShardResult, *, works: bool) -> dict[str, Any]:
-    from regard.present.messages.messages import say
     from regard.registry import entry
 
     reasons = {**{p.stage: p.message for p in page.problems}, **page.skipped}
@@ -176,6 +178,6 @@ def _attempt(spec: Spec, page: ShardResult, *, works: bool) -> dict[str, Any]:
     return {"kind": spec.kind, "name": spec.name, "works": works, "why": why, "needs": needed}
 
 
-def _reason(kind: str, name: str, said: dict[str, str]) -> str:
-    keys = [k for k in said if k == name or k.startswith((f"{kind} {name}", f"{name}:"))]
-    return said[keys[0]] if keys else "it left no value"
+def _reason(kind: str, name: str, reasons: dict[str, str]) -> str:
+    keys = [k for k in reasons if k == name or k.startswith((f"{kind} {name}", f"{name}:"))]
+    return reasons[keys[0]] if keys else say("term.list.no_value")

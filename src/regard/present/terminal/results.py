@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -20,14 +21,17 @@ MOST_LINES = 80
 """Of a list in place of a table; what would be longer is left to the report."""
 
 
-def evidence_table(material: Material, *, width: int) -> RenderableType:
+def evidence_table(material: Material, *, width: int, most: int | None = None) -> RenderableType:
     """Methods down, metrics across (two removal operators each); random baseline last; the ceiling marked.
+
+    most: methods to print; attention, a baseline, and the best by the usual metrics stay.
 
     Where it does not fit in `width`, intervals stand below their estimates; where that does not either, the second
     operator is left to the report, then every metric but the usual ones; where even that does not fit, there is a block
     per metric instead of a column.
     """
     results = evidence(material.summaries, material.methods, material.own_operators)
+    results = results if most is None else replace(results, methods=_few_methods(results, most))
     every, first = main_settings(results.columns), main_settings(results.columns, each=1)
     usual = tuple(c for c in every if c.metric in SPOKEN) or every
     few = tuple(c for c in first if c in usual)
@@ -38,6 +42,16 @@ def evidence_table(material: Material, *, width: int) -> RenderableType:
     common = counts.largest(_sizes(results, listed))
     blocks = [_block(results, column, width, common) for column in listed]
     return Group(*blocks, Text(_caption(results, listed, _left_out(listed, every)), style="dim italic"))
+
+
+def _few_methods(results: Evidence, most: int) -> tuple[str, ...]:
+    """Attention, a baseline, then the best by the usual metrics, then the first ones."""
+    best = {results.best(c) for c in main_settings(results.columns, each=1) if c.metric in SPOKEN}
+    ranked = sorted(results.methods, key=lambda m: (m != "attention", m not in best))
+    baselines = [m for m in ranked if results.role(m) == "baseline"]
+    methods = [m for m in ranked if m not in baselines]
+    room = most - len(baselines[:1])
+    return tuple(m for m in results.methods if m in (*methods[:room], *baselines[:1]))
 
 
 def _sizes(found: Evidence, columns: Sequence[Column]) -> list[counts.Size]:
