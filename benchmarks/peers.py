@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import partial
@@ -59,7 +60,8 @@ def importable(name: str, module: str) -> dict[str, str]:
     code = f"from benchmarks.peers import where; where(); import {module}"
     try:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS)
-        reason = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no message"])[-1]
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        reason = "" if done.returncode == 0 else re.sub(r" \(/[^)]*\)", "", last)  # without the path of this machine
     except subprocess.TimeoutExpired:
         reason = f"no answer in {SECONDS} s"
     try:

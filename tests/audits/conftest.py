@@ -25,6 +25,6 @@ def ray_cluster() -> Iterator[None]:
         except (
             EnvironmentProblem
         ) as problem:  # Ray waits half a minute for its own services, and cannot be told to wait
-            pytest.skip(f"hardware: this machine is too busy to start Ray ({problem.got[:60]})")
+            pytest.skip(f"hardware: this machine is too busy to start Ray ({str(problem.got)[:60]})")
         yield
         connection.__exit__(None, None, None)
