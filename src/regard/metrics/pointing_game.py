@@ -21,7 +21,8 @@ from regard.registry import metric
     "mark the evidence that the model used",
 )
 def pointing_game(case: Case, relevance: Relevance) -> Score:
-    """Whether the strongest unit lies in the place that the rationale marks: a patch in the box of the object.
+    """Share of examples whose strongest unit lies in the place that the rationale marks: a patch in the box of the
+    object.
 
     Returns 1 or 0 per example; units of equal value share a point. NaN where an example has no rationale, or its
     rationale marks no unit. Ranks by signed value.
