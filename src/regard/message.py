@@ -68,7 +68,7 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(value: Any) -> Text:
-    """The message, or the plain text, that `encoded` wrote.
+    """Decode a message or plain text written by `encoded`.
 
     >>> decoded({"message": "judge.few"})
     Message(key='judge.few', params=mappingproxy({}))
@@ -79,7 +79,7 @@ def decoded(value: Any) -> Text:
 
 
 def is_message(value: object) -> bool:
-    """Whether a value is a message, or one in JSON."""
+    """Return whether a value is a message, or one in JSON."""
     return isinstance(value, Message) or (
         isinstance(value, Mapping) and "message" in value and set(value) <= {"message", "params"}
     )

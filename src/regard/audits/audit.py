@@ -229,7 +229,7 @@ def _studied(path: Path, plan: Plan, budget: Budget) -> Sequence[Example]:
 
 
 def _judge_unfinished(path: Path, identity: Mapping[str, Json]) -> None:
-    """Leave a stopped run with verdicts, conclusions and tables of what it has."""
+    """Store verdicts, conclusions and tables of the finished part of a stopped run."""
     with suppress(Exception):  # the interruption is what the caller must hear of
         with RunWriter(path, identity) as writer:
             writer.identity = dict(Run(path)._facts["identity"])
@@ -274,7 +274,7 @@ def _manifest(plan: Plan, options: AuditOptions, session: Session, capture: Capt
 
 
 def _check_preconditions(writer: RunWriter, plan: Plan, say: Say) -> None:
-    """Look for defects of the attention after the shards: an example that ends a process is known by then."""
+    """Look for defects of the attention after the shards, which have already isolated examples that end a process."""
     run = Run(writer.path)
     if "preconditions" in run.manifest:
         return
@@ -310,7 +310,7 @@ def _rendered(announce: Callable[[str], None]) -> Say:
 
 
 def _silent(sentence: Text) -> None:
-    """Nobody listens."""
+    """Ignore all progress."""
 
 
 def _middling(plan: Plan) -> list[Example]:
@@ -366,7 +366,7 @@ def _capture_check(plan: Plan) -> CaptureCheck:
 
 
 def _limit(plan: Plan) -> dict[str, Json] | None:
-    """What the costs of the methods can be held against: arithmetic of a forward pass, and the best of this machine."""
+    """Return reference costs: the arithmetic of a forward pass, and the best rate of this machine."""
     model = plan.subject.model
     if not torch_module.supports(model) or not plan.subject.lengths:
         return None

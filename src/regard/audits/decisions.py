@@ -1,4 +1,4 @@
-"""One decision of a model from a stored run: what speaks for and against it, and which removals change it.
+"""Single decision of a model from a stored run: the units for and against it, and the removals that change it.
 
 For and against are the units with the largest positive and negative relevance by the method that the audit says to
 show. The answer changes without a unit if leave-one-out takes more from the log-odds of the predicted class than there

@@ -77,7 +77,7 @@ def _weight(names: Sequence[str], lengths: Mapping[str, int], power: int) -> flo
 
 @dataclass(frozen=True, slots=True)
 class CaptureCheck:
-    """How the captured attention was checked, and which softmaxes are not attention, with the reason."""
+    """Check of the captured attention, and the softmaxes that are not attention, with the reason."""
 
     checked: str = "never"
     rejected: tuple[tuple[str, str], ...] = ()

@@ -27,7 +27,7 @@ KEYS = ("id", "messages", "prompt", "answer", "span", "contrast", "sources", "se
 
 
 def is_answer_record(value: object) -> bool:
-    """Whether an input is a prompt with an answer: a mapping with `messages`, or with `prompt` and `answer`."""
+    """Return whether an input is a prompt with an answer: a mapping with `messages`, or with `prompt` and `answer`."""
     return isinstance(value, Mapping) and ("messages" in value or {"prompt", "answer"} <= set(value))
 
 

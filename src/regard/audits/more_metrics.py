@@ -128,7 +128,7 @@ def _threads() -> int:
 
 
 def example_of(run: Run, row: dict[str, object]) -> Example:
-    """One of `Run.examples` as the model read it; a rationale marked by hand is its rationale."""
+    """Rebuild one of `Run.examples` as the model read it; a rationale marked by hand is its rationale."""
     inputs = {}
     raw_inputs = row["inputs"]
     for name, value in raw_inputs.items() if isinstance(raw_inputs, dict) else ():

@@ -208,7 +208,7 @@ def _parameters(spec: Spec) -> set[str]:
 
 
 def _open(spec: Spec) -> bool:
-    """Whether the profile chooses the operator: a method with a default of its own keeps it."""
+    """Return whether the profile chooses the operator: a method with a default of its own keeps it."""
     defaults = {p.name: p.default for p in entry(spec.kind, spec.name).parameters}
     return "operator" in defaults and defaults["operator"] is None and "operator" not in spec.params
 

@@ -1,4 +1,4 @@
-"""One shard: some examples, one model, the methods -> a page of results. Pure: nothing but the page comes out.
+"""Shard: some examples, one model and the methods give one page of results. Pure: it has no other effect.
 
 An example that makes a method fail is reported and left out of that method; everything else goes on.
 """
@@ -36,7 +36,7 @@ PREDICTIONS = "predictions"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is done with every example; JSON there and back, so that it can travel.
+    """Methods and settings applied to every example; serialises to JSON for workers.
 
     companions: a few examples of the same data that every shard has at hand, for experiments that take something from
     another example; the same for all shards, so that no number depends on how examples were shared out. sampled: how
@@ -59,17 +59,17 @@ class Settings:
 
     @property
     def everywhere(self) -> tuple[Spec, ...]:
-        """The explainers that are asked about every example."""
+        """Explainers that run on every example."""
         return self.explainers[: len(self.explainers) - self.sampled]
 
     @property
     def by_name(self) -> dict[str, Spec]:
-        """What this audit means by the name of an explainer; the first where there are several."""
+        """Map names to the explainers of this audit; the first where several share a name."""
         return {spec.name: spec for spec in reversed(self.audited or self.explainers)}
 
     @property
     def labels(self) -> list[Json]:
-        """How the explainers are called in the results: by name where that is enough."""
+        """Labels of the explainers in the results: the name where that is enough."""
         return [label(spec, self.by_name) for spec in self.explainers]
 
     def to_json(self) -> dict[str, Json]:
@@ -81,7 +81,7 @@ class Settings:
         return {**fields_to_json(self, *names), "companions": companions, **sampled, **audited, **headline}
 
     def about(self) -> dict[str, Json]:
-        """For the manifest: companions by name only."""
+        """Describe the settings for the manifest: companions by name only."""
         return {**self.to_json(), "companions": [e.id for e in self.companions]}
 
     @staticmethod
@@ -92,7 +92,7 @@ class Settings:
 
 @dataclass
 class _Notes:
-    """What went wrong so far."""
+    """Problems so far."""
 
     problems: list[Problem] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class _Notes:
         self.problems.append(Problem(name, stage, message))
 
     def healed(self, name: str, stage: str, error: Exception) -> None:
-        """Report a model that answered together with NaN what it answers alone with numbers: those are used."""
+        """Report a model that returned NaN in a batch but numbers for single examples; the audit uses the latter."""
         if isinstance(error, UnknownAnswer):
             message = phrase("errors.audits.healed", place=error.subject, problem=error.got)
             self.problems.append(Problem(name, stage, in_words(message)))
@@ -179,7 +179,7 @@ def _learned(case: DeskCase, known: Mapping[Spec, Relevance]) -> dict[Spec, Rele
 
 
 def _drawn(case: DeskCase, settings: Settings) -> DeskCase:
-    """The examples about which costly explainers are asked: by lot for each, whoever stands beside it."""
+    """Draw the examples for costly explainers, each independently of its neighbours."""
     return case.subset([i for i in range(len(case.ids)) if case.rng(i, "shelf").random() < settings.share])
 
 
@@ -225,7 +225,7 @@ def _answers(desk: Desk, example: Example, notes: _Notes) -> bool:
 
 
 def _isolated(case: DeskCase, kind: str, name: str, call: Callable[[DeskCase], T], notes: _Notes) -> list[T]:
-    """`call` of the case; where it fails, of every example alone, so that only the guilty one is left out.
+    """Call the function for the case; after a failure, for every example alone, so that only the guilty one is skipped.
 
     What the model supports for no example is skipped with the reason, once; it is not a problem of the examples.
     """
@@ -270,7 +270,7 @@ def _tried(case: DeskCase, spec: Spec) -> list[Score]:
 
 
 def named_findings(found: Sequence[Score], spec: Spec) -> list[Score]:
-    """What an experiment left, with its name and its setting in `where`."""
+    """Return the findings of an experiment, with its name and its setting in `where`."""
     return [replace(score, where={"experiment": spec.name, **spec.params, **score.where}) for score in found]
 
 

@@ -1,4 +1,4 @@
-"""From a table to a model and its test data: what `regard audit --task series|tabular` does without a model."""
+"""Train a model on a table and split off its test data: `regard audit --task series|tabular` without a model."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class ModelChoice:
 
     @property
     def named(self) -> bool:
-        """Whether the source names one of regard's own models."""
+        """Return whether the source names one of regard's own models."""
         from regard.registry import named_model
 
         return not exists(self.source) and named_model(self.source) is not None
@@ -264,7 +264,7 @@ class Columns:
     split: str | None = None
 
     def completed(self) -> Columns:
-        """These columns with those that the user passed through `row_options` and `split_option`."""
+        """Return these columns with those that the user passed through `row_options` and `split_option`."""
         context = click.get_current_context(silent=True)
         meta = context.meta if context is not None else {}
         return Columns(

@@ -41,7 +41,7 @@ class PlantedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One sort of fact; {n} is a person, {v} a value. again: the same fact in other words. other: a near miss."""
+    """Sort of fact; {n} is a person, {v} a value. again: the same fact in other words. other: a near miss."""
 
     fact: str
     again: str

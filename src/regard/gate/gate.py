@@ -132,8 +132,9 @@ def _refuse_broken(stored: RunNumbers) -> None:
 
 
 def _holm(asked: Sequence[Callable[[float], list[Check]]], count: int, level: float) -> list[Check]:
-    """Holm's procedure with intervals: what is decided with the error shared by all checks is decided; those that are
-    left share the whole error again, until none of them is decided any more."""
+    """Apply Holm's procedure with intervals: decide checks with the error shared by all; those left share the whole
+    error again, until none of them is decided any more.
+    """
     decided: dict[tuple[int, int], Check] = {}
     while True:
         each = 1 - (1 - level) / max(1, count - len(decided))

@@ -1,4 +1,4 @@
-"""Where a model came from: how it is trained again, on what."""
+"""Origin of a model: how, and on which data, it can be retrained."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _layers(folder: Path, layers: int | None) -> int:
 
 
 def _learner(folder: Path, network: str, config: Mapping[str, Any]) -> Spec:
-    """As the record of the training says, else as the network itself does."""
+    """Return the learner from the training record, else from the network itself."""
     for place in (folder, folder.parent):
         try:
             learner = Spec.from_json(json.loads((place / TRAINING).read_text("utf-8"))["recipe"]["learner"])

@@ -1,4 +1,4 @@
-"""What the judge looks at: per-example numbers, read from a run or made by hand."""
+"""Evidence of the judge: per-example numbers, from a run or made by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def single_quantities() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curves:
-    """One ranking by one operator: (examples, sizes) p without its first units, and with them alone (or None).
+    """Curves of one ranking by one operator: (examples, sizes) p without its first units, and with them alone (or
+    None).
 
     own: the ranking was made with this very operator, so it is no judge of it.
     """
@@ -107,7 +108,7 @@ class Evidence:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """In the order of the plan; one that gave the very same answers as another says nothing new."""
+        """Removal operators in the order of the plan, without those that gave the very same answers as another."""
         distinct: dict[str, None] = {}
         for _, operator in self.pointing:
             if operator not in distinct and not any(self._same(operator, other) for other in distinct):
@@ -149,7 +150,7 @@ def evidence_of(
     schedule: Mapping[str, Any] = MappingProxyType({}),
     steps: bool = False,
 ) -> list[Evidence]:
-    """The evidence about every attention that experiments were made on, in the order in which it was found.
+    """Return the evidence about every audited attention, in the order of the run.
 
     examples: id, predicted, target, probability, distribution, cluster of each (see `Run.examples`). scores: the
     metrics of every explainer; own: explainer -> the operator it is made with; plain: explainers that see no model.
@@ -191,7 +192,7 @@ def evidence_of(
 
 
 def _decided(example: Mapping[str, Any]) -> bool:
-    """Whether the model chose a class, with a probability that is a number."""
+    """Return whether the model chose a class, with a finite probability."""
     distribution = example.get("distribution")
     return (
         distribution is not None

@@ -169,7 +169,7 @@ def _refused_page(scope: Scope, headers: dict[str, str]) -> tuple[int, str] | No
 
 
 def has_body(scope: Scope) -> bool:
-    """Whether the head of the request announces a body."""
+    """Return whether the head of the request announces a body."""
     return any(
         name.lower() == b"transfer-encoding" or (name.lower() == b"content-length" and value != b"0")
         for name, value in scope["headers"]

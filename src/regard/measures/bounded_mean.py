@@ -73,7 +73,7 @@ class BoundedMean:
         return BoundedMean(estimate, estimate + deviations, weights, reach, max(1.0, clusters - 1.0))
 
     def p(self, claim: Claim, margin: float, *, times: float = 1.0, shift: float = 0.0) -> float:
-        """Of a mean this far on the claimed side of the margin, if the truth were on the other side.
+        """p-value of a mean this far on the claimed side of the margin, if the truth were on the other side.
 
         times: as if there were so many times as many clusters like these; shift: as if their mean were this much more.
         """

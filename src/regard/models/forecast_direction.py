@@ -1,4 +1,4 @@
-"""A forecast as a decision: does the value at a step of the horizon lie above or below the last value that was read?
+"""Forecast as a decision: whether the value at a step of the horizon lies above or below the last value of the input.
 
 A number has no classes, so nothing can flip and no verdict is defined. The direction of a forecast can flip. Its
 log-odds are (forecast - last value) / scale: linear in the forecast, so every gradient and every removal keeps its

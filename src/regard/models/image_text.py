@@ -53,7 +53,7 @@ def look(module: nn.Module, processor: Any, text: str, image: Any) -> Looked:
 
 
 def picture_inputs(processor: Any, text: str, image: Any) -> dict[str, Tensor]:
-    """What a processor makes of one text and one picture."""
+    """Return a processor's output for one text and one picture."""
     picture = bytes_of_picture(image, phrase("errors.models.image"))
     encoding = processor(text=[text], images=[picture], return_tensors="pt")
     inputs: dict[str, Tensor] = {name: t for name, t in encoding.items() if isinstance(t, Tensor)}

@@ -47,7 +47,7 @@ class Tapped:
 
 
 def run_captured(model: Runs, items: Sequence[Item], targets: Sequence[Target], *, mode: Mode, check: Check) -> Tapped:
-    """One forward pass of the whole batch with the tap on."""
+    """Run one forward pass of the whole batch with the tap on."""
     refuse_several_lengths(model, items)
     with torch.inference_mode():
         tensors, request = model.tensors(items, targets)

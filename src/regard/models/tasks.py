@@ -1,4 +1,4 @@
-"""The table of tasks: how each finds its target, and how the objective is read off the model's outputs.
+"""Table of tasks: how each finds its target, and how the objective follows from the model's outputs.
 
 classification        target: class index             value: log-odds of the class against the rest
 multi_label           target: label index             value: its logit
@@ -78,7 +78,8 @@ Decide = Callable[[Runner, Sequence[Item]], list[Target]]
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One task. endings: architecture names that imply it. loader: the transformers class, if not of the first ending.
+    """Row of the table of tasks. endings: architecture names that imply it. loader: the transformers class, if not of
+    the first ending.
 
     placed: the target is a position, so a removal must not shift positions.
     """
@@ -134,7 +135,7 @@ def _decide_class(run: Runner, items: Sequence[Item]) -> list[Target]:
 
 
 def decides_by_outputs(row: TaskRow) -> bool:
-    """Whether the logits of one pass determine the target."""
+    """Return whether the logits of one pass determine the target."""
     return row.decide is _decide_class
 
 

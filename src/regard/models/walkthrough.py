@@ -73,7 +73,7 @@ def walkthrough(
 def walked_heads(
     model: Model, encoded: Encoded, target: Target, site: SiteAttention, heads: Sequence[int]
 ) -> list[Walkthrough]:
-    """The row of `site` that the answer is read from, of several heads in one pass of the model.
+    """Walk through the row of `site` that the objective reads, for several heads in one pass of the model.
 
     site: of a capture of this one input.
     """

@@ -1,4 +1,4 @@
-"""Where a model that describes pictures looks when it writes a word: one map over the patches per written word.
+"""Word maps of an image captioner: one map over the patches per generated word.
 
     maps = word_maps(module, processor, "<image> :", picture)
     maps.words, maps.values, maps.sinks

@@ -29,7 +29,7 @@ SURE = 0.5
 
 
 class StepModel(TorchModel):
-    """Implements `protocols.Model` for the steps of a model that writes. An input is read as some of its steps."""
+    """Generating model as a `protocols.Model` of its steps: an input becomes some of its steps."""
 
     def __init__(self, model: TorchModel) -> None:
         super().__init__(
@@ -111,7 +111,7 @@ class StepModel(TorchModel):
 
     @property
     def _never_asked(self) -> frozenset[int]:
-        """Tokens that stand for nothing in the input: the end, padding, and those that the model was given."""
+        """Return the tokens to skip: the end, padding, and those that the model received as input."""
         native: Any = self.module
         end = getattr(getattr(native, "generation_config", None), "eos_token_id", None)
         ends = end if isinstance(end, list) else [end]

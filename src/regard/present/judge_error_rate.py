@@ -1,4 +1,4 @@
-"""How often the judge errs: its record on the sealed half of the planted models, as `make truth` measured it."""
+"""Error rate of the judge: its record on the sealed half of the planted models, as `make truth` measured it."""
 
 from __future__ import annotations
 

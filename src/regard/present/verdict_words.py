@@ -29,7 +29,7 @@ _STYLES: Final[dict[Tone, str]] = {"good": "green", "bad": "red", "part": "yello
 
 
 def headline(judgement: Mapping[str, Any]) -> str:
-    """The reading as it is said: "read it as evidence, for positive"."""
+    """Render the reading: "read it as evidence, for positive"."""
     if judgement["reading"] == "undecided" and (share := captured(judgement)):
         return say("graded.headline", share=share)
     if judgement["reading"] == "undecided" and (effect := _effect(judgement)):
@@ -99,7 +99,9 @@ def _lead(judgement: Mapping[str, Any], graded: Mapping[str, Any]) -> str:
 
 
 def _effect(judgement: Mapping[str, Any]) -> dict[str, str]:
-    """How far the best method's first unit moves the prediction, in points; empty where it was not measured."""
+    """Return the effect of the best method's first unit on the prediction, in points; empty where it was not
+    measured.
+    """
     estimate, low, high = (judgement.get("graded") or {}).get("effect") or (None, None, None)
     if estimate is None:
         return {}
@@ -115,7 +117,7 @@ def _percent(value: float | None, missing: str) -> str:
 
 
 def about(judgement: Mapping[str, Any]) -> str:
-    """Which attention, and how many examples."""
+    """Name the attention and the number of examples."""
     which = render(judgement["attention"]) or say("reading.not_found")
     return say("reading.about", attention=which, n=count(judgement["n"], "example"))
 
@@ -152,7 +154,9 @@ def answer(verdict: Mapping[str, Any]) -> str:
 
 
 def tone(verdict: Mapping[str, Any]) -> Tone:
-    """Whether an answer is good or bad news for a reader of the map; "open" without an answer, "plain" for neither."""
+    """Return whether an answer is good or bad news for a reader of the map; "open" without an answer, "plain" for
+    neither.
+    """
     if answer_id(verdict) not in ("yes", "no", "partly"):
         return "open"
     return _TONES.get(verdict["question"], {}).get(verdict["answer"], "plain")
@@ -170,7 +174,7 @@ def weakest(verdict: Mapping[str, Any]) -> str:
 
 
 def contrast(c: Mapping[str, Any]) -> str:
-    """One comparison in a line."""
+    """Render one comparison in a line."""
     d = decimals(c["estimate"], c["low"], c["high"], apart=c["margin"])
     low, high = (("-∞", "∞")[i] if c[k] is None else f"{c[k]:.{d}f}" for i, k in enumerate(("low", "high")))
     p = "" if c["corrected"] is None else say("contrast.p", p=_p(c["p"]), corrected=_p(c["corrected"]))
@@ -189,7 +193,7 @@ def contrast(c: Mapping[str, Any]) -> str:
 
 
 def contrast_about(c: Mapping[str, Any]) -> str:
-    """Which class and operator, in brackets."""
+    """Name class and operator, in brackets."""
     where = [str(c["where"][k]) for k in ("class", "operator") if k in c["where"]]
     return say("contrast.about", where=", ".join(where)) if where else ""
 

@@ -120,7 +120,7 @@ def keep_shift(path: Path, shift: Mapping[str, Json]) -> None:
 
 
 def keep_plan(path: Path, plan: Mapping[str, Json], identity: Mapping[str, Json]) -> None:
-    """Store the plan that a run was made by, and the identity that it had."""
+    """Store the plan of a run, and its identity."""
     _note(path, plan={"plan": dict(plan), "identity": dict(identity)})
 
 

@@ -66,7 +66,7 @@ def task_key(identity: Mapping[str, Json], shard: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One task in the ledger."""
+    """Task in the ledger."""
 
     key: str
     status: Status

@@ -205,7 +205,7 @@ class Run(HasFrames):
         return str(upstairs("run_html")(self))
 
     def records(self) -> list[dict[str, Json]]:
-        """One dict per summary, its setting as columns: the rows of `to_pandas` and `to_polars`."""
+        """Build one dict per summary, with its setting as columns: the rows of `to_pandas` and `to_polars`."""
         return self.summaries().records()
 
     def problems(self) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""State of a run while it is running, from the ledger alone: no page and no example is read."""
+"""State of a running run, from the ledger alone: reads no page and no example."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _row_activity(folder: Path) -> dict[str, Any]:
 
 
 def _is_written(root: Path) -> bool:
-    """Whether a process holds the lock of the run."""
+    """Return whether a process holds the lock of the run."""
     lock = root / "lock"
     if not lock.is_file():
         return False

@@ -135,7 +135,7 @@ SCALAR: Shape = _plain(
 
 
 def choice(*texts: str) -> Shape:
-    """One of these texts."""
+    """Check that a value is one of these texts."""
     return _plain(
         phrase("errors.common.one_allowed", allowed=", ".join(texts)),
         lambda value: isinstance(value, str) and value in texts,

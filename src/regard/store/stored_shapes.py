@@ -257,7 +257,7 @@ BLOB_NAME = re.compile(r"[0-9a-f]{64}")
 
 
 def _input(value: Any, place: str) -> None:
-    """One input of an example: a text, a number, nested lists of numbers, or a reference to a blob."""
+    """Check one input of an example: a text, a number, nested lists of numbers, or a reference to a blob."""
     if isinstance(value, dict):
         record({"blob": blob, "shape": listed(COUNT)})(value, place)
     elif isinstance(value, list):
@@ -267,7 +267,7 @@ def _input(value: Any, place: str) -> None:
 
 
 def _numbers(value: Any, place: str) -> None:
-    """Nested lists of numbers; null is an unknown number."""
+    """Check nested lists of numbers; null is an unknown number."""
     if isinstance(value, list):
         for i, part in enumerate(value):
             _numbers(part, f"{place}[{i}]")

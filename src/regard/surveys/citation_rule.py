@@ -37,7 +37,7 @@ class TooCostly(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The status of a sentence, the sources to cite, and what was measured for it.
+    """Status of a sentence, the sources to cite, and the measurements behind it.
 
     checked: whether every measurement that the rule asked for was affordable.
     """
@@ -50,7 +50,7 @@ class Decision:
 
 
 class Measurements(Protocol):
-    """What the decision may ask for beyond the effects of hiding; every question costs a pass, or is `TooCostly`."""
+    """Measurements that a decision may request beyond the effects of hiding; each costs a pass, or is `TooCostly`."""
 
     def exact(self, source: int) -> float:
         """Return the effect of deleting a source, alone or with sources that do not matter to the sentence."""

@@ -114,7 +114,7 @@ class CitedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """One citation: the characters of the answer, the source (two for "either"), and the measured effects in nats.
+    """Citation: the characters of the answer, the source (two for "either"), and the measured effects in nats.
 
     via: for "traced", the earlier sentences through which the source reached this one.
     """
@@ -130,7 +130,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What a citation needs: `effect` (in nats) of hiding and of deleting, alone a `gain` and a `probability`."""
+    """Requirements of a citation: `effect` (in nats) of hiding and of deleting, alone a `gain` and a `probability`."""
 
     effect: float
     gain: float
@@ -170,7 +170,7 @@ class CitedAnswer(HasFrames, HasCard):
 
     @property
     def supported(self) -> tuple[bool, ...]:
-        """For every sentence, whether hiding one source and deleting all of them each cost at least `delta`."""
+        """Return for every sentence whether hiding one source and deleting all of them each cost at least `delta`."""
         return tuple(sentence.supported for sentence in self.sentences)
 
     @property
@@ -179,7 +179,9 @@ class CitedAnswer(HasFrames, HasCard):
         return tuple(citation for sentence in self.sentences for citation in _citations(sentence))
 
     def records(self) -> list[dict[str, Any]]:
-        """One dict per sentence of the answer: its result, the sources to cite, and the largest effect in nats."""
+        """Build one dict per sentence of the answer: its result, the sources to cite, and the largest effect in
+        nats.
+        """
         return [
             {
                 "sentence": i,

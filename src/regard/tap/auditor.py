@@ -36,7 +36,7 @@ def _is_attention(function: Any) -> str:
 
 
 class Auditor(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts what the tap did not explain, by operation and module."""
+    """Counter of operations that the tap did not explain, by operation and module."""
 
     supports_higher_order_operators = True
 
@@ -89,7 +89,7 @@ _NAMED = ("attention", "attn", "multihead")
 
 
 def no_site(module: nn.Module, rejected: list[tuple[str, str]]) -> CaptureError:
-    """The error for a pass in which no attention was found."""
+    """Build the error for a pass without attention."""
     candidates = [n or type(m).__name__ for n, m in module.named_modules() if _looks_like_attention(n, m)]
     if candidates:
         rejections = [phrase("errors.common.because", place=place, reason=reason) for place, reason in rejected[:3]]
@@ -109,7 +109,7 @@ def no_site(module: nn.Module, rejected: list[tuple[str, str]]) -> CaptureError:
 
 
 def siteless(module: nn.Module, ran: Collection[str], known: Collection[str]) -> list[tuple[str, str]]:
-    """Modules named like attention that ran and in which nothing is known: linear attention, or hand-written.
+    """Return modules named like attention that ran without a known site: linear attention, or hand-written.
 
     `known`: the modules with a site or a rejected softmax. Parts of an attention module speak for no other.
     """

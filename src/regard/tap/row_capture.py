@@ -211,7 +211,7 @@ class _Collector:
     def _mask_rows(
         self, mask: Tensor | None, bias: Tensor | None, local: list[int], columns: int, *, causal: bool
     ) -> Tensor | None:
-        """Return the rows of the mask, shared between layers that were given the same one."""
+        """Return the rows of the mask, shared between layers that received the same one."""
         identity = (id(mask), id(bias), local[0], local[-1], len(local), columns, causal)
         if identity in self._masks and self._masks[identity][0].holds(mask, bias):
             return self._masks[identity][1]
@@ -236,7 +236,7 @@ class _Collector:
         return rows
 
     def _copy_window(self, site: RowAttention, part: RowPart | None, keys: Tensor, start: int) -> None:
-        """Copy what the wanted rows see of a window, and later the keys that are new."""
+        """Copy the part of a window that the selected rows see, and later the new keys."""
         if part is not None and part.mask is not None and not site.keys.pieces:
             visible = part.mask if part.mask.dtype == torch.bool else part.mask > torch.finfo(part.mask.dtype).min / 2
             columns = visible.flatten(0, 2).any(0).nonzero()
@@ -256,7 +256,7 @@ class _Collector:
 
     @torch.no_grad()
     def prove(self, kept: _Kept, value: Tensor, out: Tensor) -> None:
-        """Compare the last row of a part with what the attention itself gave out: out (batch, query, head, feature)."""
+        """Compare the last row of a part with the output of the attention itself: out (batch, query, head, feature)."""
         site, part = kept.site, kept.part
         weights = site.weights(0, torch.tensor(part.rows[-1:]))[:, 0, part.start : part.stop]
         values = value[0][:, part.start - kept.start : part.stop - kept.start].to(weights.dtype)
@@ -274,7 +274,7 @@ class _Collector:
             )
 
     def prove_whole(self, whole: WholeAttention, value: Tensor, out: Tensor) -> None:
-        """Compare the first, the middle and the last row with what the attention itself gave out."""
+        """Compare the first, the middle and the last row with the output of the attention itself."""
         rows = sorted({0, whole.positions // 2, whole.positions - 1})
         weights = torch.from_numpy(whole.rows(rows)).to(value.device)
         values = value[0, :, : whole.positions].to(weights.dtype)
@@ -291,7 +291,7 @@ class _Collector:
             )
 
     def finish(self) -> RowTaps:
-        """Number layers and calls, and copy what a static cache is going to write over."""
+        """Number layers and calls, and copy everything that a static cache will overwrite."""
         for name in self.static:
             self.sites[name].keys.own(self.sites[name].columns)
         stacks: dict[str, list[str]] = {}
@@ -507,7 +507,7 @@ def _attention(
     keywords: dict[str, Any],
     eager: bool,
 ) -> Any:
-    """Run the model's own attention, then keep what is wanted of it."""
+    """Run the model's own attention, then store the selected part of it."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     forward: Callable[..., Any] = _eager(module) if eager else sdpa_attention_forward

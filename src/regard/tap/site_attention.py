@@ -23,13 +23,13 @@ DENSE_BYTES = 4 << 30
 
 @dataclass(slots=True, eq=False)
 class Real:
-    """Which positions are not padding: (batch, query) and (batch, key) on the CPU; None means all."""
+    """Positions that are not padding: (batch, query) and (batch, key) on the CPU; None means all."""
 
     queries: Tensor | None = None
     keys: Tensor | None = None
 
     def hides(self) -> bool:
-        """Whether some position is padding."""
+        """Return whether some position is padding."""
         return any(mask is not None and not bool(mask.all()) for mask in (self.queries, self.keys))
 
 
@@ -59,7 +59,7 @@ def blank(weights: NDArray[np.float32], real: Real, example: int | slice, rows: 
 
 
 class Shaped(Protocol):
-    """What has a site and a shape."""
+    """Object with a site and a shape."""
 
     @property
     def site(self) -> Site: ...
@@ -76,7 +76,7 @@ def attention_text(held: Shaped) -> str:
 
 @dataclass(slots=True, eq=False)
 class LazyAttention:
-    """Queries and keys; any row, tile or statistic of the weights is computed exactly when it is asked for."""
+    """Queries and keys; computes any row, tile or statistic of the weights exactly, on request."""
 
     site: Site
     call: SdpaCall

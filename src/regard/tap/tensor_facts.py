@@ -1,4 +1,4 @@
-"""What is known about a tensor in one pass: scores, weights, weights times values, and what it was made from."""
+"""Facts about a tensor in one pass: scores, weights, weights times values, and its origin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.tap.layout import Layout, Step, covered
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Where scores came from: (q, k), or a linear map whose output axes `features` have `shape`.
+    """Origin of scores: (q, k), or a linear map whose output axes `features` have `shape`.
 
     factors: the two sides of a product of which one is learned (a query that is a parameter).
     """
@@ -30,7 +30,7 @@ class Scores:
 
 @dataclass(slots=True, eq=False)
 class Softmax:
-    """One softmax that was seen, and what became of it."""
+    """Softmax of this pass, and its later use."""
 
     weights: Tensor
     axis: int
@@ -50,7 +50,7 @@ class Softmax:
 
     @property
     def reason(self) -> str:
-        """Why it is not attention; "" if it is."""
+        """Reason why it is not attention; "" if it is."""
         if self.layout is not None:
             return ""
         if self.weights.ndim and self.weights.shape[self.axis] == 1:
@@ -78,7 +78,7 @@ class Softmax:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """This tensor holds the weights of `softmax` (or their logarithms), rearranged by `steps`."""
+    """Weights of `softmax` (or their logarithms), rearranged by `steps`."""
 
     softmax: Softmax
     steps: tuple[Step, ...] = ()
@@ -88,7 +88,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """This tensor is weights times values, not summed yet."""
+    """Weights times values, not summed yet."""
 
     weights: Weights
     used: Tensor
@@ -97,7 +97,7 @@ class Weighted:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What is known about one tensor in this pass.
+    """Facts about one tensor in this pass.
 
     roots: the module inputs it was made from. data: made from the model's input. learned: made from parameters.
     """

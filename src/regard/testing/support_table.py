@@ -75,7 +75,7 @@ class Subject:
         return Subject(row, row.build(attention=attention, dtype=dtype), inputs)
 
     def run(self, **more: Any) -> Any:
-        """One forward pass; models that draw random numbers in it (Informer, ViT-MAE) draw the same ones."""
+        """Run one forward pass; models that draw random numbers in it (Informer, ViT-MAE) draw the same ones."""
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)
             return self.model(**self.inputs, **more)
@@ -231,7 +231,7 @@ def _proved(finding: Finding) -> str:
 
 
 def _relevance_lines(findings: Sequence[tuple[Architecture, Finding]]) -> list[str]:
-    """How many architectures each rule is proved on, and the reasons why it is not on the others."""
+    """Count the architectures that each rule is proved on, and list the reasons for the others."""
     counts = [f"{rule} on {sum(found.relevance[rule] is None for _, found in findings)}" for rule in RULES]
     lines = [
         f"Proved: {', '.join(counts)} of {len(findings)} architectures. The others are refused with the reason:",

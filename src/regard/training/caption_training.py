@@ -145,7 +145,7 @@ def asked(example: Example, places: Sequence[int]) -> tuple[str, str]:
 def _inputs(
     processor: Any, batch: Sequence[Example], rng: np.random.Generator
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """What the model reads, quadrants in random order and the answer at the end; and the answer."""
+    """Return the model's input, quadrants in random order and the answer at the end; and the answer."""
     texts = [" ".join((*asked(example, rng.permutation(4).tolist()), "</s>")) for example in batch]
     pictures = [np.asarray(example.inputs["image"]) for example in batch]
     encoding = processor(text=texts, images=pictures, return_tensors="pt")

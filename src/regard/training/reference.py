@@ -27,7 +27,9 @@ from regard.training.loss import Outcome, forward
 
 
 class Reference(Protocol):
-    """One tensor per example: its predictions (classes,), its attention over the learner's words (n,)."""
+    """Reference for one example as a tensor: its predictions (classes,), or its attention over the learner's words
+    (n,).
+    """
 
     @property
     def identity(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Several processes on this machine. A worker that dies is replaced, and its task is given out again.
+"""Engine of several processes on this machine. It replaces a worker that dies and repeats its task.
 
 Workers are spawned, never forked (torch does not survive a fork), and get work by name, so nothing of the caller's
 main module is needed or imported. A task that kills its workers too often is reported as dead.
@@ -55,7 +55,7 @@ class Processes:
 
     @contextmanager
     def keeping(self) -> Iterator[Executor]:
-        """This engine, whose workers stay for the next `run` inside the block; all of them ask the same model."""
+        """Keep the workers for the next `run` inside the block; all of them use the same model."""
         kept = replace(self, waiting=[])
         try:
             yield kept
@@ -181,7 +181,7 @@ def _serve(pipe: Connection, setup: str, payload: Mapping[str, Json], work: str)
 
 
 def _end_with_the_coordinator() -> None:
-    """End this worker when the coordinator is gone, however it went: nobody wants the result."""
+    """End this worker when the coordinator is gone: its result has no reader."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

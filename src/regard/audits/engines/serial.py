@@ -1,4 +1,4 @@
-"""One task after another, in this process."""
+"""Serial engine: one task after another, in this process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.registry import engine
 
 @dataclass(frozen=True)
 class Serial:
-    """`state` is used instead of a new one where it is given: a live model need not be rebuilt."""
+    """Engine that runs tasks in this process. `state`, where given, replaces a newly built one, for live models."""
 
     state: Any = None
 
@@ -38,5 +38,5 @@ class Serial:
 
 @engine(in_process=True)
 def serial(state: Any = None) -> Executor:
-    """One task after another, in this process."""
+    """Run one task after another, in this process."""
     return Serial(state)

@@ -62,7 +62,7 @@ def command(file: Path, signers: Path | None, as_json: bool) -> int:
 
 
 def _plan(files: Any) -> dict[str, Any]:
-    """Whether the run followed the plan in the archive, computed anew from its files."""
+    """Check whether the run followed the plan in the archive, computed anew from its files."""
     from regard.audits.preregistration import deviations
 
     try:

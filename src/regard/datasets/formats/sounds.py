@@ -27,7 +27,7 @@ METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 
 
 def is_sounds(path: Path) -> bool:
-    """Whether it is a .wav file or a directory that holds some, without a table about them."""
+    """Return whether a path is a .wav file or a directory that holds some, without a table about them."""
     kind = kind_of(path)
     if kind == "file":
         return path.suffix.lower() == ".wav"

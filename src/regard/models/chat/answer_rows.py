@@ -54,7 +54,7 @@ class AnswerRows:
 
     @property
     def passes(self) -> float:
-        """Token positions computed so far, in units of the prompt's length."""
+        """Return the token positions computed so far, in units of the prompt's length."""
         return self._computed / len(self.prompt)
 
     def charge(self, positions: int) -> None:
@@ -90,7 +90,7 @@ class AnswerRows:
         return (variants + 1) * len(self.answer) / len(self.prompt)
 
     def _beginning(self, prompt: list[int]) -> tuple[int, list[tuple[Tensor, Tensor]]]:
-        """Return the length of the longest beginning that was read before, and its keys and values."""
+        """Return the length of the longest cached prefix, and its keys and values."""
 
         def shared(other: Sequence[int]) -> int:
             limit = max(0, min(len(prompt), len(other)) - 1)
@@ -273,7 +273,7 @@ def later_rows(earlier: Bools) -> Bools:
 
 
 def repeats(chat: ChatModel, log_odds: Floats, base: Floats) -> bool:
-    """Whether rows with nothing hidden repeat the plain pass."""
+    """Return whether rows with nothing hidden repeat the plain pass."""
     error = float(np.max(np.abs(log_odds - base) / np.maximum(1.0, np.abs(base))))
     half = next(chat.module.parameters()).dtype in (torch.float16, torch.bfloat16)
     return error <= (HALF_TOLERANCE if half else TOLERANCE)

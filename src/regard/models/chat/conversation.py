@@ -35,7 +35,7 @@ class Conversation:
     special: bool
 
     def without(self, spans: Sequence[FieldSpan]) -> Conversation:
-        """Cut spans out; a line that is left with nothing but a list mark goes too."""
+        """Cut spans out, and lines of which only a list mark is left."""
         fields = list(self.fields)
         for field, start, stop in sorted(spans, reverse=True):
             fields[field] = _cut(fields[field], start, stop)

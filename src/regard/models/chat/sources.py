@@ -24,7 +24,7 @@ _LABEL = re.compile(r"(?:(?<![^\n])|(?<=[.?!]\s))[a-z][A-Za-z ]{2,40}:\s+")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One source: its text, and its spans (message, start, stop); documents are numbered after the messages."""
+    """Source of a prompt: its text, and its spans (message, start, stop); documents are numbered after the messages."""
 
     text: str
     spans: tuple[FieldSpan, ...]

@@ -24,7 +24,7 @@ FUSED: Final = frozenset({"Attention", "MultiHeadAttention", "GroupQueryAttentio
 
 @dataclass(frozen=True, slots=True)
 class AttentionNode:
-    """One attention: the module that it belongs to, and the tensors before and after its Softmax."""
+    """Attention in a graph: the module that it belongs to, and the tensors before and after its Softmax."""
 
     name: str
     scores: str

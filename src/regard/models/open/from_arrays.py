@@ -29,7 +29,7 @@ _TOLERANCE = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayAttention:
-    """Given weights as a `SiteAttention`."""
+    """User-supplied weights as a `SiteAttention`."""
 
     record: Attention
 

@@ -282,7 +282,7 @@ def _limit(config: Any, tokenizer: Any, options: Options) -> tuple[int, list[Tex
 
 
 def _class_pooled(folder: Path | None) -> bool:
-    """Whether a sentence-transformers directory takes the class token instead of the mean."""
+    """Return whether a sentence-transformers directory uses the class token instead of the mean."""
     path = folder / "1_Pooling" / "config.json" if folder is not None else None
     if path is None or not path.is_file():
         return False

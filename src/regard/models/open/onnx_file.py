@@ -46,7 +46,7 @@ def onnx_in(folder: Path) -> Path | None:
 
 
 def open_onnx(path: Path, processor: Any, options: Options, *, rebuild: bool = False) -> Model:
-    """Open an ONNX graph; `rebuild` puts its weights into the Hugging Face class that it names, for gradients."""
+    """Open an ONNX graph; `rebuild` loads its weights into the Hugging Face class that it names, for gradients."""
     onnx_package(str(path))
     graph = Graph(path)
     options = replace(options, name=options.name or path.stem)

@@ -175,7 +175,9 @@ def _imposed(stored: Mapping[str, Weights], said: list[Text]) -> Callable[[str, 
 
 
 def translation_reader(network: Translator, about: Mapping[str, Any], options: Options) -> TextReader:
-    """Words, figures or characters of the source vocabulary, each a unit; what is written is spelt with the other."""
+    """Build the reader of a translator: words, figures or characters of the source vocabulary, each a unit; the output
+    uses the target vocabulary.
+    """
     source, target = (Vocabulary.from_json(about[name]) for name in ("source_vocabulary", "target_vocabulary"))
 
     def tokenize(text: str, pair: str | None) -> Tokens:

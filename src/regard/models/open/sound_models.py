@@ -24,7 +24,7 @@ Front = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]
 
 
 def hears(module: nn.Module) -> bool:
-    """Whether the main input of a model is a sound."""
+    """Return whether the main input of a model is a sound."""
     return str(getattr(module, "main_input_name", "")) == "input_features"
 
 
@@ -147,7 +147,7 @@ def _spelt(tokenizer: Any, token: int) -> str:
 
 
 def native_writes(module: nn.Module) -> bool:
-    """Whether a model of transformers can generate."""
+    """Return whether a model of transformers can generate."""
     native: Any = module
     return bool(getattr(native, "can_generate", lambda: False)())
 

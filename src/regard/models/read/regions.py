@@ -115,7 +115,7 @@ class ArrayReader:
 
 
 def stacked(arrays: Sequence[Array], device: torch.device, dtype: torch.dtype) -> torch.Tensor:
-    """One tensor of arrays, filled up with zeros to a common shape; numbers in `dtype`, counts as int64."""
+    """Stack arrays into one tensor, padded with zeros to a common shape; numbers in `dtype`, counts as int64."""
     shape = tuple(max(sizes) for sizes in zip(*(a.shape for a in arrays), strict=True))
     table = np.zeros((len(arrays), *shape), arrays[0].dtype)
     for number, array in enumerate(arrays):

@@ -125,7 +125,7 @@ def one_channel(given: Any, subject: Text) -> Array:
 
 
 def frames_of(samples: int, kernels: Sequence[int], strides: Sequence[int]) -> int:
-    """How many frames the convolutions make of so many samples.
+    """Return the number of frames that the convolutions make of a number of samples.
 
     >>> frames_of(16000, (10, 3, 3, 3, 3, 2, 2), (5, 2, 2, 2, 2, 2, 2))
     49

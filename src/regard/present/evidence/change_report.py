@@ -1,4 +1,4 @@
-"""What changed between two audits: weights, data, settings, verdicts, share and the method to show."""
+"""Changes between two audits: weights, data, settings, verdicts, share and the method to show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One decision of a model on one page: for and against, trust, and what would change the answer."""
+"""Decision of a model on one page: for and against, trust, and changes that would flip it."""
 
 from __future__ import annotations
 

@@ -26,7 +26,10 @@ SIGNERS = ("author", "reviewer", "owner")
 
 @dataclass(frozen=True, slots=True)
 class DossierOptions:
-    """intended_use: "" where the plan states it or nobody did. decisions: ids of examples, or how many of the first."""
+    """Options of a dossier.
+
+    intended_use: "" where the plan states it or nobody did. decisions: ids of examples, or how many of the first.
+    """
 
     intended_use: str = ""
     decisions: tuple[str, ...] | int = 10
