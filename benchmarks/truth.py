@@ -38,6 +38,7 @@ from regard.datasets.builtin.planted import planted
 from regard.datasets.builtin.planted_texts import planted_texts
 from regard.datasets.examples import Examples
 from regard.explainers._references import BY_REMOVAL
+from regard.files import cache_directory
 from regard.judge.evidence import evidence_of
 from regard.judge.judge import judge
 from regard.judge.verdicts import headline_settled, verdicts
@@ -47,10 +48,9 @@ from regard.models.open.load import load
 from regard.planted.growing.grow import certificate_of
 from regard.planted.growing.truth import EARLIER, QUESTIONS, Stand, Truth, truth_of, zoo
 from regard.planted.wiring.build import plan_of
-from regard.present.judge_error_rate import EXPERIMENTS, sources
+from regard.present.judge_error_rate import EXPERIMENTS, fingerprint, sources
 from regard.records import Judgement, Score
 from regard.store.run import Run
-from regard.training.cache import cache_directory
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "truth.json"
@@ -138,10 +138,7 @@ def _code() -> str:
     files = [root / "experiments" / f"{name}.py" for name in ("_map", "_rankings", *EXPERIMENTS)]
     files += [root / "models" / "ask" / "patching.py", root / "explainers" / "_alignment.py"]
     files += [root / "measures" / f"{name}.py" for name in ("exclusivity", "exclusivity_of_many")]
-    digest = hashlib.blake2b(digest_size=8)
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+    return fingerprint({str(file.relative_to(root)): file.read_text("utf-8") for file in files})
 
 
 def judged(stand: Stand, run: Run, model: TorchModel, *, rounds: bool = True, brief: bool = False) -> Row:
