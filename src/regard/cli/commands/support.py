@@ -27,6 +27,8 @@ KINDS = ("explainer", "metric")
 PREFERRED = ("attention", "integrated_gradients", "leave_one_out")
 """Explainers on which a metric is tried first: one by weights, one that sums to the objective, one by removal."""
 MOST_TRIED = 4
+SMALL: Mapping[str, Any] = {"samples": 24, "steps": 4, "draws": 2, "bins": 4, "depths": [1.0]}
+"""Parameters that only make a method more exact, small: this command asks whether it runs at all."""
 SENTENCE = "A quiet, moving film that never begs for tears."
 
 
@@ -59,6 +61,8 @@ def command(
     overflow: Overflow,
     as_json: bool,
 ) -> None:
+    from regard.measures.flow import uncompiled
+
     choice = ModelChoice(model, device, task, overflow)
     console = remarks()
     console.print(say("term.opening", source=model), style="dim", markup=False)
@@ -74,11 +78,13 @@ def command(
     if as_json:
         about = {"model": live.name, "task": live.task, "operators": list(live.operators)}
         about |= {} if label is None else {"label": label}
-        print_json({**about, "methods": list(attempts)})
+        with uncompiled():
+            print_json({**about, "methods": list(attempts)})
         return
     for line in row_label_line(label):
         results().print(line, markup=False)
-    _stream(live, attempts)
+    with uncompiled():
+        _stream(live, attempts)
 
 
 def _stream(model: Model, attempts: Iterator[dict[str, Any]]) -> None:
@@ -149,7 +155,9 @@ def _tried(model: Model, example: Example, seed: int) -> Iterator[dict[str, Any]
                 continue
             spec = Spec(kind, name)
             if kind == "explainer":
-                page = compute(model, [example], Settings((spec,), seed=seed))
+                page = compute(model, [example], Settings((_small(spec),), seed=seed))
+                if page.rows and not page.relevances and _small(spec) != spec:
+                    page = compute(model, [example], Settings((spec,), seed=seed))
                 if not page.rows:
                     reason = next((p.message for p in page.problems), say("term.list.no_answer"))
                     raise RegardError(
@@ -163,6 +171,16 @@ def _tried(model: Model, example: Example, seed: int) -> Iterator[dict[str, Any]
                 yield _scored(model, example, spec, relevances, seed=seed)
 
 
+def _small(spec: Spec) -> Spec:
+    """The method with small parameters."""
+    from dataclasses import replace
+
+    from regard.registry import entry
+
+    names = {parameter.name for parameter in entry(spec.kind, spec.name).parameters}
+    return replace(spec, params={name: value for name, value in SMALL.items() if name in names})
+
+
 def _scored(
     model: Model, example: Example, metric: Spec, relevances: Mapping[Spec, Relevance], *, seed: int
 ) -> dict[str, Any]:
@@ -173,7 +191,7 @@ def _scored(
     order = sorted(relevances, key=lambda spec: PREFERRED.index(spec.name) if spec.name in PREFERRED else MOST_TRIED)
     page = ShardResult(())
     for spec in order[:MOST_TRIED]:
-        page = compute(model, [example], Settings((), (metric,), seed=seed), known={spec: relevances[spec]})
+        page = compute(model, [example], Settings((), (_small(metric),), seed=seed), known={spec: relevances[spec]})
         if page.scores:
             break
     return _attempt(metric, page, works=bool(page.scores))
