@@ -21,6 +21,7 @@ def label_names(data: Dataset) -> tuple[str, ...]:
 def relabelled(data: Examples, classes: str) -> Examples:
     """The data with their labels as classes, by number: `bad=0,poor=0,good=1` has the classes "bad/poor" and "good".
 
+    >>> from regard.records import Example
     >>> stars = Examples("stars", (Example("a", {"text": "good"}, 5), Example("b", {"text": "bad"}, 1)))
     >>> merged = relabelled(stars, "1=0,5=1")
     >>> merged.labels, [e.label for e in merged]
