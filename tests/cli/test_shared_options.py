@@ -14,6 +14,8 @@ from regard.cli.defaults import ALLOWED, stored_defaults
 from regard.cli.root import COMMANDS, root
 from regard.cli.shared_options import SHARED, WITHOUT
 from regard.errors import InputError
+from regard.models.tasks import TASKS
+from regard.networks.encoders import ENCODERS
 
 BY_NAME = {name: root.get_command(click.Context(root), name) for name in COMMANDS}
 
@@ -50,6 +52,14 @@ def test_labels_name_the_class_of_a_row(regard: Callable[..., Result], tmp_path:
             assert result.exit_code == 0, result.output
             assert json.loads(result.stdout)["label"] == ("negative", "positive")[label]
     assert regard("capture", "mine.py:make", "--text", "quiet", "--labels", "bad=0").exit_code == 2
+
+
+def test_closed_sets_are_choices() -> None:
+    task, encoder = flags("explain")["--task"].type, flags("train")["--encoder"].type
+    assert isinstance(task, click.Choice)
+    assert isinstance(encoder, click.Choice)
+    assert list(task.choices) == [*TASKS]
+    assert set(encoder.choices) == {*ENCODERS, "recurrent"}
 
 
 def test_out_writes_what_a_command_prints(regard: Callable[..., Result], tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from regard.audits.budget import DEFAULT, Budget
 from regard.audits.default_methods import DEFAULT_PROFILE, PROFILES
 from regard.desk.batching import BATCH
 from regard.errors import InputError, UnknownName, phrase
+from regard.models.task_names import TASK_NAMES
 from regard.records import Json, Spec
 from regard.registry import method_spec
 from regard.store.codec import fields_to_json
@@ -121,6 +122,8 @@ class AuditOptions:
         None,
         "The model's task, if the model does not tell it; answer: judge citations (regard list citer); "
         "series, tabular: read the data so, and train a model on them where none is named.",
+        choices=(*TASK_NAMES, "answer", "series", "tabular"),
+        metavar="TASK",
     )
     window: int | None = _flag(
         None, "Cut a recording (one row per step, --task series) into windows of so many steps.", at_least=2

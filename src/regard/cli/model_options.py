@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem
 from regard.cli.progress import duration
 from regard.errors import InputError, phrase
 from regard.files import exists
+from regard.models.task_names import TASK_NAMES
 
 if TYPE_CHECKING:
     from regard.datasets.examples import Examples
@@ -173,7 +174,9 @@ def model_options(function: F) -> F:
             show_default=True,
             help="Treatment of texts longer than the model's limit.",
         ),
-        click.option("--task", default=None, help="Task of the model (default: detected)."),
+        click.option(
+            "--task", type=click.Choice(TASK_NAMES), metavar="TASK", help="Task of the model (default: detected)."
+        ),
         device_option,
     ):
         function = option(function)

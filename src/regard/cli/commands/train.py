@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from regard.training.progress import Report
     from regard.training.train import Trained
 
+ENCODERS = ("bilstm", "cnn", "average", "transformer", "recurrent")
 DIRECTORY = "pretrained"
 """The learner behind --from-directory."""
 
@@ -48,7 +49,7 @@ DIRECTORY = "pretrained"
     help="Dataset: a built-in name, a csv, jsonl or parquet file, or a datasets directory.",
 )
 @out_option(help="Output directory (default: regard-models/KIND-DATA).")
-@click.option("--encoder", help="Encoder: bilstm, cnn, average, transformer; recurrent (translator).")
+@click.option("--encoder", type=click.Choice(ENCODERS), help="Encoder; recurrent: of a translator.")
 @click.option(
     "--attention", help="Attention: additive, dot, scaled_dot, cosine, bilinear, uniform, frozen (with --from)."
 )
