@@ -343,8 +343,11 @@ def _everything(out: Console, material: Material, run: Run, *, short: bool) -> N
         out.print()
     if short:
         out.print(bullets([*dict.fromkeys([*sentences[:1], *limits(material)]), say("caveat")]))
-        rows = min(SHORT_METHODS, len(run.methods()))
-        out.print(say("term.audit.rest", rows=rows, n=len(run.methods())), markup=False, style="dim")
+        hidden = len(run.methods()) > SHORT_METHODS
+        rest = (
+            say("term.audit.rest", rows=SHORT_METHODS, n=len(run.methods())) if hidden else say("term.audit.more_words")
+        )
+        out.print(rest, markup=False, style="dim")
         _left_out(out, run)
         return
     sentences += [say("caveat")]
