@@ -60,6 +60,8 @@ def interval(low: float | None, high: float | None, form: Callable[[float], str]
 
     >>> interval(0.53, 0.83), interval(0.1, None), interval(0.2, 0.4, "{:.2f}".format)
     ('[53, 83]', '[10, ∞]', '[0.20, 0.40]')
+    >>> interval(None, None)
+    '(too few examples for an interval)'
     """
     if low is None and high is None:
         return say("graded.too_few")
