@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from regard.cli.out_file import with_out_file
+from regard.cli.shared_options import missing_option_text
 from regard.files import limited, parse_size
 from regard.present.messages.messages import is_language, say
 
@@ -54,6 +55,15 @@ class Verb(click.Command):
     """A command whose help text comes from the catalogue and ends with verbatim examples."""
 
     examples: tuple[str, ...] = ()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            text = missing_option_text(self.name or "", error.option_name)
+            if text is None:
+                raise
+            raise click.UsageError(text, ctx) from None
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()

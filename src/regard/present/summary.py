@@ -41,11 +41,12 @@ def reading(material: Material) -> list[str]:
         if here:
             own = {d.method for d in here if results.judged_by_itself(d.method, column)}
             sentences.append(_against_random(column, here, own))
-    sentences += _few(material)
-    sentences += _agreement(material)
-    sentences += _incomplete(material)
-    sentences += _absorbed(material)
-    sentences += _left_nothing(material)
+    return [*sentences, *_agreement(material), *limits(material)]
+
+
+def limits(material: Material) -> list[str]:
+    """What the numbers must not be taken for: few examples, methods that miss a part, no labels, no verdict."""
+    sentences = [*_few(material), *_incomplete(material), *_absorbed(material), *_left_nothing(material)]
     if not any(example.get("label") is not None for example in material.examples):
         sentences.append(say("words.no_labels"))
     if not material.manifest.get("judgements"):

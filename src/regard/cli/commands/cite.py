@@ -11,6 +11,7 @@ from regard.cli.chat_options import characters, source_list
 from regard.cli.console import echo, print_json, remarks, results
 from regard.cli.model_options import ModelChoice, device_option
 from regard.cli.progress import bar
+from regard.cli.shared_options import seed_option, seeded
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase
 
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     help="Also write a page (.html) or the result (.json).",
 )
 @click.option("--redact", is_flag=True, help="Replace every word of answer and sources by a placeholder.")
+@seed_option
 @device_option
 def command(
     model: str,
@@ -81,6 +83,7 @@ def command(
     new_tokens: int,
     html: Path | None,
     redact: bool,
+    seed: int,
     device: str,
     as_json: bool,
 ) -> None:
@@ -97,7 +100,7 @@ def command(
 
     choice = ModelChoice(model, device, None, "windows")
     cited = []
-    with bar(remarks(), making=choice.making):
+    with bar(remarks(), making=choice.making), seeded(seed):
         live = choice.open()
         for chat in chats:
             result = cite(
