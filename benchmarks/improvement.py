@@ -91,8 +91,8 @@ def measured(name: str, only: tuple[str, ...] = ()) -> Improvement:
         model = str(home / "base")
     recipes = only or size.recipes
     return improve(
-        model, recipes, "reviews", out=home / "arms", seeds=SEEDS, seed=size.seed, examples=size.examples, budget=size.budget,
-        limit=size.limit, announce=lambda sentence: print(sentence, flush=True),
+        model, recipes, "reviews", out=home / "arms", seeds=SEEDS, seed=size.seed, examples=size.examples,
+        budget=size.budget, limit=size.limit, announce=lambda sentence: print(sentence, flush=True),
         tell=lambda what, done, whole: print(f"looking at {what} ({done}/{whole})", flush=True),
     )  # fmt: skip
 
