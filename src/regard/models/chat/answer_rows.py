@@ -74,7 +74,7 @@ class AnswerRows:
             raise InputError("prompt", expected=expected, got=phrase("errors.models.no_token_without_sources"))
         shared, layers = self._beginning(new)
         log_odds, read = self._read(new, shared, part, layers)
-        if 2 * len(new) <= len(self.prompt) and all(new != other for other, _ in self._remembered):
+        if 3 * len(new) <= 2 * len(self.prompt) and all(new != other for other, _ in self._remembered):
             shortest = min(self._remembered, key=lambda pair: len(pair[0]), default=None)
             keep = [] if shortest is None or len(new) <= len(shortest[0]) else [shortest]
             self._remembered = [*keep, (new, read)]
