@@ -38,7 +38,8 @@ class Evidence:
     """The measurements of one answer; spans: (start, stop) of its sentences.
 
     effects: (sentences, sources) of hiding, NaN for a source that was hidden only together with others. limit: most
-    passes over the prompt; where ranking alone costs more than half of it, twice the cost of the ranking.
+    passes over the prompt; where ranking alone costs more than half of it, twice the cost of the ranking. hops: trace
+    sentences by way of earlier ones.
     """
 
     reader: PromptReader
@@ -48,6 +49,7 @@ class Evidence:
     delta: float
     check: int
     limit: float = LIMIT
+    hops: bool = True
     ranking: str = "row_knock_out"
     ranking_passes: float = 0.0
     effects: Floats = field(default_factory=lambda: np.zeros((0, 0)))
@@ -162,7 +164,7 @@ class Evidence:
             for u in map(int, weakest_first)
         }
         sentences = [self._sentence(u, row, float(whole[u]), decisions[u]) for u, row in enumerate(effects)]
-        results = traced(self, sentences)
+        results = traced(self, sentences) if self.hops else sentences
         for numbers in dict.fromkeys(sentence.group.sources for sentence in results if sentence.group):
             names = ", ".join(str(c + 1) for c in numbers)
             self.notes.append(Message.of("cite.note.together", sources=names, quiet=QUIET * self.delta))

@@ -247,7 +247,8 @@ class AnswerRows:
 
     def _call(self, **arguments: Any) -> Any:
         self._computed += arguments["input_ids"].shape[1]
-        return call_accepted(self.chat.module, {**arguments, "use_cache": True})
+        inputs = self.chat.inputs(arguments["input_ids"])
+        return call_accepted(self.chat.module, {**arguments, **inputs, "use_cache": True})
 
     def _refuse_without_positions(self) -> None:
         if "position_ids" not in inspect.signature(self.chat.module.forward).parameters:
