@@ -4,9 +4,9 @@ Audits every named model within the budget. Bar: the reading is settled, or the 
 interval narrower than .25; where no method has an effect to share, that effect has one. `long_minilm`: a MiniLM
 fine-tuned on long reviews. `bert_base`: time and memory at BERT-base size, random weights.
 `samples`, `samples:chinese`: the headline methods run once on a whole data set (811 or 2,000 texts), which is then cut
-by lot into ten disjoint samples; bar: of every headline question that the whole settles at least seven samples settle it, and
-no two samples contradict each other. Updates the rows of results/budget_runs.json that were run (command, commit,
-budget). A missed bar makes the exit code 1. A budget in passes does not depend on the load of the machine.
+by lot into ten disjoint samples; bar: of every headline question that the whole settles at least seven samples settle
+it, and no two samples contradict each other. Updates the rows of results/budget_runs.json that were run (command,
+commit, budget). A missed bar makes the exit code 1. A budget in passes does not depend on the load of the machine.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ def test_an_open_question_makes_no_claim_and_says_how_many_examples_would_decide
     assert (draft.answer, draft.rule) == ("uninformative", "Q4.open")
     assert math.isnan(draft.p)
     (verdict,) = settled([draft])
-    assert verdict.decides_at is not None and verdict.decides_at > len(evidence)
+    assert verdict.decides_at is not None
+    assert verdict.decides_at > len(evidence)
     searched = {**evidence.single, "linear": np.zeros(len(evidence))}
     (verdict,) = settled([exclusive(replace(evidence, single=searched))])
     assert verdict.decides_at is None, "a search proves nothing, however many examples there are"
