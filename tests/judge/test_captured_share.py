@@ -18,7 +18,7 @@ from regard.judge.margins import GOOD, POOR
 from regard.judge.mean_tests import Mean
 from regard.judge.other_evidence import Beside
 from regard.present.messages.messages import speaking
-from regard.present.verdict_words import captured, graded_lines, headline
+from regard.present.verdict_words import captured, graded_lines, headline, weakest
 from regard.records import Graded, Verdict
 from regard.store.judgements import judgement_from_json, judgement_to_json
 
@@ -202,3 +202,12 @@ def test_undecided_never_stands_alone() -> None:
     assert judgement["reading"] == "undecided"
     assert captured(judgement) in headline(judgement)
     assert graded_lines(judgement)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_too_few_examples_are_given_no_interval_in_words(language: str) -> None:
+    stored = judgement_to_json(judge(made(n=3)))
+    with speaking(language):
+        words = [headline(stored), *graded_lines(stored), *(weakest(v) for v in stored["verdicts"])]
+    assert "6" in words[0]
+    assert not any("∞" in text or "[" in text for text in words), words

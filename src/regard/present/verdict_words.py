@@ -33,6 +33,8 @@ def headline(judgement: Mapping[str, Any]) -> str:
     if judgement["reading"] == "undecided" and (share := captured(judgement)):
         return say("graded.headline", share=share)
     if judgement["reading"] == "undecided" and (effect := _effect(judgement)):
+        if "low" not in effect:
+            return say("graded.headline_few", n=count(judgement["graded"]["n"], "example"))
         return say("graded.headline_no_effect", **effect)
     words = say(f"reading.{judgement['reading'].replace(' ', '_')}")
     classes = judgement["classes"]
@@ -62,7 +64,7 @@ def estimate_line(judgement: Mapping[str, Any]) -> str:
     share = captured(judgement)
     if not share:
         effect = _effect(judgement)
-        key = "graded.little_effect" if effect else "graded.no_effect"
+        key = "graded.no_effect" if not effect else "graded.little_effect" if "low" in effect else "graded.effect_few"
         return _about_units(key, judgement, n=graded["n"], best=graded["best"], **effect)
     good = _percent(judgement["margins"]["good"], "")
     return _about_units("graded.estimate", judgement, share=share, best=graded["best"], n=graded["n"], good=good)
@@ -99,10 +101,15 @@ def _lead(judgement: Mapping[str, Any], graded: Mapping[str, Any]) -> str:
 
 
 def _effect(judgement: Mapping[str, Any]) -> dict[str, str]:
-    """How far the best method's first unit moves the prediction, in points; empty where it was not measured."""
+    """How far the best method's first unit moves the prediction, in points; empty where it was not measured.
+
+    Without an interval where there are too few draws for one.
+    """
     estimate, low, high = (judgement.get("graded") or {}).get("effect") or (None, None, None)
     if estimate is None:
         return {}
+    if low is None and high is None:
+        return {"points": _percent(estimate, "")}
     return {"points": _percent(estimate, ""), "low": _percent(low, "-∞"), "high": _percent(high, "∞")}
 
 
@@ -170,12 +177,13 @@ def weakest(verdict: Mapping[str, Any]) -> str:
 
 
 def contrast(c: Mapping[str, Any]) -> str:
-    """One comparison in a line."""
+    """One comparison in a line; without interval and p where there are too few draws for them."""
     d = decimals(c["estimate"], c["low"], c["high"], apart=c["margin"])
     low, high = (("-∞", "∞")[i] if c[k] is None else f"{c[k]:.{d}f}" for i, k in enumerate(("low", "high")))
+    open_interval = c["low"] is None and c["high"] is None
     p = "" if c["corrected"] is None else say("contrast.p", p=_p(c["p"]), corrected=_p(c["corrected"]))
     return say(
-        "contrast.line",
+        "contrast.line_few" if open_interval else "contrast.line",
         name=render(c["name"]),
         about=contrast_about(c),
         estimate=f"{c['estimate']:.{d}f}",
