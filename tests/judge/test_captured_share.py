@@ -20,7 +20,7 @@ from regard.judge.other_evidence import Beside
 from regard.present.messages.messages import speaking
 from regard.present.verdict_words import captured, graded_lines, headline, weakest
 from regard.records import Graded, Verdict
-from regard.store.judgements import judgement_from_json, judgement_to_json
+from regard.store.judgements import judgement_from_json, judgement_to_json, with_answer_ids
 
 
 @pytest.mark.parametrize(("how", "share"), [("evidence", 1.0), ("half", 0.5), ("random", 0.0)])
@@ -67,8 +67,7 @@ def test_without_a_share_the_headline_gives_the_effect_with_its_interval(languag
 def test_too_few_examples_are_not_said_to_have_no_effect() -> None:
     stored = judgement_to_json(judge(made(n=2, how={"negative": "evidence", "positive": "evidence"})))
     assert stored["graded"]["share"] is None
-    assert "[-∞, ∞]" in graded_lines(stored)[0]
-    assert "uncertain" in graded_lines(stored)[0]
+    assert "too few for an interval" in graded_lines(stored)[0]
 
 
 def test_the_effect_is_that_of_the_best_method() -> None:
@@ -207,6 +206,8 @@ def test_undecided_never_stands_alone() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_too_few_examples_are_given_no_interval_in_words(language: str) -> None:
     stored = judgement_to_json(judge(made(n=3)))
+    measured = [v for v in with_answer_ids(stored)["verdicts"] if v["rests_on"]]
+    assert {v["answer_id"] for v in measured} == {"too few"}
     with speaking(language):
         words = [headline(stored), *graded_lines(stored), *(weakest(v) for v in stored["verdicts"])]
     assert "6" in words[0]
