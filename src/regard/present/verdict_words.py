@@ -33,6 +33,8 @@ def headline(judgement: Mapping[str, Any]) -> str:
     if judgement["reading"] == "undecided" and (share := captured(judgement)):
         return say("graded.headline", share=share)
     if judgement["reading"] == "undecided" and (effect := _effect(judgement)):
+        if judgement["graded"]["effect"][1:] == [None, None]:
+            return say("graded.headline_few", n=count(judgement["graded"]["n"], "example"))
         return say("graded.headline_no_effect", **effect)
     words = say(f"reading.{judgement['reading'].replace(' ', '_')}")
     classes = judgement["classes"]
