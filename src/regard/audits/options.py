@@ -120,7 +120,7 @@ class AuditOptions:
     task: str | None = _flag(
         None,
         "The model's task, if the model does not tell it; answer: judge citations (regard list citer); "
-        "series, tabular: read the data so, and train a model on them where none is named.",
+        "series, anomaly, tabular: read the data so, and train a model on them where none is named.",
     )
     window: int | None = _flag(
         None, "Cut a recording (one row per step, --task series) into windows of so many steps.", at_least=2

@@ -17,7 +17,7 @@ from regard.training.hugging_face import quiet
 
 RECORDINGS = "recordings"
 """Beside the weights: a folder of test sounds, one sub-folder for each class."""
-TRAINED_ON, TESTED, BATCH, LEARNING_RATE = 800, 100, 32, 2e-3
+TRAINED_ON, TESTED, BATCH, LEARNING_RATE = 900, 120, 32, 2e-3
 Kind = Literal["wav2vec2", "ast"]
 
 

@@ -1,4 +1,4 @@
-"""`planted_sounds`: noise with one beep, whose place is known exactly."""
+"""`planted_sounds`: noise with a beep, whose place is known exactly, or without one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from regard.records import Example, Floats, frozen
 from regard.registry import method
 
 RATE = 16000
-PITCHES = {"low": 500.0, "high": 1500.0}
-"""Label -> hertz."""
+PITCHES: dict[str, float | None] = {"low": 500.0, "high": 1500.0, "none": None}
+"""Label -> hertz of its beep."""
 NOISE = 0.05
 
 
@@ -28,7 +28,9 @@ def beep(pitch: float, samples: int) -> Floats:
 def planted_sounds(
     *, split: str = "test", n: int = 200, seed: int = 0, seconds: float = 1.0, length: float = 0.16
 ) -> Examples:
-    """Generated sounds of 16 kHz: noise with a low or a high beep of `length` seconds; rationale = its samples.
+    """Generated sounds of 16 kHz: noise with a low beep, a high beep of `length` seconds, or none.
+
+    The rationale is the beep's samples. A sound without one has no evidence that could be removed, and no rationale.
 
     >>> one = planted_sounds(n=1)[0]
     >>> start, end = one.rationale[0]
@@ -48,9 +50,11 @@ def planted_sounds(
     for i in range(n):
         sound = rng.normal(0, NOISE, samples)
         start = int(rng.integers(samples - width + 1))
-        sound[start : start + width] += beep(PITCHES[names[i % 2]], width)
-        place = (float(start), float(start + width))
+        pitch = PITCHES[names[i % len(names)]]
+        places = ((float(start), float(start + width)),)
+        if pitch is not None:
+            sound[start : start + width] += beep(pitch, width)
         inputs = {"audio": frozen(np.clip(sound, -1, 1)), "rate": RATE}
-        items.append(Example(f"{split}-{i:05d}", inputs, names[i % 2], (place,)))
+        items.append(Example(f"{split}-{i:05d}", inputs, names[i % len(names)], places if pitch is not None else None))
     notes = (note("sounds", n, split=split, seed=seed, known="the decisive samples"),)
     return Examples("planted_sounds", tuple(items), names, notes, modality="audio")

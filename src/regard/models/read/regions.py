@@ -68,6 +68,7 @@ class ArrayReader:
                 phrase("errors.common.example_example", example=repr(example.id)),
                 expected=phrase("errors.models.inputs_with_entry", entry=repr(self.entry)),
                 got=", ".join(sorted(example.inputs)) or phrase("errors.models.no_entry"),
+                remedy=f"--{self.entry} FILE" if self.entry in ("image", "audio") else "--data FILE",
             )
         value = example.inputs[self.entry]
         array = self.prepare(value, phrase("errors.common.example_example", example=repr(example.id)))
