@@ -121,8 +121,8 @@ class AuditOptions:
     task: str | None = _flag(
         None,
         "The model's task, if the model does not tell it; answer: judge citations (regard list citer); "
-        "series, tabular: read the data so, and train a model on them where none is named.",
-        choices=(*TASK_NAMES, "answer", "series", "tabular"),
+        "series, anomaly, tabular: read the data so, and train a model on them where none is named.",
+        choices=(*TASK_NAMES, "answer", "series", "anomaly", "tabular"),
         metavar="TASK",
     )
     window: int | None = _flag(

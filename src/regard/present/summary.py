@@ -155,6 +155,15 @@ def _incomplete(material: Material) -> list[str]:
     return sentences
 
 
+def incomplete(relevance: Relevance, i: int) -> tuple[float, float] | None:
+    """The sum of an additive method on example i and the difference that it should be; None where it is near enough."""
+    errors, wholes = relevance.extras.get("completeness_error"), relevance.extras.get("difference")
+    if errors is None or wholes is None or abs(errors[i]) <= TOLERABLE * abs(wholes[i]):
+        return None
+    specials = relevance.extras.get("special_sum")
+    return float(np.sum(relevance[i])) + (float(specials[i]) if specials is not None else 0.0), float(wholes[i])
+
+
 def _absorbed(material: Material) -> list[str]:
     """Methods that share out the objective: how much of it lies on the units, and how much elsewhere."""
     shares = {method: absorbed_shares(relevance) for method, relevance in material.relevances.items()}
