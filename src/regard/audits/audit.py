@@ -39,7 +39,7 @@ from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.flops import flops_per_position, machine_flops
 from regard.models.ask.torch_module import torch_module
 from regard.protocols import Model
-from regard.records import Example, Json, Message, Text, joined
+from regard.records import Example, Json, Message, Text, encoded, joined
 from regard.registry import upstairs
 from regard.store.export import export
 from regard.store.ledger import Ledger
@@ -268,7 +268,7 @@ def _manifest(plan: Plan, options: AuditOptions, session: Session, capture: Capt
         "labelled": any(example.label is not None for example in subject.examples),
         "label_table": subject.label_table,
         "checked": capture.checked,
-        "rejected": [[*pair] for pair in capture.rejected],
+        "rejected": encoded([[*pair] for pair in capture.rejected]),
         **({} if options.text else {"veil": "no text"}),
     }
 

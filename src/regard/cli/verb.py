@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from regard.cli.out_file import with_out_file
+from regard.errors import InputError, phrase
 from regard.files import limited, parse_size
 from regard.present.messages.messages import is_language, say
 
@@ -24,7 +25,11 @@ def _limited(context: click.Context, option: click.Parameter, size: str | None) 
     try:
         context.with_resource(limited(parse_size(size)))
     except ValueError:
-        raise click.BadParameter(f"expected a size such as 500MB or 2GB; got {size!r}", context, option) from None
+        raise InputError(
+            phrase("errors.cli.option_name", name="'--max-bytes'"),
+            expected=phrase("errors.cli.size_such_as"),
+            got=repr(size),
+        ) from None
 
 
 def _wished(context: click.Context, parameter: click.Parameter, value: bool) -> None:
@@ -46,7 +51,11 @@ class _Language(click.ParamType[str]):
         if not is_language(value):
             from regard.registry import names
 
-            self.fail(f"{value!r} is not one of {', '.join(map(repr, names('language')))}.", param, ctx)
+            raise InputError(
+                phrase("errors.cli.option_name", name="'--lang'"),
+                expected=phrase("error.one_of", names=", ".join(names("language"))),
+                got=repr(value),
+            )
         return value
 
 
@@ -54,6 +63,13 @@ class Verb(click.Command):
     """A command whose help text comes from the catalogue and ends with verbatim examples."""
 
     examples: tuple[str, ...] = ()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:  # the parser of click does not know the command
+            error.ctx = error.ctx or ctx
+            raise
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()
