@@ -112,6 +112,15 @@ def in_words(text: Text) -> str:
         return repr(text)
 
 
+def error_message(error: BaseException) -> Text:
+    """Return an error as one text to store: an error of ours as its message, a foreign one by its class and words.
+
+    >>> error_message(InputError(phrase("errors.common.none"))).key, error_message(ValueError("odd"))
+    ('errors.common.none', 'ValueError: odd')
+    """
+    return error.message if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
+
+
 def _rebuild(kind: type[RegardError], subject: Text, expected: Text, got: Text, remedy: Text) -> RegardError:
     error = kind.__new__(kind)
     RegardError.__init__(error, subject, expected=expected, got=got, remedy=remedy)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from regard.records import (
     Answers,
-    Attacked,
     Attention,
     Bools,
     Check,
@@ -27,7 +26,6 @@ from regard.records import (
     Site,
     Spec,
     Text,
-    Threat,
     Units,
 )
 
@@ -72,7 +70,7 @@ class Capture(Protocol):
     @property
     def sites(self) -> Sequence[SiteAttention]: ...
     @property
-    def rejected(self) -> Sequence[tuple[str, str]]:
+    def rejected(self) -> Sequence[tuple[str, Text]]:
         """(place, reason) of every softmax that is not attention."""
         ...
 
@@ -413,33 +411,9 @@ class Case(Protocol):
         ...
 
 
-class ExplainerFunction(Protocol):
-    """`def method(case, *, own parameters) -> Relevance`."""
-
-    def __call__(self, case: Case, /, **params: Any) -> Relevance: ...
-
-
-class MetricFunction(Protocol):
-    """`def metric(case, relevance, *, own parameters) -> Score`."""
-
-    def __call__(self, case: Case, relevance: Relevance, /, **params: Any) -> Score: ...
-
-
-class AttackFunction(Protocol):
-    """`def attack(case, threat, *, own parameters) -> Sequence[Attacked]`, one for each example, in order."""
-
-    def __call__(self, case: Case, threat: Threat, /, **params: Any) -> Sequence[Attacked]: ...
-
-
 Findings: TypeAlias = Sequence[Score]
 """What an experiment found, as scores: `metric` is the quantity, `method` what it is about (a ranking, "attention"),
 `where` the setting (operator), one value per example, curves over sizes. No table machinery of its own."""
-
-
-class ExperimentFunction(Protocol):
-    """`def experiment(case, *, own parameters) -> Findings`."""
-
-    def __call__(self, case: Case, /, **params: Any) -> Findings: ...
 
 
 class Study(Protocol):
@@ -455,12 +429,6 @@ class Study(Protocol):
     def folder(self) -> Path:
         """Directory for trained models; an interrupted experiment finds its finished ones there."""
         ...
-
-
-class StudyFunction(Protocol):
-    """`def experiment(study, *, own parameters) -> Findings`. Rows may be seeds instead of examples."""
-
-    def __call__(self, study: Study, /, **params: Any) -> Findings: ...
 
 
 class Dataset(Protocol):
@@ -502,7 +470,7 @@ class Outcome:
     key: str
     status: Literal["ok", "error", "dead"]
     result: Any = None
-    message: str = ""
+    message: Text = ""
     worker: str = ""
     seconds: float = 0.0
 

@@ -232,7 +232,9 @@ Profiles = tuple[str | InProfile, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explainer:
-    """needs: "attention", "gradient", "removal". role: "method" or "baseline". misleads: when not to trust it.
+    """Facts about an explainer: `def NAME(case, *, own parameters) -> Relevance`.
+
+    needs: "attention", "gradient", "removal". role: "method" or "baseline". misleads: when not to trust it.
 
     formula: f is the objective, x the input, r_j the relevance of unit j, a_ij a weight from row i to key j.
     adapter: it brings in results that somebody else computed, and is never part of `all`.
@@ -251,9 +253,12 @@ class Explainer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """better: "higher", "lower" or "none". family: "faithfulness", "agreement", "plausibility" (only where the data
+    """Facts about a metric: `def NAME(case, relevance, *, own parameters) -> Score`.
+
+    better: "higher", "lower" or "none". family: "faithfulness", "agreement", "plausibility" (only where the data
     name decisive places), "robustness", "randomisation", "polarity" or "complexity". baseline, ceiling: names of
-    explainers at the ends of the scale, or words."""
+    explainers at the ends of the scale, or words.
+    """
 
     better: str
     needs: tuple[str, ...] = ()

@@ -88,7 +88,7 @@ def code_refused(subject: Text, code: str) -> InputError:
     """Build the error for a stored object that names code."""
     return InputError(
         subject,
-        expected=phrase("errors.trust.no_code_only_code_that"),
+        expected=phrase("errors.trust.no_code_only_code"),
         got=phrase("errors.trust.name_code", code=code),
         remedy=phrase("errors.trust.read_that_code_if_you"),
     )

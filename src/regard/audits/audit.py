@@ -40,7 +40,7 @@ from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.flops import flops_per_position, machine_flops
 from regard.models.ask.torch_module import torch_module
 from regard.protocols import Model
-from regard.records import Example, Json, Message, joined
+from regard.records import Example, Json, Message, encoded, joined
 from regard.store.export import export
 from regard.store.ledger import Ledger
 from regard.store.manifest import command, now, versions
@@ -311,7 +311,7 @@ def _manifest(plan: Plan, options: AuditOptions, session: Session, capture: Capt
         "labelled": any(example.label is not None for example in subject.examples),
         "label_table": subject.label_table,
         "checked": capture.checked,
-        "rejected": [[*pair] for pair in capture.rejected],
+        "rejected": encoded([[*pair] for pair in capture.rejected]),
         **({} if options.text else {"veil": "no text"}),
     }
 

@@ -12,7 +12,7 @@ DEFAULT = "5m"
 NONE = "none"
 _FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|-?\s*passes)")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-EXPECTED = phrase("errors.audits.time_number_passes_passes_or")
+EXPECTED = phrase("errors.audits.time_number_passes_passes")
 
 
 @dataclass(frozen=True, slots=True)

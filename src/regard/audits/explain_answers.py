@@ -93,7 +93,7 @@ def answer_cases(model: Model, records: Sequence[Mapping[str, Any]], *, units: s
     if any(text is None for text in contrasts) and any(text is not None for text in contrasts):
         raise InputError(
             "contrast",
-            expected=phrase("errors.audits.one_for_every_prompt_or"),
+            expected=phrase("errors.audits.one_for_every_prompt"),
             got=phrase("errors.audits.some_with_and_some_without"),
         )
     models = {by: answer_model(model, by) for by in dict.fromkeys((units, "token"))}

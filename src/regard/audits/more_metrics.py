@@ -90,7 +90,7 @@ def _check_lengths(run: Run, case: DeskCase, relevance: Relevance) -> None:
                     all_units=units,
                 ),
                 got=str(values),
-                remedy=phrase("errors.audits.audit_data_anew_text_or"),
+                remedy=phrase("errors.audits.audit_data_anew_text"),
             )
 
 

@@ -18,11 +18,11 @@ from regard.desk.case import DeskCase, label, selected
 from regard.desk.desk import Desk
 from regard.desk.finite_answers import UnknownAnswer, unknown
 from regard.desk.site_questions import Sites
-from regard.errors import RegardError, Unsupported, in_words, phrase
+from regard.errors import Unsupported, error_message, phrase
 from regard.models.ask.answers_in_words import names_of_tokens
 from regard.models.open.labels import named
 from regard.protocols import Model, Target
-from regard.records import Attention, Example, Json, Relevance, Score, Spec
+from regard.records import Attention, Example, Json, Relevance, Score, Spec, Text
 from regard.registry import build, entry
 from regard.store.codec import fields_to_json, from_json
 from regard.store.example_json import example_from_json, example_to_json
@@ -104,17 +104,16 @@ class _Notes:
     """Problems so far."""
 
     problems: list[Problem] = field(default_factory=list)
-    skipped: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, Text] = field(default_factory=dict)
 
     def report(self, name: str, stage: str, error: Exception) -> None:
-        message = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
-        self.problems.append(Problem(name, stage, message))
+        self.problems.append(Problem(name, stage, error_message(error)))
 
     def healed(self, name: str, stage: str, error: Exception) -> None:
         """Report a model that returned NaN in a batch but numbers for single examples; the audit uses the latter."""
         if isinstance(error, UnknownAnswer):
             message = phrase("errors.audits.healed", place=error.subject, problem=error.got)
-            self.problems.append(Problem(name, stage, in_words(message)))
+            self.problems.append(Problem(name, stage, message))
 
 
 def compute(
@@ -209,7 +208,7 @@ def _admitted(desk: Desk, examples: Sequence[Example], settings: Settings, notes
             if desk.admit(example).free.any():
                 readable.append(example)
             else:
-                notes.problems.append(Problem(example.id, "encode", "there is nothing in it that could be removed"))
+                notes.problems.append(Problem(example.id, "encode", phrase("errors.audits.nothing_removable")))
         except Exception as error:
             notes.report(example.id, "encode", error)
     case = DeskCase(desk, readable, settings.by_name, settings.companions)
@@ -255,7 +254,7 @@ def _isolated(case: DeskCase, kind: str, name: str, call: Callable[[DeskCase], T
     if results and not failures:
         notes.healed(case.ids[0], f"{kind} {name}".strip(), first)
     if not results and all(isinstance(error, Unsupported) for _, error in failures):
-        notes.skipped[name] = str(failures[0][1])
+        notes.skipped[name] = error_message(failures[0][1])
     else:
         for guilty, reason in failures:
             notes.report(guilty, f"{kind} {name}".strip(), reason)

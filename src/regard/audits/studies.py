@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from regard.audits.plan import Plan
 from regard.audits.shard import Settings, named_findings
-from regard.errors import RegardError, Unsupported
+from regard.errors import Unsupported, error_message
 from regard.protocols import Model
 from regard.records import Example, Message, Score, Spec, Text
 from regard.registry import build, entry
@@ -116,8 +116,7 @@ def _page(study: AuditStudy, spec: Spec) -> ShardResult:
     try:
         findings = named_findings(build(spec)(study), spec)
     except Unsupported as refusal:
-        return ShardResult(skipped={name: str(refusal)})
+        return ShardResult(skipped={name: refusal.message})
     except Exception as error:  # one experiment never takes the audit with it
-        message = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
-        return ShardResult(problems=(Problem("", name, message),))
+        return ShardResult(problems=(Problem("", name, error_message(error)),))
     return ShardResult(findings=tuple(findings), costs=(Cost("experiment", spec.name, time.monotonic() - start),))

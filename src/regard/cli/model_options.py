@@ -198,7 +198,11 @@ class DeviceName(click.ParamType[str]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         kind, _, number = value.partition(":")
         if kind not in self.kinds or (number and not number.isdecimal()) or (number and kind in ("auto", "cpu")):
-            self.fail(f"{value!r} is not one of {', '.join(map(repr, self.kinds))} or 'cuda:1'.", param, ctx)
+            raise InputError(
+                phrase("errors.cli.option_name", name="'--device'"),
+                expected=phrase("error.one_of", names=", ".join([*self.kinds, "cuda:1"])),
+                got=repr(value),
+            )
         return value
 
 

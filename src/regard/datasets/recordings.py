@@ -235,6 +235,6 @@ def _seconds(cell: Any, table: Table, number: int) -> float:
     except ValueError:
         raise InputError(
             phrase("errors.datasets.of_noun", noun=table.counted, lines=number, table=table.name),
-            expected=phrase("errors.datasets.time_number_or_date_such"),
+            expected=phrase("errors.datasets.time_number_or_date"),
             got=repr(cell),
         ) from None

@@ -64,7 +64,7 @@ def origin(model: str, data: str | Splits | None, *, limit: int | None = None, l
             if isinstance(facts, dict)
             else phrase("errors.improve.no_record_training")
         )
-        expected = phrase("errors.improve.classifier_that_regard_trained_or")
+        expected = phrase("errors.improve.classifier_that_regard_trained")
         raise Unsupported(phrase("errors.common.model_live", live=model), expected=expected, got=problem)
     if layers is not None:
         raise InputError(
@@ -95,13 +95,13 @@ def _folder(model: str) -> Path:
             if spec is not None
             else phrase("errors.common.no_such_directory")
         )
-        expected = phrase("errors.improve.name_regard_list_source_or")
+        expected = phrase("errors.improve.name_regard_list_source")
         raise InputError(phrase("errors.common.model_live", live=model), expected=expected, got=problem)
     if is_family(folder):
         folder = folder / read_family(folder).best
     if not any((folder / name).is_file() for name in ("regard.json", "config.json")):
         remedy = "regard train"
-        expected = phrase("errors.improve.directory_with_regard_json_or")
+        expected = phrase("errors.improve.directory_with_regard_json")
         raise InputError(
             phrase("errors.common.model_live", live=model),
             expected=expected,

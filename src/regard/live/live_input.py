@@ -98,7 +98,7 @@ class LiveInput:
         if any(is_long(site) for i in range(len(self.examples)) for site in self.attention(i)):
             raise InputError(
                 "leave_one_out",
-                expected=phrase("errors.live.bound_on_passes_for_so"),
+                expected=phrase("errors.live.bound_on_passes_for"),
                 got=phrase("errors.live.one_pass_for_each_units", len=max(map(len, self.case.units))),
                 remedy="leave_one_out:most=40",
             )
@@ -303,7 +303,7 @@ def not_too_long(example: Example | None) -> None:
                 name,
                 expected=phrase("errors.live.text_characters", longest_text=LONGEST_TEXT),
                 got=phrase("errors.common.characters_n", n=len(value)),
-                remedy=phrase("errors.live.passage_or_regard_audit_which"),
+                remedy=phrase("errors.live.passage_or_regard_audit"),
             )
 
 

@@ -195,7 +195,7 @@ class Session:
                 raise Unsupported(
                     phrase("errors.live.this_view"),
                     expected=phrase("errors.common.live_model"),
-                    got=phrase("errors.live.stored_run_whose_model_cannot"),
+                    got=phrase("errors.live.run_without_named_model"),
                 )
             return self._model
 
@@ -363,7 +363,7 @@ class Session:
             raise Unsupported(
                 phrase("errors.live.edit"),
                 expected=phrase("errors.common.live_model"),
-                got=phrase("errors.live.stored_run_whose_model_cannot_b"),
+                got=phrase("errors.live.run_without_model"),
             )
         entry, at, _, _ = self._place(body)
         return entry, at

@@ -18,7 +18,7 @@ from regard.models.model_cards import capture_card
 from regard.models.open.load import load
 from regard.models.read.text import TextReader
 from regard.protocols import Model, SiteAttention
-from regard.records import Answers, Units
+from regard.records import Answers, Text, Units
 from regard.registry import upstairs
 from regard.tap.capture_call import Taps
 from regard.tap.row_capture import RowTaps, capture_rows
@@ -37,7 +37,7 @@ class Generated(HasCard):
     text: str
     made: tuple[str, ...]
     sites: Sequence[SiteAttention]
-    rejected: Sequence[tuple[str, str]]
+    rejected: Sequence[tuple[str, Text]]
     checked: str
     units: Sequence[Units]
     answers: Answers

@@ -15,7 +15,7 @@ from regard.models.read.encoded import Item
 from regard.models.tasks import Outputs, Request, TaskRow
 from regard.models.weight_versions import weight_versions
 from regard.protocols import SiteAttention, Target
-from regard.records import Check, Edits, Mode
+from regard.records import Check, Edits, Mode, Text
 from regard.tap.capture_call import capture_call
 from regard.tap.pass_history import forgettable
 from regard.tap.replay import patterns_of, record_below
@@ -42,7 +42,7 @@ class Tapped:
 
     answers: TensorAnswers
     sites: Sequence[SiteAttention]
-    rejected: Sequence[tuple[str, str]]
+    rejected: Sequence[tuple[str, Text]]
     checked: str
 
 

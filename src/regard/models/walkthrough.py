@@ -241,7 +241,7 @@ def _vectors(
             run.tap.provenance.close()
     raise Unsupported(
         phrase("errors.models.walk_through", live=chosen.site.key),
-        expected=phrase("errors.models.scores_that_product_queries_and"),
+        expected=phrase("errors.models.scores_that_product_queries"),
         got=phrase("errors.models.scores_that_neither_fixed_uniform"),
         remedy=phrase("errors.models.regard_capture_shows_weights"),
     )

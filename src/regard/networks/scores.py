@@ -100,7 +100,7 @@ class Frozen(nn.Module):
         if tuple(weights.shape) != expected:
             shape = str(tuple(weights.shape))
             raise InputError(
-                phrase("errors.networks.imposed_attention_b"),
+                phrase("errors.networks.any_imposed_attention"),
                 expected=phrase("errors.common.weights_shape", expected=expected),
                 got=shape,
             )

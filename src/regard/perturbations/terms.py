@@ -128,7 +128,7 @@ def _family(name: str, entry: Mapping[str, Any], neutral: Mapping[str, str]) -> 
         expected = (
             phrase("errors.perturbations.at_least_two_groups_terms")
             if aligned
-            else phrase("errors.perturbations.at_least_two_groups_terms_b")
+            else phrase("errors.perturbations.two_groups_of_terms")
         )
         raise InputError(
             phrase("errors.perturbations.terms_path", path=repr(name)),

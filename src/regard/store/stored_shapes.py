@@ -104,7 +104,7 @@ MANIFEST = record(
         **{"versions": table(SCALAR), "command": listed(SCALAR), "estimate": optional(_FREE)},
         "limit": optional(record({}, {"forward_flops": NUMBER, "machine_flops": NUMBER})),
         "label_table": optional(listed(table(SCALAR))),
-        "rejected": listed(row(TEXT, TEXT)),
+        "rejected": listed(row(TEXT, WORDS)),
     },
 )
 SUMMARY = record(
@@ -333,7 +333,7 @@ COST = row(TEXT, TEXT, NUMBER, *[COUNT] * 3)
 SHARD_RESULT = record(
     {
         **{"rows": listed(ROW), "relevances": listed(RELEVANCE), "scores": listed(SCORE)},
-        **{"costs": listed(COST), "skipped": table(TEXT)},
+        **{"costs": listed(COST), "skipped": table(WORDS)},
     },
     {"findings": listed(SCORE), "predictions": listed(PREDICTION)},
 )

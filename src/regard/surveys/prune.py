@@ -137,7 +137,7 @@ def prune(
         raise CaptureError(
             phrase("errors.surveys.model_written", place=place),
             expected=phrase("errors.surveys.predictions_whole_model_with_these"),
-            got=phrase("errors.common.difference_error_b", error=error),
+            got=phrase("errors.common.difference_two_digits", error=error),
             remedy=phrase("errors.surveys.report_this_model_do_not"),
         )
     audit = _audit(base, again, [gold[i] for i in held_out], [e.cluster for e in sample.examples], seed)

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from regard.errors import CaptureError, Unsupported, phrase
+from regard.errors import CaptureError, Text, Unsupported, phrase
 from regard.records import Check, Edits, Mode, Site
 from regard.tap.attention_interface import interface, look_again, may_be_direct, switches
 from regard.tap.auditor import Auditor, no_site, siteless
@@ -43,7 +43,7 @@ class Taps:
     """Every attention of one pass, every softmax that is not attention with the reason, and how it was proved."""
 
     sites: list[AnySite]
-    rejected: list[tuple[str, str]]
+    rejected: list[tuple[str, Text]]
     checked: str
     steps: list[int] = field(default_factory=list)
 
@@ -178,7 +178,7 @@ def rewritten_call(
         raise CaptureError(
             phrase("errors.tap.edit_in", unknown=handler.unknown[0].name),
             expected=phrase("errors.tap.same_attention_in_every_pass"),
-            got=phrase("errors.tap.softmax_or_fused_attention_that"),
+            got=phrase("errors.tap.softmax_or_fused_attention"),
             remedy=phrase("errors.tap.make_call_repeatable_no_dropout"),
         )
     sites, steps, _ = build_sites(run.tap.events, plan, recorder, key_padding, run.tap.watch.batch)

@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import nn
 
+from regard.errors import Text
 from regard.records import Site, SiteKind
 from regard.tap.declared_sites import RegisteredSites
 from regard.tap.layout import Layout
@@ -31,7 +32,7 @@ class Planned:
     """Planned event: a site with its layout, or the reason why it is none."""
 
     site: Site | None
-    reason: str = ""
+    reason: Text = ""
     layout: Layout | None = None
     heads: int = 0
     kinds: dict[ShapeClass, SiteKind] = field(default_factory=dict)
@@ -44,7 +45,7 @@ class Plan:
 
     events: dict[EventKey, Planned]
     owned: dict[str, weakref.ref[nn.Module]]
-    rejected: list[tuple[str, str]]
+    rejected: list[tuple[str, Text]]
     compiled: bool = False
     direct: dict[str, bool] = field(default_factory=dict)
     """By mode: whether a pass with the tap on only inside attention was seen to give the same."""
@@ -119,7 +120,7 @@ def make_plan(
 ) -> Plan:
     """The plan of a full pass; remembered for the module."""
     planned: dict[EventKey, Planned] = {}
-    rejected: list[tuple[str, str]] = []
+    rejected: list[tuple[str, Text]] = []
     owned: dict[str, weakref.ref[nn.Module]] = {}
     for event in events:
         if event.owner is not None and event.name != ROOT:

@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeVar
 import torch
 from torch import Tensor, nn
 
-from regard.errors import CaptureError, InputError, Unsupported, phrase
+from regard.errors import CaptureError, InputError, Text, Unsupported, phrase
 from regard.records import Check, Site, SiteKind
 from regard.tap.attention_interface import registry_hosts
 from regard.tap.blocks import PIECES
@@ -48,7 +48,7 @@ class RowTaps:
     """The captured rows of every site, attention that bypassed the registry, and how the rows were proved."""
 
     sites: list[RowAttention]
-    rejected: list[tuple[str, str]]
+    rejected: list[tuple[str, Text]]
     checked: str
     whole: list[WholeAttention] = field(default_factory=list)
 
@@ -269,7 +269,7 @@ class _Collector:
             raise CaptureError(
                 phrase("errors.common.self_check", place=site.site.key),
                 expected=phrase("errors.tap.rows_that_reproduce_output"),
-                got=phrase("errors.common.difference_error_b", error=error),
+                got=phrase("errors.common.difference_two_digits", error=error),
                 remedy=phrase("errors.common.report_this_model_check_never"),
             )
 
@@ -297,15 +297,16 @@ class _Collector:
         stacks: dict[str, list[str]] = {}
         for name in dict.fromkeys(site.site.name for site in self.sites.values()):
             stacks.setdefault(re.sub(r"\d+", "*", name), []).append(name)
-        sites, rejected = [], []
+        sites: list[RowAttention] = []
+        rejected: list[tuple[str, Text]] = []
         checked = f"{self.check}: {self.proved} rows, max error {self.worst:.0e}" if self.proved else "never"
         for name, site in self.sites.items():
             kind = self.kinds[name]
             if self.rows == "new" and kind == "self":
-                rejected.append((name, "reads the prompt once and writes nothing"))
+                rejected.append((name, phrase("errors.tap.reads_prompt_once")))
                 continue
             if not site.parts:
-                rejected.append((name, f"has {site.queries} rows, none of those asked for"))
+                rejected.append((name, phrase("errors.tap.no_requested_rows", n=site.queries)))
                 continue
             window = self.windows.get(name)
             if window is not None and site.columns > window and kind == "causal":
@@ -318,7 +319,7 @@ class _Collector:
                 self.whole[name].site = site.site
         captured = {site.site.name for site in self.sites.values()}
         rejected += [
-            (name, "ran without the attention registry: not captured")
+            (name, phrase("errors.tap.outside_registry"))
             for name in sorted(self.ran)
             if not any(_inside(name, other) or _inside(other, name) for other in captured)
         ]

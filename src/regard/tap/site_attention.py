@@ -172,7 +172,7 @@ class LazyAttention:
                 phrase("errors.tap.all_site", site=self.site.key),
                 expected=phrase("errors.tap.at_most_gib_weights_for", dense_bytes=DENSE_BYTES / 2**30),
                 got=f"{size / 2**30:,.1f} GiB",
-                remedy=phrase("errors.tap.rows_example_positions_tile_or"),
+                remedy=phrase("errors.tap.rows_example_positions_tile"),
             )
         out = np.zeros((batch, heads, queries, keys), np.float32)
         if fills(self.call):

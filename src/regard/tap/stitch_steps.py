@@ -94,7 +94,7 @@ class ReorderWatch:
 def _stitched(ordinal: int, parts: list[DenseAttention], padding: Tensor | None) -> DenseAttention:
     if len({p.shape[:2] for p in parts}) != 1:
         raise CaptureError(
-            phrase("errors.tap.attention_during_generation_b", site=parts[0].site.name),
+            phrase("errors.tap.site_during_generation", site=parts[0].site.name),
             expected=phrase("errors.tap.same_batch_and_heads_in"),
             got=f"{sorted({p.shape[:2] for p in parts})}",
         )

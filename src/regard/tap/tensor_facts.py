@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from regard.errors import Text, phrase
 from regard.tap.layout import Layout, Step, covered
 
 
@@ -49,21 +50,21 @@ class Softmax:
     total: bool = False  # so far only numbers were summed with it (a mask that it is normalised by), no states
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> Text:
         """Reason why it is not attention; "" if it is."""
         if self.layout is not None:
             return ""
         if self.weights.ndim and self.weights.shape[self.axis] == 1:
-            return "runs over one entry: its weight is always 1 and carries no information"
+            return phrase("errors.tap.softmax_one_entry")
         if self.selected:
-            return "router: only its top entries are used"
+            return phrase("errors.tap.softmax_router")
         if not self.of_data:
-            return "a mixture by learned parameters, the same for every input"
+            return phrase("errors.tap.softmax_learned_mixture")
         if self.over_features():
-            return "runs over the outputs of a linear layer (class probabilities, router or gate)"
+            return phrase("errors.tap.softmax_over_outputs")
         if self.summed_elsewhere:
-            return "its output is summed over another axis than its own"
-        return "its output is not used in a weighted sum (model output or gate)"
+            return phrase("errors.tap.softmax_summed_elsewhere")
+        return phrase("errors.tap.softmax_not_weighting")
 
     def over_features(self) -> bool:
         if self.scores is None or not self.scores.linear:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import CaptureError
-from regard.records import Edit, Message
+from regard.records import Edit, Message, Text
 from regard.registry import upstairs
 from regard.tap.capture_call import Taps, capture_call
 from regard.testing.architecture import Architecture, Inputs, tensors
@@ -41,7 +41,7 @@ class Finding:
     """
 
     sites: Mapping[str, int] = field(default_factory=dict)
-    rejected: tuple[tuple[str, str], ...] = ()
+    rejected: tuple[tuple[str, Text], ...] = ()
     checked: str = ""
     empty_rows: int = 0
     row_error: float = 0.0
@@ -250,7 +250,7 @@ def _reasons(findings: Sequence[tuple[Architecture, Finding]]) -> dict[str, list
     reasons: dict[str, list[str]] = {}
     for row, finding in findings:
         for reason in dict.fromkeys(reason for _, reason in finding.rejected):
-            reasons.setdefault(reason, []).append(row.name)
+            reasons.setdefault(str(reason), []).append(row.name)
     return reasons
 
 

@@ -377,7 +377,7 @@ class ToyModel:
     def reordered(self, encoded: Encoded, order: Ints) -> ToyText:
         raise Unsupported(
             phrase("errors.testing.toy_model"),
-            expected=phrase("errors.testing.texts_in_order_in_which"),
+            expected=phrase("errors.testing.texts_in_order_in"),
             got=phrase("errors.testing.another_order"),
         )
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from regard.records import Floats
 
-AGGREGATION = "a word's number is the sum over its units"
-
 
 def gathered(example: Mapping[str, Any], values: Floats) -> tuple[dict[str, Any], Floats]:
     """Merge units by group and sum their values; skip special units."""

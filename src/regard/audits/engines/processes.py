@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from regard.audits.named_function import named_function
-from regard.errors import EnvironmentProblem, InputError, RegardError, Text, in_words, phrase
+from regard.errors import EnvironmentProblem, InputError, RegardError, Text, phrase
 from regard.protocols import Executor, Outcome, Task
 from regard.records import Json
 from regard.registry import engine
@@ -105,7 +105,7 @@ class Processes:
                             if deaths[task.key] <= retries:
                                 queue.append(task)
                             else:
-                                yield Outcome(task.key, "dead", message=in_words(_how_it_died(w)))
+                                yield Outcome(task.key, "dead", message=_how_it_died(w))
                     elif task is not None:
                         w.task = None
                         seconds, name = time.monotonic() - w.since, f"{platform.node()}:{w.process.pid}"
@@ -176,7 +176,7 @@ def _serve(pipe: Connection, setup: str, payload: Mapping[str, Json], work: str)
             try:
                 answer: tuple[str, Any] = (_OK, call(state, payload_part))
             except Exception as error:
-                answer = (_ERROR, str(error) if isinstance(error, RegardError) else _said(error))
+                answer = (_ERROR, error.message if isinstance(error, RegardError) else _said(error))
             pipe.send(answer)
 
 

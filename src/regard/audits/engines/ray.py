@@ -79,7 +79,7 @@ class Actor:
         except _Notice:
             kind, content = _RETURNED, None
         except Exception as error:
-            kind, content = _ERROR, str(error) if isinstance(error, RegardError) else _described(error)
+            kind, content = _ERROR, error.message if isinstance(error, RegardError) else _described(error)
         finally:
             self._busy = False
         return kind, content, this_worker(), time.monotonic() - started
@@ -184,7 +184,7 @@ class RayActors:
                 if deaths[task.key] <= retries:
                     queue.append(task)
                 else:
-                    yield Outcome(task.key, "dead", message=f"its worker died {deaths[task.key]} times")
+                    yield Outcome(task.key, "dead", message=phrase("errors.audits.worker_deaths", n=deaths[task.key]))
                 continue
             except ray.exceptions.RayError as error:  # the answer is lost or cannot travel
                 assert task is not None
@@ -210,7 +210,7 @@ class RayActors:
             elif kind == _OK:
                 yield Outcome(task.key, "ok", content, worker=answer[2], seconds=answer[3])
             else:
-                yield Outcome(task.key, "error", message=str(content or "SIGTERM"), worker=answer[2])
+                yield Outcome(task.key, "error", message=content or "SIGTERM", worker=answer[2])
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -337,10 +337,10 @@ def _connection_problems(address: str) -> Iterator[None]:
         yield
     except Exception as error:  # Ray raises plain exceptions of several kinds
         token = "token" in str(error).lower() or "authenticat" in str(error).lower()
-        remedy = phrase("errors.audits.ray_auth_mode_token_and")
+        remedy = phrase("errors.audits.ray_auth_mode_token")
         if not token:
             remedy = (
-                phrase("errors.audits.start_ray_start_head_or")
+                phrase("errors.audits.start_ray_start_head")
                 if address
                 else phrase("errors.audits.check_whether_machine_too_busy")
             )
@@ -380,7 +380,7 @@ def _cannot_start(error: Exception) -> EnvironmentProblem:
     return EnvironmentProblem(
         phrase("errors.audits.ray_workers"),
         expected=phrase("errors.audits.start"),
-        got=phrase("errors.audits.deaths_before_first_task_b", starts=STARTS, error=str(error).splitlines()[0][:120]),
+        got=phrase("errors.audits.deaths_with_error", starts=STARTS, error=str(error).splitlines()[0][:120]),
         remedy=phrase("errors.audits.fewer_workers_there_enough_memory"),
     )
 

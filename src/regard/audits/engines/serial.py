@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from regard.audits.named_function import named_function, this_worker
-from regard.errors import RegardError
+from regard.errors import error_message
 from regard.protocols import Executor, Outcome, Task
 from regard.records import Json
 from regard.registry import engine
@@ -29,10 +29,8 @@ class Serial:
             started = time.monotonic()
             try:
                 outcome = Outcome(task.key, "ok", call(state, task.payload))
-            except RegardError as error:
-                outcome = Outcome(task.key, "error", message=str(error))
             except Exception as error:
-                outcome = Outcome(task.key, "error", message=f"{type(error).__name__}: {error}")
+                outcome = Outcome(task.key, "error", message=error_message(error))
             yield replace(outcome, worker=this_worker(), seconds=time.monotonic() - started)
 
 

@@ -204,9 +204,10 @@ def _attempt(spec: Spec, page: ShardResult, *, works: bool) -> dict[str, Any]:
     from regard.registry import entry
 
     reasons = {**{p.stage: p.message for p in page.problems}, **page.skipped}
+    texts = {key: str(reason) for key, reason in reasons.items()}
     needs = entry(spec.kind, spec.name).facts.get("needs")
     needed = say("term.list.needs", what=", ".join(map(str, needs))) if isinstance(needs, list) and needs else ""
-    why = "" if works else _reason(spec.kind, spec.name, reasons)
+    why = "" if works else _reason(spec.kind, spec.name, texts)
     return {"kind": spec.kind, "name": spec.name, "works": works, "why": why, "needs": needed}
 
 

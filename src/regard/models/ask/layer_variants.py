@@ -247,7 +247,7 @@ class LayerVariants:
         raise Unsupported(
             phrase("errors.models.attention_site", site=site.key),
             expected=phrase("errors.models.computed_after", place=place.name),
-            got=phrase("errors.models.module_that_runs_before_or"),
+            got=phrase("errors.models.module_that_runs_before"),
         )
 
 

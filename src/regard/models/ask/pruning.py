@@ -93,7 +93,7 @@ def projections(model: TorchModel, item: Item, target: Target, heads: Heads) -> 
         if at is None:
             raise _refused(
                 site,
-                phrase("errors.models.projection_that_reads_heads_and"),
+                phrase("errors.models.projection_that_reads_heads"),
                 phrase("errors.models.none_that_falls_silent"),
             )
         columns = {}
@@ -138,7 +138,7 @@ def _refuse_shared(found: Mapping[str, Projection], heads: Heads) -> None:
         for other, two in found.items():
             if one.parameter == two.parameter and set(heads[site]) != set(heads[other]):
                 raise _refused(
-                    site, phrase("errors.models.same_heads_in_with_which", other=other), phrase("errors.common.others")
+                    site, phrase("errors.models.same_heads_in_with", other=other), phrase("errors.common.others")
                 )
 
 

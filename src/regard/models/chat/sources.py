@@ -94,8 +94,8 @@ def rendered_spans(prompt: Rendered, sources: Sequence[Source]) -> list[list[tup
             raise InputError(
                 phrase("errors.models.source_number", number=number + 1, source=_short(source.text)),
                 expected=phrase("errors.models.text_that_chat_template_puts"),
-                got=phrase("errors.models.prompt_without_template_drops_or"),
-                remedy=phrase("errors.models.message_that_template_keeps_or"),
+                got=phrase("errors.models.prompt_without_template_drops"),
+                remedy=phrase("errors.models.message_that_template_keeps"),
             )
     return places
 

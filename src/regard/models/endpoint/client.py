@@ -115,7 +115,7 @@ class EndpointClient:
             phrase("errors.models.endpoint_url", url=self.address.url),
             expected=phrase("errors.models.answer_model", model=self.address.model),
             got=" ".join(problem.split()),
-            remedy=phrase("errors.models.check_address_model_name_and"),
+            remedy=phrase("errors.models.check_address_model_name"),
         )
 
     def _answer(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:

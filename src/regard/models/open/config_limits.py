@@ -150,7 +150,7 @@ def _refuse(path: Path, needed: int, weights: Held) -> None:
         phrase("errors.common.file_place", place=path),
         expected=phrase("errors.models.model_that_fits_weights", size=shown_size(weights.size)),
         got=phrase("errors.models.numbers_needed", needed=needed),
-        remedy=phrase("errors.models.use_config_json_that_saved"),
+        remedy=phrase("errors.models.use_config_of_weights"),
     )
 
 

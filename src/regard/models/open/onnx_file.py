@@ -170,7 +170,7 @@ def _refuse_other_labels(graph: Graph, config: Any, place: Path) -> None:
             phrase("errors.common.model_live", live=graph.path),
             expected=phrase("errors.models.classes_names", num_labels=config.num_labels, place=place / "config.json"),
             got=phrase("errors.models.outputs_count", count=count),
-            remedy=phrase("errors.models.use_config_json_that_saved_b"),
+            remedy=phrase("errors.models.use_config_of_model"),
         )
 
 

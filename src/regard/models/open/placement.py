@@ -43,10 +43,6 @@ class Placement:
     device_map: DeviceMap | None = None
     quantize: str | None = None
 
-    @property
-    def is_default(self) -> bool:
-        return self == Placement()
-
 
 def pick_dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:
     """Resolve the name of a precision.
@@ -96,7 +92,7 @@ def _parsed(device_map: DeviceMap) -> DeviceMap:
     except ValueError:
         mapping = None
     if not isinstance(mapping, dict) or not all(isinstance(value, str | int) for value in mapping.values()):
-        expected = phrase("errors.models.or_json_object_modules_and", maps=", ".join(MAPS))
+        expected = phrase("errors.models.or_json_object_modules", maps=", ".join(MAPS))
         raise InputError("--device-map", expected=expected, got=device_map[:80])
     return mapping
 

@@ -99,6 +99,8 @@ def render(text: Text | Mapping[str, Any], nouns: Mapping[str, str] = NOUNS) -> 
         return say("joint").join(_rendered(part, nouns) for part in params["parts"])
     if isinstance(params.get("noun"), str):  # of an error about a name: explainer, column
         values["noun"] = say(noun) if known(noun := f"errors.noun.{params['noun']}") else params["noun"]
+    if isinstance(params.get("subject"), str) and known(subject := f"errors.subject.{params['subject']}"):
+        values["subject"] = say(subject)
     return say(key, **{**values, **_nouns(nouns)})
 
 
