@@ -26,6 +26,7 @@ from regard.audits.shard import Settings
 from regard.errors import InputError
 from regard.judge.verdicts import headline_settled
 from regard.present.model_warning import model_warning
+from regard.present.prediction_facts import prediction_lines
 from regard.present.run_reader import Material
 from regard.records import Answer, Contrast, Judgement, Verdict
 from regard.store.run import Run
@@ -325,3 +326,9 @@ def test_accuracy_is_that_of_all_predictions_beside_the_majority(whole: Run) -> 
     expected = "yes" if facts.gain_low > 0 else "no" if facts.gain <= 0 else "unclear"
     assert facts.works == expected
     assert bool(model_warning(Material(whole))) == (facts.works != "yes")
+    accuracy, classes, confidence, lengths = prediction_lines(Material(whole))
+    assert f"{facts.accuracy:.0%}" in accuracy
+    assert f"would get {facts.majority:.0%}" in accuracy
+    assert all(f"{name} {n}" in classes for name, n in facts.predicted.items())
+    assert f"{facts.confidence[1]:.2f}" in confidence
+    assert f"{facts.lengths[1]:.0f}" in lengths

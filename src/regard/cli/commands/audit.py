@@ -272,6 +272,7 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
 
     out, material = results(), Material(run)
     _warnings(out, material)
+    _predictions(out, material)
     if verbosity() == "verbose" or not material.manifest["judgements"] or material.broken:
         _everything(out, material, run, short=verbosity() != "verbose" and not material.broken)
     else:
@@ -295,6 +296,16 @@ def _warnings(out: Console, material: Material) -> None:
     for defect in (material.manifest.get("preconditions") or {}).get("defects", []):
         words = say("preconditions.before", sentence=render(defect["sentence"]))
         out.print(words, markup=False, style="bold yellow")
+
+
+def _predictions(out: Console, material: Material) -> None:
+    """Print how well the model predicts, if no warning did; with --verbose classes, confidence and lengths as well."""
+    from regard.present.model_warning import model_warning
+    from regard.present.prediction_facts import accuracy_line, prediction_lines
+
+    brief = [] if model_warning(material) else [*filter(None, [accuracy_line(material)])]
+    for line in prediction_lines(material) if verbosity() == "verbose" else brief:
+        out.print(line, markup=False, style="dim")
 
 
 def _first_page(out: Console, material: Material, run: Run) -> None:
