@@ -24,7 +24,7 @@ from regard.audits.rounds import PILOT, planned_looks, round_order
 from regard.audits.schedule import affordable_examples, allowance, pilot_size, predictions_within
 from regard.audits.shard import Settings
 from regard.errors import InputError
-from regard.judge.verdicts import headline_settled
+from regard.judge.verdicts import HEADLINE, headline_settled
 from regard.present.model_warning import model_warning
 from regard.present.prediction_facts import prediction_lines
 from regard.present.run_reader import Material
@@ -139,7 +139,13 @@ def test_run_within_a_budget_is_complete_and_accounts_for_every_pass(whole: Run)
     assert any("experiment noise" in name for name in schedule["actual"]["further"])
     assert {f.where["experiment"] for f in whole.findings()} >= {"map_shape", "pointing", "explanation_drift", "noise"}
     assert whole.manifest["judgements"]
-    assert len(accounts(whole)) >= 2
+    spent, more, minute, everything = accounts(whole)
+    assert [spent.key, more.key] == ["budget.actual", "budget.more"]
+    headline = [v for v in whole.manifest["judgements"][0]["verdicts"] if v["question"] in HEADLINE]
+    still_open = [v for v in headline if v["answer"] == "uninformative" and v["decides_between"]]
+    assert minute.key.startswith("budget.minute_settles")
+    listed = everything.params.get("questions", [])
+    assert len(listed) == sum(v["decides_between"][0] <= len(TEXTS) for v in still_open)
 
 
 def test_resumed_audit_equals_undisturbed_one_whatever_stage_it_was_stopped_in(whole: Run, tmp_path: Path) -> None:
