@@ -17,6 +17,13 @@ def prediction_lines(material: Material) -> list[str]:
     return [*filter(None, [accuracy_line(material), _classes(facts), *_quantiles(facts)])]
 
 
+def lines_beside(warning: str, material: Material, *, verbose: bool) -> list[str]:
+    """The lines for a terminal: accuracy alone, and not after a warning, which gives it; verbose: all of them."""
+    if verbose:
+        return prediction_lines(material)
+    return [line for line in [accuracy_line(material)] if line and not warning]
+
+
 def accuracy_line(material: Material) -> str:
     """The share of right predictions beside that of the most frequent label; "" without labels of two classes."""
     facts = material.conclusions.model_works

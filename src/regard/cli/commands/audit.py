@@ -272,7 +272,6 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
 
     out, material = results(), Material(run)
     _warnings(out, material)
-    _predictions(out, material)
     if verbosity() == "verbose" or not material.manifest["judgements"] or material.broken:
         _everything(out, material, run, short=verbosity() != "verbose" and not material.broken)
     else:
@@ -286,6 +285,7 @@ def _warnings(out: Console, material: Material) -> None:
     """Print what a reader must know before any number."""
     from regard.present.messages.messages import render
     from regard.present.model_warning import model_warning
+    from regard.present.prediction_facts import lines_beside
 
     if material.broken:
         out.print(render(material.broken), markup=False, style="bold red")
@@ -293,19 +293,11 @@ def _warnings(out: Console, material: Material) -> None:
     if warning := model_warning(material):
         out.print(warning, markup=False, style="bold yellow")
         out.print()
+    for line in lines_beside(warning, material, verbose=verbosity() == "verbose"):
+        out.print(line, markup=False, style="dim")
     for defect in (material.manifest.get("preconditions") or {}).get("defects", []):
         words = say("preconditions.before", sentence=render(defect["sentence"]))
         out.print(words, markup=False, style="bold yellow")
-
-
-def _predictions(out: Console, material: Material) -> None:
-    """Print how well the model predicts, if no warning did; with --verbose classes, confidence and lengths as well."""
-    from regard.present.model_warning import model_warning
-    from regard.present.prediction_facts import accuracy_line, prediction_lines
-
-    brief = [] if model_warning(material) else [*filter(None, [accuracy_line(material)])]
-    for line in prediction_lines(material) if verbosity() == "verbose" else brief:
-        out.print(line, markup=False, style="dim")
 
 
 def _first_page(out: Console, material: Material, run: Run) -> None:
