@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from torch_toy import TorchToy
+
 from regard.audits.audit import audit
 from regard.audits.repeated_inputs import with_copies_joined
 from regard.records import Example
-from regard.testing.toy import TorchToy
 
 TEXTS = ["a fine film", "a dull film", "nothing happens here", "what a great cast"]
 
