@@ -28,4 +28,4 @@ def test_a_copy_belongs_to_the_cluster_of_the_first_unless_it_has_a_group() -> N
 def test_an_audit_counts_copies_as_one_draw(tmp_path: Path) -> None:
     run = audit(TorchToy(), TEXTS * 5, out=tmp_path, explainers=["random"], metrics=["entropy"], budget="none")
     assert len(run.examples()) == 20
-    assert {summary.clusters for summary in run.summaries()} == {4}
+    assert max(summary.clusters for summary in run.summaries()) == 4
