@@ -26,6 +26,7 @@ from regard.audits.schedule import Schedule, affordable_examples, allowance, pil
 from regard.audits.shard import Settings
 from regard.errors import InputError
 from regard.judge.verdicts import headline_settled
+from regard.measures.intervals import wilson
 from regard.present.model_warning import model_warning
 from regard.present.prediction_facts import prediction_lines
 from regard.present.run_reader import Material
@@ -346,7 +347,7 @@ def test_accuracy_is_that_of_all_predictions_beside_the_majority(whole: Run) -> 
     assert facts.majority == pytest.approx(max(labels.values()) / 60)
     assert facts.gain == pytest.approx(facts.accuracy - facts.majority)
     assert facts.predicted == dict(sorted(Counter(str(row["predicted"]) for row in rows).items()))
-    assert facts.low <= facts.accuracy <= facts.high
+    assert (facts.low, facts.high) == pytest.approx(wilson(sum(right), 60)), "all right is no certainty"
     expected = "yes" if facts.gain_low > 0 else "no" if facts.gain <= 0 else "unclear"
     assert facts.works == expected
     assert bool(model_warning(Material(whole))) == (facts.works != "yes")

@@ -78,7 +78,7 @@ def right(material: Material) -> str:
         return ""
     numbers = {"right": accuracy.right, "n": accuracy.n, "share": f"{accuracy.right / accuracy.n:.0%}"}
     if math.isnan(accuracy.low):
-        return say("facts.right_of", **numbers)  # rows of one group are not independent: no simple interval
+        return say("facts.right_of", **numbers)  # a run of before groups had an interval
     return say("facts.right_interval", **numbers, low=f"{accuracy.low:.0%}", high=f"{accuracy.high:.0%}")
 
 
