@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,11 +22,13 @@ from regard.audits.conclude import ConcludedRun
 from regard.audits.further import CHUNKS, Item, best_item
 from regard.audits.options import AuditOptions
 from regard.audits.rounds import PILOT, planned_looks, round_order
-from regard.audits.schedule import affordable_examples, allowance, pilot_size, predictions_within
+from regard.audits.schedule import Schedule, affordable_examples, allowance, pilot_size, predictions_within
 from regard.audits.shard import Settings
 from regard.errors import InputError
 from regard.judge.verdicts import headline_settled
+from regard.measures.intervals import wilson
 from regard.present.model_warning import model_warning
+from regard.present.prediction_facts import prediction_lines
 from regard.present.run_reader import Material
 from regard.records import Answer, Contrast, Judgement, Verdict
 from regard.store.run import Run
@@ -151,6 +154,29 @@ def test_resumed_audit_equals_undisturbed_one_whatever_stage_it_was_stopped_in(w
     again = audit(toy, TEXTS, out=tmp_path, budget="15000-passes", **QUICK)
     assert stored_bytes(again) == stored_bytes(whole)
     assert toy.calls["predict"] == 1, "the look at the model"
+
+
+def test_more_time_names_the_open_questions_that_it_would_settle() -> None:
+    ranges: dict[str, tuple[int | None, tuple[int, int | None] | None]] = {
+        "map": (10, (10, 40)),
+        "matter": (None, (700, None)),
+        "points": (900, (900, None)),
+        "agree": (10, (10, 20)),
+    }
+    verdicts = [
+        {"question": name, "answer": "uninformative", "decides_at": likely, "decides_between": between}
+        for name, (likely, between) in ranges.items()
+    ]
+    actual = {"passes": 3000, "seconds": 5.0, "examples": 8}
+    schedule = Schedule("3000-passes", 811, looks=(8,), seconds_per_pass=1e-3, passes_per_example=300.0, actual=actual)
+    manifest: dict[str, Any] = {"schedule": schedule.to_json(), "judgements": [{"verdicts": verdicts}]}
+    *_, minute, everything = accounts(cast("Run", SimpleNamespace(manifest=manifest)))
+    first, second = {"message": "judge.map.question"}, {"message": "judge.matter.question"}
+    assert minute.params["questions"] == [first]
+    assert everything.params["questions"] == [first, second]
+    manifest["judgements"] = [{"verdicts": verdicts[2:3]}]
+    *_, minute, everything = accounts(cast("Run", SimpleNamespace(manifest=manifest)))
+    assert (minute.key, everything.key) == ("budget.minute_settles_nothing", "budget.all_may_settle_nothing")
 
 
 @pytest.mark.slow
@@ -321,7 +347,13 @@ def test_accuracy_is_that_of_all_predictions_beside_the_majority(whole: Run) -> 
     assert facts.majority == pytest.approx(max(labels.values()) / 60)
     assert facts.gain == pytest.approx(facts.accuracy - facts.majority)
     assert facts.predicted == dict(sorted(Counter(str(row["predicted"]) for row in rows).items()))
-    assert facts.low <= facts.accuracy <= facts.high
+    assert (facts.low, facts.high) == pytest.approx(wilson(sum(right), 60)), "all right is no certainty"
     expected = "yes" if facts.gain_low > 0 else "no" if facts.gain <= 0 else "unclear"
     assert facts.works == expected
     assert bool(model_warning(Material(whole))) == (facts.works != "yes")
+    accuracy, classes, confidence, lengths = prediction_lines(Material(whole))
+    assert f"{facts.accuracy:.0%}" in accuracy
+    assert f"would get {facts.majority:.0%}" in accuracy
+    assert all(f"{name} {n}" in classes for name, n in facts.predicted.items())
+    assert f"{facts.confidence[1]:.2f}" in confidence
+    assert f"{facts.lengths[1]:.0f}" in lengths

@@ -175,7 +175,8 @@ def test_charts_name_their_operator_and_the_head_says_how_often_the_model_is_rig
     words = "".join(Outline(report(run)).words)
     assert "comprehensiveness, mask (higher is better)" in words
     assert "comprehensiveness, delete (higher is better)" in words
-    assert "6 of 8 (75% [41%, 93%])" in words
+    assert "6 of 8 (75% [41%, 93%]), most frequent class 75%" in words
+    assert f"one class: {labels[0]}" in words
 
 
 def test_the_file_is_whole_and_nothing_else_is_left(tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from regard.audits.schedule import Schedule, duration
-from regard.records import Message
+from regard.judge.verdicts import HEADLINE
+from regard.records import Json, Message
 from regard.store.run import Run
 
 MINUTE = 60.0
@@ -30,10 +33,27 @@ def accounts(run: Run) -> list[Message]:
     left = schedule.available - examples
     if left <= 0 or not cost:
         return [spent, Message.of("budget.no_more_data", n=examples)]
-    more = Message.of(
-        "budget.more",
-        minute=min(left, max(1, int(MINUTE / cost))),
-        available=schedule.available,
-        time=duration(left * cost),
-    )
-    return [spent, more]
+    minute = min(left, max(1, int(MINUTE / cost)))
+    more = Message.of("budget.more", minute=minute, available=schedule.available, time=duration(left * cost))
+    return [spent, more, *_settling(run, examples + minute, schedule.available)]
+
+
+def _settling(run: Run, minute: int, available: int) -> list[Message]:
+    """Which open headline questions so many examples would probably settle, and all of them may; empty for none open.
+
+    Probably: the likely number of examples is not more. May: the least of its range is not more.
+    """
+    judgements = run.manifest.get("judgements") or []
+    verdicts = [v for v in judgements[0]["verdicts"] if v["question"] in HEADLINE] if judgements else []
+    still_open = [v for v in verdicts if v["answer"] == "uninformative" and v.get("decides_between")]
+    if not still_open:
+        return []
+    soon = [v for v in still_open if v["decides_at"] is not None and v["decides_at"] <= minute]
+    ever = [v for v in still_open if v["decides_between"][0] <= available]
+    return [_of_questions("budget.minute_settles", soon), _of_questions("budget.all_may_settle", ever)]
+
+
+def _of_questions(key: str, verdicts: Sequence[Mapping[str, Json]]) -> Message:
+    if not verdicts:
+        return Message(f"{key}_nothing")
+    return Message.of(key, questions=[Message(f"judge.{v['question']}.question") for v in verdicts])

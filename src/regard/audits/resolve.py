@@ -16,6 +16,7 @@ from regard.audits.channel_order import channel_order_note
 from regard.audits.default_methods import profile
 from regard.audits.options import AuditOptions
 from regard.audits.readable import check_modality
+from regard.audits.repeated_inputs import with_copies_joined
 from regard.desk.encoding import encoded_once
 from regard.errors import InputError, phrase
 from regard.files import exists, slug
@@ -242,7 +243,7 @@ def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Examp
     readable: list[Example] = []
     notes: list[Text] = []
     cut = 0
-    for example in map(with_numbers, islice(data, limit)):
+    for example in with_copies_joined(map(with_numbers, islice(data, limit))):
         try:
             windows = model.windows(example)
         except Exception:  # unreadable: it is reported as a problem when its turn comes

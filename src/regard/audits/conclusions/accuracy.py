@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from regard.audits.conclusions.run_facts import RunFacts
-from regard.measures.intervals import wilson
+from regard.measures.mean_interval import mean_interval
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """low, high: Wilson's interval; NaN where examples share a cluster, for then they are not independent."""
+    """low, high: Wilson's interval; examples that share a cluster count as one draw."""
 
     right: int
     n: int
@@ -24,7 +23,6 @@ def accuracy(facts: RunFacts) -> Accuracy | None:
     answers = facts.right_predictions
     if not answers:
         return None
-    right, n = sum(answers.values()), len(answers)
-    clusters = {str(row["cluster"]) for row in facts.predictions if str(row["id"]) in answers}
-    low, high = wilson(right, n) if len(clusters) == n else (math.nan, math.nan)
-    return Accuracy(right, n, float(low), float(high))
+    cluster_of = {str(row["id"]): str(row["cluster"]) for row in facts.predictions}
+    interval = mean_interval([*map(float, answers.values())], [cluster_of[name] for name in answers])
+    return Accuracy(sum(answers.values()), len(answers), interval.low, interval.high)

@@ -10,6 +10,7 @@ import numpy as np
 
 from regard.audits.conclusions.run_facts import RunFacts
 from regard.measures.intervals import ClusterSums, bootstrap
+from regard.measures.mean_interval import mean_interval
 
 QUANTILES = (0.1, 0.5, 0.9)
 MOST_CLASSES = 50
@@ -54,7 +55,8 @@ def model_works(facts: RunFacts) -> ModelWorks | None:
     top = max(labels, key=lambda name: (labels[name], name), default="")
     hits = np.array([right[str(row["id"])] for row in rows if str(row["id"]) in right], np.float64)
     base = np.array([facts.label(row["label"]) == top for row in rows if str(row["id"]) in right], np.float64)
-    share, gain = (bootstrap(ClusterSums.of(values, clusters), seed=facts.seed) for values in (hits, hits - base))
+    share = mean_interval(hits, clusters)
+    gain = bootstrap(ClusterSums.of(hits - base, clusters), seed=facts.seed)
     works: Literal["yes", "no", "unclear", ""] = ""
     if len(labels) > 1:
         works = "yes" if gain.low > 0 else "no" if gain.estimate <= 0 else "unclear"

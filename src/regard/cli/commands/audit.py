@@ -284,6 +284,7 @@ def _warnings(out: Console, material: Material) -> None:
     """Print what a reader must know before any number."""
     from regard.present.messages.messages import render
     from regard.present.model_warning import model_warning
+    from regard.present.prediction_facts import lines_beside
 
     if material.broken:
         out.print(render(material.broken), markup=False, style="bold red")
@@ -291,6 +292,8 @@ def _warnings(out: Console, material: Material) -> None:
     if warning := model_warning(material):
         out.print(warning, markup=False, style="bold yellow")
         out.print()
+    for line in lines_beside(warning, material, verbose=verbosity() == "verbose"):
+        out.print(line, markup=False, style="dim")
     for defect in (material.manifest.get("preconditions") or {}).get("defects", []):
         words = say("preconditions.before", sentence=render(defect["sentence"]))
         out.print(words, markup=False, style="bold yellow")

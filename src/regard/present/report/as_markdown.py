@@ -21,7 +21,7 @@ from regard.present.report.sections.exhibits import (
     other_lines,
     suspect_line,
 )
-from regard.present.report.sections.facts import examples, right
+from regard.present.report.sections.facts import examples, right_beside_majority
 from regard.present.report.sections.limits import ALWAYS, untested
 from regard.present.report.sections.plan_followed import plan_lines
 from regard.present.results_table import evidence, main_settings, shown
@@ -82,14 +82,13 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _facts(material: Material) -> str:
-    m, share = material.manifest, right(material)
-    accuracy = say("facts.right_short", right=share) if share else say("facts.no_labels")
+    m = material.manifest
     return say(
         "facts.line",
         model=m["model"]["name"],
         data=m["data"]["name"],
         examples=examples(material),
-        right=accuracy,
+        right=right_beside_majority(material),
         seed=m.get("seed", say("unknown")),
         profile=m.get("profile", say("unknown")),
         made=str(m.get("created", say("unknown")))[:10],

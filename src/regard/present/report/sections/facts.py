@@ -36,14 +36,12 @@ def facts(material: Material) -> Html | None:
 def fact_line(material: Material) -> Html:
     """The same in a line."""
     m = material.manifest
-    share = right(material)
-    accuracy = say("facts.right_short", right=share) if share else say("facts.no_labels")
     words = say(
         "facts.line",
         model=m["model"]["name"],
         data=m["data"]["name"],
         examples=examples(material),
-        right=accuracy,
+        right=right_beside_majority(material),
         seed=m.get("seed", say("unknown")),
         profile=m.get("profile", say("unknown")),
         made=str(m.get("created", say("unknown")))[:10],
@@ -80,8 +78,18 @@ def right(material: Material) -> str:
         return ""
     numbers = {"right": accuracy.right, "n": accuracy.n, "share": f"{accuracy.right / accuracy.n:.0%}"}
     if math.isnan(accuracy.low):
-        return say("facts.right_of", **numbers)  # rows of one group are not independent: no simple interval
+        return say("facts.right_of", **numbers)  # a run of before groups had an interval
     return say("facts.right_interval", **numbers, low=f"{accuracy.low:.0%}", high=f"{accuracy.high:.0%}")
+
+
+def right_beside_majority(material: Material) -> str:
+    """The same in words, with the share of the most frequent label where that is known."""
+    share, works = right(material), material.conclusions.model_works
+    if not share:
+        return say("facts.no_labels")
+    if works is not None and works.works:
+        share = say("facts.beside", right=share, majority=f"{works.majority:.0%}")
+    return say("facts.right_short", right=share)
 
 
 def short(value: Any) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from regard.present.messages.messages import known, render, say
+from regard.present.prediction_facts import prediction_lines
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.run_reader import Material
 from regard.records import Spec
@@ -15,7 +16,7 @@ from regard.records import Spec
 def settings(material: Material) -> Html | None:
     """Enough to repeat the run and to argue about it."""
     m = material.manifest
-    return join(_notes(m), _labels(m), _specs(m), _costs(material), _versions(m))
+    return join(_notes(m), _labels(m), _predictions(material), _specs(m), _costs(material), _versions(m))
 
 
 def _notes(m: Any) -> Html:
@@ -40,6 +41,13 @@ def _labels(m: Any) -> Html | None:
         return join(head, tag("ul", None, [tag("li", None, str(row)) for row in label_table]))
     labels = m["model"].get("labels") or []
     return join(head, tag("p", None, ", ".join(map(str, labels)))) if labels else None
+
+
+def _predictions(material: Material) -> Html | None:
+    lines = prediction_lines(material)
+    if not lines:
+        return None
+    return join(tag("h3", None, say("predictions.title")), tag("ul", None, [tag("li", None, line) for line in lines]))
 
 
 def label_cells(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
