@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -108,6 +109,13 @@ def running_browser(browser: str) -> Iterator[Any]:
         sync_api.expect.set_options(timeout=BROWSER_PATIENCE)
         yield native
         native.close()
+
+
+def pytest_collection_finish() -> None:
+    """Keep thousands of collected tests out of every garbage collection: a tenth of the suite's time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -114,8 +114,17 @@ def _clipped(value: Any, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+class ShortHtml:
+    """The `repr` of a record in a notebook."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return f"<code>{escape(repr(self))}</code>"
+
+
 @dataclass(frozen=True, slots=True)
-class Example:
+class Example(ShortHtml):
     """Input of a model, with its label and its origin.
 
     `inputs` holds what the user gave: {"text": ...}, {"text": ..., "text_pair": ...}, {"image": array},
@@ -141,10 +150,6 @@ class Example:
         parts = [f"{name}={_clipped(value)}" for name, value in self.inputs.items()]
         parts += [f"{name}={_clipped(getattr(self, name))}" for name in names if getattr(self, name) not in (None, {})]
         return f"Example({', '.join([repr(self.id), *parts])})"
-
-    def _repr_html_(self) -> str:
-        """The same in a notebook."""
-        return f"<code>{escape(repr(self))}</code>"
 
     @property
     def cluster(self) -> str:
@@ -316,8 +321,8 @@ class Answers:
         return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
 
 
-@dataclass(frozen=True, slots=True)
-class Relevance:
+@dataclass(frozen=True, slots=True, repr=False)
+class Relevance(ShortHtml):
     """Relevance of every unit of many examples by one method, as one column."""
 
     method: str
@@ -326,6 +331,9 @@ class Relevance:
     values: Floats
     signed: bool = False
     extras: Mapping[str, Floats] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Relevance({self.method!r}, examples={len(self.ids)}, units={len(self.values)}, signed={self.signed})"
 
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.ids) + 1 or int(self.offsets[-1]) != len(self.values):
@@ -379,7 +387,7 @@ class Relevance:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class Score(ShortHtml):
     """Values of one metric for one method, one per example; NaN where undefined (counted, never averaged in).
 
     `where` names the setting (operator, k, the other method). `curves` holds (examples, points) arrays,
@@ -412,7 +420,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(ShortHtml):
     """A number that may be shown: estimate, interval, n, clusters, undefined count, seed."""
 
     metric: str

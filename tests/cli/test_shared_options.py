@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,10 @@ from click.testing import Result
 
 from regard.cli.defaults import ALLOWED, stored_defaults
 from regard.cli.root import COMMANDS, root
+from regard.cli.shared_options import SHARED, WITHOUT
 from regard.errors import InputError
+from regard.models.tasks import TASKS
+from regard.networks.encoders import ENCODERS
 
 BY_NAME = {name: root.get_command(click.Context(root), name) for name in COMMANDS}
 
@@ -22,48 +26,40 @@ def flags(name: str) -> dict[str, click.Parameter]:
     return {flag: parameter for parameter in command.params for flag in parameter.opts}
 
 
-SHARED = ("-o", "--out", "-q", "--quiet", "-v", "--verbose", "--json", "--lang")
-COLUMNS = ("--text-column", "--pair-column", "--label-column")
-OF_A_MODEL = ("--device", "--seed", "--labels", "--split", *COLUMNS)
-"""Options of commands that open a model."""
-STORED = dict.fromkeys(OF_A_MODEL, "the stored run holds it")
-FILES = dict.fromkeys(OF_A_MODEL, "it opens no model")
-CHAT = {
-    **dict.fromkeys(("--labels", "--split", *COLUMNS), "it reads messages, not a table"),
-    "--seed": "nothing in it is random",
-}
-ONE_INPUT = {"--labels": "it compares no prediction with a label"}
-EXACT = {**ONE_INPUT, "--seed": "nothing in it is random"}
-ALL_SPLITS = {
-    "--split": "it reads train, dev and test",
-    "--labels": "the classes of the network are the labels of its training data",
-}
-EXCEPTIONS: dict[str, dict[str, str]] = {
-    **dict.fromkeys(("metrics", "experiments", "gate", "status", "verdicts", "report", "export"), STORED),
-    **dict.fromkeys(("list", "verify", "new", "completion"), FILES),
-    **dict.fromkeys(("capture", "walkthrough", "support"), EXACT),
-    **dict.fromkeys(("explain", "view", "align"), ONE_INPUT),
-    **dict.fromkeys(("train", "improve"), ALL_SPLITS),
-    **dict.fromkeys(("cite", "atlas"), CHAT),
-    "doctor": {flag: "it checks the machine" for flag in OF_A_MODEL if flag != "--device"},
-    "serve": {
-        **dict.fromkeys(("--labels", "--split", *COLUMNS), "requests bring the inputs"),
-        **dict.fromkeys(("-o", "--out"), "it runs until somebody stops it"),
-        "--seed": "every answer uses seed 0",
-    },
-}
-"""Command -> option of the shared set that it lacks -> reason."""
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_the_shared_options(name: str) -> None:
-    options, exceptions = flags(name), EXCEPTIONS.get(name, {})
-    missing = {flag for flag in (*SHARED, *OF_A_MODEL) if flag not in options}
-    assert missing == set(exceptions), "state the reason in EXCEPTIONS, or add the option"
+    options, exceptions = flags(name), WITHOUT.get(name, {})
+    missing = {flag for flag in SHARED if flag not in options}
+    assert missing == set(exceptions), "state the reason in WITHOUT, or add the option"
     if "--device" in options:
         assert options["--device"].type.convert("cuda:1", None, None) == "cuda:1"
         with pytest.raises(click.BadParameter):
             options["--device"].type.convert("tpu", None, None)
+
+
+def test_an_option_without_a_meaning_is_refused_with_the_reason(regard: Callable[..., Result]) -> None:
+    result = regard("status", "run", "--labels", "a=0")
+    assert result.exit_code == 2
+    assert "regard status has no --labels: it reads a stored run" in " ".join(result.stderr.split())
+
+
+def test_labels_name_the_class_of_a_row(regard: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("text,label\nquiet film,bad\nloud film,good\n")
+    row = ("--data", str(tmp_path / "two.csv"), "--row", "1", "--json")
+    for command in ("explain", "capture"):
+        for labels, label in (("bad=0,good=1", 1), ("bad=1,good=0", 0)):
+            result = regard(command, "mine.py:make", *row, "--labels", labels)
+            assert result.exit_code == 0, result.output
+            assert json.loads(result.stdout)["label"] == ("negative", "positive")[label]
+    assert regard("capture", "mine.py:make", "--text", "quiet", "--labels", "bad=0").exit_code == 2
+
+
+def test_closed_sets_are_choices() -> None:
+    task, encoder = flags("explain")["--task"].type, flags("train")["--encoder"].type
+    assert isinstance(task, click.Choice)
+    assert isinstance(encoder, click.Choice)
+    assert list(task.choices) == [*TASKS]
+    assert set(encoder.choices) == {*ENCODERS, "recurrent"}
 
 
 def test_out_writes_what_a_command_prints(regard: Callable[..., Result], tmp_path: Path) -> None:

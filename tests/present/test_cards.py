@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+import pydoc
+from dataclasses import fields
+from typing import Any, get_overloads
 
 import numpy as np
 import pytest
 from fake_run import JUDGEMENT
 
-from regard.audits.options import AuditKeywords, AuditOptions
+from regard.audits.audit import LISTENERS, audit
+from regard.audits.options import AuditOptions
 from regard.cards import Card
 from regard.datasets.examples import Examples
 from regard.models.open.from_arrays import from_arrays
@@ -90,4 +94,21 @@ def test_examples_are_short_and_tabular() -> None:
 
 
 def test_keywords_of_an_audit_are_its_options() -> None:
-    assert AuditKeywords.__optional_keys__ == set(AuditOptions.__dataclass_fields__)
+    *_, signature = map(inspect.signature, get_overloads(audit))
+    keywords = {name: p.default for name, p in signature.parameters.items() if p.kind == p.KEYWORD_ONLY}
+    others = {"out", "options", *LISTENERS}
+    options = {item.name: item.default for item in fields(AuditOptions)}
+    assert {name: default for name, default in keywords.items() if name not in others} == options
+
+
+def test_help_of_an_audit_fits_a_screen_with_examples_first() -> None:
+    _, _, signature, _, _, example, *lines = pydoc.plain(pydoc.render_doc(audit)).splitlines()
+    assert len(signature) < 160
+    assert "regard.audit(" in example
+    assert len(lines) < 20
+
+
+def test_a_notebook_completes_the_options_of_an_audit() -> None:
+    jedi = pytest.importorskip("jedi")
+    words = "import regard\nregard.audit('bilstm', budg"
+    assert [completion.name for completion in jedi.Script(words).complete()] == ["budget="]

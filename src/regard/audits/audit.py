@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -19,17 +19,18 @@ from regard.audits.estimate import CaptureCheck, Estimate, check_capture
 from regard.audits.every_row_run import run_every_row
 from regard.audits.generator_data import kept_data
 from regard.audits.memory import announced_memory
-from regard.audits.options import AuditKeywords, AuditOptions, CommonKeywords
+from regard.audits.options import AuditOptions, MethodNames
 from regard.audits.plan import Plan, make_plan
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import RepeatCheck, worse
 from regard.audits.resolve import Source, Subject, default_data, resolve, run_folder, shifted
 from regard.audits.scheduler import Progress, Workshop, engine_of, kept_workers, run_shards, worker_count
-from regard.audits.session import Say, Session
+from regard.audits.session import Say, Session, rendered, silent
 from regard.audits.stages import Listeners, Stages
 from regard.audits.stored_summaries import summaries_from_tables
 from regard.audits.studies import cost_in_words, run_studies, without_studies
 from regard.audits.torch_threads import recorded_threads
+from regard.desk.batching import BATCH
 from regard.desk.encoding import encoded_once
 from regard.errors import CaptureError, InputError, RegardError, phrase
 from regard.judge.shift import FOLDER as SHIFT
@@ -39,14 +40,15 @@ from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.flops import flops_per_position, machine_flops
 from regard.models.ask.torch_module import torch_module
 from regard.protocols import Model
-from regard.records import Example, Json, Message, Text, encoded, joined
-from regard.registry import upstairs
+from regard.records import Example, Json, Message, encoded, joined
 from regard.store.export import export
 from regard.store.ledger import Ledger
 from regard.store.manifest import command, now, versions
 from regard.store.run import Run, RunWriter
 from regard.tap.pass_history import forget_passes
 
+LISTENERS = ("progress", "announce", "resolved", "watch", "command_line")
+"""Keywords of `audit` that are no options: who listens."""
 MOST_NOTES = 8
 MOST_PROBES = 20
 """Examples that are tried before the audit starts without a check of its capture."""
@@ -63,7 +65,7 @@ def audit(  # type: ignore[overload-overlap]  # a task of the model is any other
     progress: Progress | None = None,
     announce: Callable[[str], None] | None = None,
     command_line: Sequence[str] | None = None,
-    **changes: Unpack[CommonKeywords],
+    **changes: Any,
 ) -> AnswerAudit: ...
 
 
@@ -73,29 +75,59 @@ def audit(
     data: Source | None = None,
     *,
     out: str | Path | None = None,
+    profile: str | None = None,
+    budget: str | None = None,
+    seed: int = 0,
+    keep: int = 12,
+    limit: int | None = None,
+    engine: str | None = None,
+    workers: int = 1,
+    every_row: str | None = None,
+    labels: str | Mapping[str, int] | None = None,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    label_column: str | None = None,
+    group_column: str | None = None,
+    rationale_column: str | None = None,
+    id_column: str | None = None,
+    slices: Sequence[str] = (),
+    skip_bad: bool = False,
+    split: str | None = None,
+    explainers: MethodNames | None = None,
+    metrics: MethodNames | None = None,
+    experiments: MethodNames | None = None,
+    references: Sequence[str] | None = None,
+    siblings: Sequence[str] = (),
+    layers: str | int | None = None,
+    heads: str | int | None = None,
+    shift: str | None = None,
+    shift_labels: str | Mapping[str, int] | None = None,
+    text: bool = True,
+    resume: bool = True,
+    device: str = "auto",
+    dtype: str | None = None,
+    device_map: str | None = None,
+    quantize: str | None = None,
+    overflow: Literal["windows", "cut", "error"] = "windows",
+    window: int | None = None,
+    horizon: int = 1,
+    processor: str | None = None,
+    rebuild: bool = False,
+    words: Literal["characters", "jieba"] = "characters",
+    download: bool = False,
+    allow_code: bool = False,
+    batch: int = BATCH,
+    task: str | None = None,
     options: AuditOptions | None = None,
     progress: Progress | None = None,
     announce: Callable[[str], None] | None = None,
     resolved: Callable[[Subject, Subject | None], None] | None = None,
     watch: Callable[[dict[str, Json]], None] | None = None,
     command_line: Sequence[str] | None = None,
-    **changes: Unpack[AuditKeywords],
 ) -> Run: ...
 
 
-def audit(
-    model: str | Model,
-    data: Any = None,
-    *,
-    out: str | Path | None = None,
-    options: AuditOptions | None = None,
-    progress: Progress | None = None,
-    announce: Callable[[str], None] | None = None,
-    resolved: Callable[[Subject, Subject | None], None] | None = None,
-    watch: Callable[[dict[str, Json]], None] | None = None,
-    command_line: Sequence[str] | None = None,
-    **changes: Any,
-) -> Run | AnswerAudit:
+def audit(model: str | Model, data: Any = None, *, out: str | Path | None = None, **options: Any) -> Run | AnswerAudit:
     """Judge how far the attention of a model explains its predictions.
 
         run = regard.audit("bilstm", "reviews", profile="quick")
@@ -106,23 +138,34 @@ def audit(
     generator of texts, dicts or (text, label) pairs; default: the model's own. out: the directory of the run (default:
     regard-runs/...). The same call continues a run that was stopped; a generator is written into the run first, so a
     resumed run need not repeat it. Options are keywords: profile, budget, limit (a sample), seed, explainers, metrics,
-    labels, text_column, ... (`AuditOptions` lists all). task="answer" judges citations of language models instead.
-    announce receives sentences for a person, progress (done, all, seconds left), resolved the opened model and data,
-    watch the rate of every worker.
+    labels, text_column, ... (`regard.audits.options.AuditOptions` lists all; editors complete them). task="answer"
+    judges citations of language models instead. announce receives sentences for a person, progress (done, all, seconds
+    left), resolved the opened model and data, watch the rate of every worker.
     """
-    options = (options or AuditOptions()).changed(changes)
+    listeners = {name: options.pop(name) for name in LISTENERS if name in options}
+    base = options.pop("options", None) or AuditOptions()
+    return _audit(model, data, out, base.changed(options), **listeners)
+
+
+def _audit(
+    model: str | Model,
+    data: Any,
+    out: str | Path | None,
+    options: AuditOptions,
+    *,
+    progress: Progress | None = None,
+    announce: Callable[[str], None] | None = None,
+    resolved: Callable[[Subject, Subject | None], None] | None = None,
+    watch: Callable[[dict[str, Json]], None] | None = None,
+    command_line: Sequence[str] | None = None,
+) -> Run | AnswerAudit:
+    """The audit with its options in one record."""
+    say = rendered(announce) if announce else silent
     if options.task == "answer":
         return answer_audit(
-            model,
-            data,
-            out=out,
-            options=options,
-            progress=progress,
-            announce=_rendered(announce) if announce else None,
-            command_line=command_line,
+            model, data, out=out, options=options, progress=progress, announce=say, command_line=command_line
         )
     planning.check(options)
-    say = _rendered(announce) if announce else _silent
     most_workers = announced_memory(model, options, say)
     if isinstance(data, Iterator):
         out = Path(out or run_folder(model, data, options))
@@ -283,34 +326,6 @@ def _check_preconditions(writer: RunWriter, plan: Plan, say: Say) -> None:
     writer.note_preconditions(defects.to_json())
     for sentence in defects.sentences():
         say(sentence)
-
-
-class Announcement(str):
-    """A remark of an audit in the language of the session.
-
-    key: its id in the catalogue, that of the note in a remark about data; "" for a plain text.
-    """
-
-    __slots__ = ("key",)
-    key: str
-
-    @staticmethod
-    def of(sentence: str, text: Text) -> Announcement:
-        announcement = Announcement(sentence)
-        note = text.params.get("note") if isinstance(text, Message) else None
-        inner = note.get("message") if isinstance(note, Mapping) else None
-        announcement.key = str(inner or text.key) if isinstance(text, Message) else ""
-        return announcement
-
-
-def _rendered(announce: Callable[[str], None]) -> Say:
-    """Announce every message in the language of the session."""
-    render = upstairs("render")
-    return lambda text: announce(Announcement.of(render(text), text))
-
-
-def _silent(sentence: Text) -> None:
-    """Ignore all progress."""
 
 
 def _middling(plan: Plan) -> list[Example]:

@@ -70,7 +70,7 @@ PROFILES: Mapping[str, Profile] = {
     row.name: row
     for row in (
         Profile("quick", "2m", examples=80, steps=8, operators=2, most=40),
-        Profile("standard", "15m", examples=200, steps=16, operators=2, share=0.1, shelf=0.2, most=64),
+        Profile("standard", "15m", examples=200, steps=8, operators=2, share=0.1, shelf=0.1, most=64),
         Profile("full", "none", examples=800, steps=64, operators=3, share=0.25, shelf=0.25),
     )
 }

@@ -1,7 +1,7 @@
 """Every option of an audit, once: the command line, the Python API, the plan and the identity read this record.
 
-A new option is one field here, and one line of `CommonKeywords`. Its flag of `regard audit` is generated from the field
-(see `cli.audit_flags`).
+A new option is one field here, and one keyword of `regard.audit`. Its flag of `regard audit` is generated from
+the field (see `cli.audit_flags`).
 """
 
 # ruff: noqa: RUF009 - `_flag` is `dataclasses.field`
@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from regard.audits.budget import DEFAULT, Budget
 from regard.audits.default_methods import DEFAULT_PROFILE, PROFILES
 from regard.desk.batching import BATCH
 from regard.errors import InputError, UnknownName, phrase
+from regard.models.task_names import TASK_NAMES
 from regard.records import Json, Spec
 from regard.registry import method_spec
 from regard.store.codec import fields_to_json
@@ -120,7 +121,9 @@ class AuditOptions:
     task: str | None = _flag(
         None,
         "The model's task, if the model does not tell it; answer: judge citations (regard list citer); "
-        "series, tabular: read the data so, and train a model on them where none is named.",
+        "series, anomaly, tabular: read the data so, and train a model on them where none is named.",
+        choices=(*TASK_NAMES, "answer", "series", "anomaly", "tabular"),
+        metavar="TASK",
     )
     window: int | None = _flag(
         None, "Cut a recording (one row per step, --task series) into windows of so many steps.", at_least=2
@@ -201,59 +204,6 @@ class AuditOptions:
     def from_json(value: Mapping[str, Any]) -> AuditOptions:
         """The options that `to_json` wrote."""
         return AuditOptions().changed({name: _from_json(part) for name, part in value.items()})
-
-
-class CommonKeywords(TypedDict, total=False):
-    """The fields of `AuditOptions` but the task, as keywords of `regard.audit` for editors and type checkers."""
-
-    profile: str | None
-    budget: str | None
-    seed: int
-    keep: int
-    limit: int | None
-    engine: str | None
-    workers: int
-    every_row: str | None
-    labels: str | Mapping[str, int] | None
-    text_column: str | None
-    pair_column: str | None
-    label_column: str | None
-    group_column: str | None
-    rationale_column: str | None
-    id_column: str | None
-    slices: Sequence[str]
-    skip_bad: bool
-    split: str | None
-    explainers: MethodNames | None
-    metrics: MethodNames | None
-    experiments: MethodNames | None
-    references: Sequence[str] | None
-    siblings: Sequence[str]
-    layers: str | int | None
-    heads: str | int | None
-    shift: str | None
-    shift_labels: str | Mapping[str, int] | None
-    text: bool
-    resume: bool
-    device: str
-    dtype: str | None
-    device_map: str | None
-    quantize: str | None
-    overflow: Literal["windows", "cut", "error"]
-    window: int | None
-    horizon: int
-    processor: str | None
-    rebuild: bool
-    words: Literal["characters", "jieba"]
-    download: bool
-    allow_code: bool
-    batch: int
-
-
-class AuditKeywords(CommonKeywords, total=False):
-    """All of them."""
-
-    task: str | None
 
 
 def _from_json(value: Any) -> Any:

@@ -129,6 +129,15 @@ def deviations(plan: Mapping[str, Any], manifest: Mapping[str, Any], identity: M
     return rows
 
 
+def policy_deviations(plan: Mapping[str, Any], policy: bytes | None) -> list[Deviation]:
+    """Whether a policy that was checked is that of the plan; a plan without one leaves it open."""
+    planned = plan.get("policy")
+    if not planned:
+        return []
+    actual = "–" if policy is None else hashlib.sha256(policy).hexdigest()
+    return [] if actual == planned["sha256"] else [Deviation("policy", _short(planned["sha256"]), actual)]
+
+
 def _short(value: Any) -> str:
     text = canonical(value) if isinstance(value, list | dict) else str(value)
     return text if len(text) <= 120 else text[:117] + "..."

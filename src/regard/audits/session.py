@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from regard.audits.scheduler import Progress
 from regard.audits.worker_rates import ActivityWriter, WorkerRates
-from regard.records import Json, Text
+from regard.records import Json, Message, Text
+from regard.registry import upstairs
 
 Say = Callable[[Text], None]
 
@@ -38,3 +39,31 @@ class Session:
                 tell(done, total, eta)
 
         return replace(self, progress=progress), rates
+
+
+class Announcement(str):
+    """A remark of an audit in the language of the session.
+
+    key: its id in the catalogue, that of the note in a remark about data; "" for a plain text.
+    """
+
+    __slots__ = ("key",)
+    key: str
+
+    @staticmethod
+    def of(sentence: str, text: Text) -> Announcement:
+        announcement = Announcement(sentence)
+        note = text.params.get("note") if isinstance(text, Message) else None
+        inner = note.get("message") if isinstance(note, Mapping) else None
+        announcement.key = str(inner or text.key) if isinstance(text, Message) else ""
+        return announcement
+
+
+def rendered(announce: Callable[[str], None]) -> Say:
+    """Announce every message in the language of the session."""
+    render = upstairs("render")
+    return lambda text: announce(Announcement.of(render(text), text))
+
+
+def silent(sentence: Text) -> None:
+    """Nobody listens."""

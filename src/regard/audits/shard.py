@@ -42,7 +42,8 @@ class Settings:
     another example; the same for all shards, so that no number depends on how examples were shared out. sampled: how
     many of the explainers, from the last, are asked about a share of the examples only. audited: every explainer of the
     audit where these settings hold some of them only; names refer to it. headline: names of the explainers and
-    metrics of the headline stage where they are not the usual ones.
+    metrics of the headline stage where they are not the usual ones. reruns: whether metrics that run an explainer again
+    on a share of its examples do so for the sampled explainers too.
     """
 
     explainers: tuple[Spec, ...]
@@ -56,6 +57,7 @@ class Settings:
     share: float = 1.0
     audited: tuple[Spec, ...] = ()
     headline: tuple[str, ...] = ()
+    reruns: bool = True
 
     @property
     def everywhere(self) -> tuple[Spec, ...]:
@@ -72,13 +74,20 @@ class Settings:
         """Labels of the explainers in the results: the name where that is enough."""
         return [label(spec, self.by_name) for spec in self.explainers]
 
+    def metrics_of(self, explainer: Spec) -> list[Spec]:
+        """The metrics that score an explainer."""
+        if self.reruns or not self.sampled or explainer in self.everywhere:
+            return [*self.metrics]
+        return [metric for metric in self.metrics if "share" not in metric.params]
+
     def to_json(self) -> dict[str, Json]:
         names = ("explainers", "metrics", "seed", "batch", "tokens", "experiments")
         companions: list[Json] = [example_to_json(e) for e in self.companions]
         sampled = fields_to_json(self, "sampled", "share") if self.sampled else {}
         audited = fields_to_json(self, "audited") if self.audited else {}
         headline = fields_to_json(self, "headline") if self.headline else {}
-        return {**fields_to_json(self, *names), "companions": companions, **sampled, **audited, **headline}
+        reruns = {} if self.reruns else fields_to_json(self, "reruns")
+        return {**fields_to_json(self, *names), "companions": companions, **sampled, **audited, **headline, **reruns}
 
     def about(self) -> dict[str, Json]:
         """Describe the settings for the manifest: companions by name only."""
@@ -139,7 +148,7 @@ def compute(
     for spec, relevance in (relevances if settings.explainers else earlier).items():
         part = case if relevance.ids == case.ids else case.subset([case.ids.index(name) for name in relevance.ids])
         part.learn(spec, relevance)
-        for metric in settings.metrics:
+        for metric in settings.metrics_of(spec):
             name = f"{metric.name} of {relevance.method}"
             with desk.charged_to("metric", metric.name):
                 scores += _isolated(part, "metric", name, partial(_scored, spec=spec, metric=metric), notes)

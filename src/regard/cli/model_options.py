@@ -14,12 +14,12 @@ from click.shell_completion import CompletionItem
 from regard.cli.progress import duration
 from regard.errors import InputError, phrase
 from regard.files import exists
+from regard.models.task_names import TASK_NAMES
 
 if TYPE_CHECKING:
     from regard.datasets.examples import Examples
     from regard.models.read.text import Overflow
     from regard.protocols import Model
-    from regard.records import Example
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_MODEL = "bilstm"
@@ -71,20 +71,21 @@ class ModelChoice:
             trust_remote_code=permitted("allow_code"),
             download=permitted("download"),
             rebuild=permitted("rebuild"),
-            processor=_remembered("processor"),
-            words=_remembered("words") or "characters",
+            processor=remembered("processor"),
+            words=remembered("words") or "characters",
             **placement_options(),
         )
 
 
-def _remembered(name: str) -> Any:
+def remembered(name: str) -> Any:
+    """Return an option that `remember` stored for this command; None where it has no such option."""
     context = click.get_current_context(silent=True)
     return None if context is None else context.meta.get(f"regard.{name}")
 
 
 def placement_options() -> dict[str, Any]:
     """Return `--dtype`, `--device-map` and `--quantize` of this command; None where it has no such option."""
-    return {name: _remembered(name) for name in ("dtype", "device_map", "quantize")}
+    return {name: remembered(name) for name in ("dtype", "device_map", "quantize")}
 
 
 def permitted(what: Literal["allow_code", "download", "rebuild"]) -> bool:
@@ -136,34 +137,34 @@ def model_options(function: F) -> F:
             default="characters",
             show_default=True,
             expose_value=False,
-            callback=_remember,
+            callback=remember,
             help="How Chinese characters are gathered to words.",
         ),
         click.option(
             "--processor",
             expose_value=False,
-            callback=_remember,
+            callback=remember,
             help="Directory of the tokenizer of an ONNX graph (default: beside the graph).",
         ),
         click.option(
             "--quantize",
             type=click.Choice(["4bit", "8bit"]),
             expose_value=False,
-            callback=_remember,
+            callback=remember,
             help="Quantize the weights (bitsandbytes).",
         ),
         click.option(
             "--device-map",
             metavar="MAP",
             expose_value=False,
-            callback=_remember,
+            callback=remember,
             help="Spread a large model over devices and disk: auto, or modules and devices as JSON.",
         ),
         click.option(
             "--dtype",
             type=click.Choice(["fp32", "bf16", "fp16"]),
             expose_value=False,
-            callback=_remember,
+            callback=remember,
             help="Precision of the weights (default: as stored).",
         ),
         click.option(
@@ -173,7 +174,9 @@ def model_options(function: F) -> F:
             show_default=True,
             help="Treatment of texts longer than the model's limit.",
         ),
-        click.option("--task", default=None, help="Task of the model (default: detected)."),
+        click.option(
+            "--task", type=click.Choice(TASK_NAMES), metavar="TASK", help="Task of the model (default: detected)."
+        ),
         device_option,
     ):
         function = option(function)
@@ -216,9 +219,18 @@ def training_device_option(function: F) -> F:
     return click.option("--device", type=DeviceName(), default="cpu", show_default=True, help=words)(function)
 
 
+LABELS_HELP = "Map labels of the data to classes of the model: neg=0,pos=1."
+
+
+def class_labels_option(function: F) -> F:
+    """Add `--labels` to a command that trains."""
+    words = "Number the classes to learn, and merge labels of the data: bad=0,poor=0,good=1 (default: every label)."
+    return click.option("--labels", help=words)(function)
+
+
 def labels_option(function: F) -> F:
     """Add `--labels`, for commands that compare predictions with the labels of the data."""
-    return click.option("--labels", help="Map labels of the data to classes of the model: neg=0,pos=1.")(function)
+    return click.option("--labels", help=LABELS_HELP)(function)
 
 
 def out_option(help: str, **how: Any) -> Callable[[F], F]:
@@ -226,23 +238,16 @@ def out_option(help: str, **how: Any) -> Callable[[F], F]:
     return click.option("-o", "--out", type=click.Path(path_type=Path), help=help, **how)
 
 
-def _remember(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+def remember(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    """Store an option for `remembered` instead of passing it to the function of the command."""
     context.meta[f"regard.{parameter.name}"] = value
 
 
 def split_option(function: F) -> F:
     """Add `--split`, which `named_columns` and `one_example` apply."""
-    return click.option(
-        "--split", expose_value=False, callback=_remember, help="Split of the data, if it has several."
-    )(function)
-
-
-def row_options(function: F) -> F:
-    """Add the column options and `--split` to a command that reads one row of a dataset."""
-    for name, words in reversed([*COLUMN_HELP.items()]):
-        option = f"--{name.replace('_', '-')}"
-        function = click.option(option, name, expose_value=False, callback=_remember, help=words)(function)
-    return split_option(function)
+    return click.option("--split", expose_value=False, callback=remember, help="Split of the data, if it has several.")(
+        function
+    )
 
 
 def column_options(function: F) -> F:
@@ -358,102 +363,3 @@ def checked_names(kind: str, texts: Sequence[str] | None) -> None:
 
     for text in texts or ():
         arguments(Spec.parse(kind, text))
-
-
-def image_option(function: F) -> F:
-    """Add `--image`, a picture file, for models that read pictures."""
-    return click.option(
-        "--image", type=click.Path(path_type=Path), help="Picture file (PNG, JPEG, ...), for models that read pictures."
-    )(function)
-
-
-def picture_example(file: Path) -> Example:
-    """A picture file as an example named after it."""
-    from regard.datasets.picture_decoder import decoded
-    from regard.files import kind_of
-    from regard.records import Example
-
-    kind = kind_of(file)
-    if kind != "file":
-        got = phrase("errors.common.no_such_file") if kind == "nothing" else phrase("errors.common.directory")
-        raise InputError(
-            phrase("errors.common.picture_file", file=file),
-            expected=phrase("errors.cli.picture_file"),
-            got=got,
-            remedy=phrase("errors.cli.data_dir_for_directory"),
-        )
-    return Example(file.name, {"image": decoded(file, phrase("errors.common.picture_file", file=file))[0]})
-
-
-def sound_option(function: F) -> F:
-    """Add `--audio`, a .wav file."""
-    return click.option(
-        "--audio", type=click.Path(path_type=Path, dir_okay=False), help="Sound file (.wav) instead of a text."
-    )(function)
-
-
-def one_example(
-    text: str | None,
-    pair: str | None,
-    data: str | None,
-    row: int,
-    columns: Columns = Columns(),  # noqa: B008 - frozen
-    *,
-    image: Path | None = None,
-    audio: Path | None = None,
-) -> Example:
-    """Return the input of a command: a text, a picture file, a sound file, or a row of a dataset."""
-    from regard.records import Example
-
-    columns = columns.completed()
-    if image is not None:
-        if text is not None or data is not None or audio is not None:
-            raise InputError(
-                "--image", expected=phrase("errors.cli.no_text_audio_or_data"), got=phrase("errors.common.both")
-            )
-        return picture_example(image)
-    if audio is not None:
-        if text is not None or data is not None:
-            raise InputError(
-                "--audio", expected=phrase("errors.cli.no_text_and_no_data"), got=phrase("errors.common.both")
-            )
-        from regard.datasets.formats.sounds import read_wav
-
-        sound, rate = read_wav(audio)
-        return Example(audio.name, {"audio": sound, "rate": rate})
-    if data is not None:
-        if text is not None:
-            raise InputError(
-                phrase("errors.cli.text_and_data"),
-                expected=phrase("errors.cli.one_them"),
-                got=phrase("errors.common.both"),
-            )
-        from regard.datasets.read import read
-
-        dataset = read(
-            data,
-            text_column=columns.text,
-            pair_column=columns.pair,
-            label_column=columns.label,
-            split=columns.split,
-            limit=None,
-        )
-        examples = list(dataset)
-        if not 0 <= row < len(examples):
-            raise InputError(f"--row {row}", expected=phrase("errors.cli.row_from", n=len(examples) - 1), got=str(row))
-        return examples[row]
-    if columns != Columns():
-        raise InputError(
-            "--text-column, --pair-column, --label-column, --split",
-            expected="--data FILE",
-            got=phrase("errors.cli.no_data"),
-        )
-    if text is None:
-        expected = phrase("errors.cli.text_text_image_file_audio")
-        raise InputError("input", expected=expected, got=phrase("errors.common.none_them"))
-    if not text.strip():
-        from regard.present.messages.messages import say
-
-        raise InputError("--text", expected=say("error.a_text"), got=say("error.empty_text"))
-    inputs = {"text": text} if pair is None else {"text": text, "text_pair": pair}
-    return Example("input", inputs)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from regard.cli.out_file import with_out_file
+from regard.cli.shared_options import missing_option_text
 from regard.errors import InputError, phrase
 from regard.files import limited, parse_size
 from regard.present.messages.messages import is_language, say
@@ -69,7 +70,12 @@ class Verb(click.Command):
             return super().parse_args(ctx, args)
         except click.UsageError as error:  # the parser of click does not know the command
             error.ctx = error.ctx or ctx
-            raise
+            text = None
+            if isinstance(error, click.NoSuchOption):
+                text = missing_option_text(self.name or "", error.option_name)
+            if text is None:
+                raise
+            raise click.UsageError(text, ctx) from None
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_paragraph()

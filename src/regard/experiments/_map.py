@@ -147,7 +147,7 @@ def in_words(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> Mes
         which = "last"
     else:
         which = "row" if len(rows) == 1 else "rows"
-    site = f"`{first.site.name}`"
+    site = f"“{first.site.name}”"
     more: Text = ""
     place = Message("map.some_layer")
     if len(sites) == 1:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.cards import Card, HasCard
 from regard.errors import InputError, phrase
 from regard.improve.before_after import RULE, Row, compared
 from regard.improve.measurements import NetworkMeasurements, Plan, plan_for, read_columns, write_columns
@@ -46,8 +47,8 @@ class Arm:
     control: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Improvement:
+@dataclass(frozen=True, slots=True, repr=False)
+class Improvement(HasCard):
     """Result of `improve`. comparisons: (arm, compared with) -> rows of the table. costs: arm -> training cost.
 
     `regard.load` and `regard audit` open `folder(arm)`: a family, or a network for one seed.
@@ -64,6 +65,15 @@ class Improvement:
     costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     again: bool = False
     search: Search | None = None
+
+    def _card(self) -> Card:
+        names = ("quantity", "before", "after", "difference", "low", "high", "n")
+        rows: list[dict[str, Json]] = [
+            {"recipe": arm, **{name: getattr(row, name) for name in names}}
+            for (arm, _), table in self.comparisons.items()
+            for row in table
+        ]
+        return Card("Improvement", self.model, {"data": self.data, "members": len(self.seeds)}, rows, len(rows))
 
     def folder(self, arm: str) -> Path:
         return self.directory / arm

@@ -155,7 +155,8 @@ def evidence_of(
     examples: id, predicted, target, probability, distribution, cluster of each (see `Run.examples`). scores: the
     metrics of every explainer; own: explainer -> the operator it is made with; plain: explainers that see no model.
     steps: the predictions are tokens that a model wrote, one kind of answer whatever the token.
-    schedule: of the run; `looks`, the planned cumulative numbers of examples, and `available`, those that there are.
+    schedule: of the run; `looks`, the planned cumulative numbers of examples, `available`, those that there are,
+    `taken` and `stopped`: where the passes ended before the last planned look, the last one taken is the maximum.
     """
     decided = [e for e in examples if _decided(e)]
     groups: dict[tuple[str, str], list[Score]] = {}
@@ -177,7 +178,7 @@ def evidence_of(
         whole += [s for k, scores_of_map in groups.items() if k not in maps for s in scores_of_map]
         groups = maps
     metrics, plain = list(scores), frozenset(plain)
-    looks = tuple(int(n) for n in schedule.get("looks") or ())
+    looks = _looks(schedule)
     available = int(schedule["available"]) if schedule.get("available") else None
     clusters = {str(e["id"]): str(e.get("cluster") or e["id"]) for e in decided}
     evidences = []
@@ -189,6 +190,16 @@ def evidence_of(
             evidence = replace(evidence, classes=("token",) * len(evidence))
         evidences.append(replace(evidence, beside=beside, looks=looks, available=available))
     return evidences
+
+
+def _looks(schedule: Mapping[str, Any]) -> tuple[int, ...]:
+    """The looks that share the level.
+
+    Passes do not depend on what was seen. A last look that they force may therefore spend all that is left of the
+    level; the looks before it spent less than their fractions of this maximum.
+    """
+    name = "taken" if schedule.get("stopped") == "passes" and schedule.get("taken") else "looks"
+    return tuple(int(n) for n in schedule.get(name) or ())
 
 
 def _decided(example: Mapping[str, Any]) -> bool:

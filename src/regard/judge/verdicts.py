@@ -21,9 +21,9 @@ from regard.store.manifest import broken_model
 from regard.store.run import Run
 
 HEADLINE = ("map", "matter", "points", "stable", "better_method")
-AWAITED = "same"
-"""Also waited for, as long as the data at hand seems to be enough: an answer for all classes hides one that differs."""
 """Questions whose answers end the rounds of an audit with a budget."""
+AWAITED = "same"
+"""Also waited for, as long as more examples may decide it: an answer for all classes hides one that differs."""
 INPUTS = {"box": "image", "range": "series", "column": "row"}
 """Kind of place -> what an example is called; a text where places are spans."""
 

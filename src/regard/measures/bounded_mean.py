@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Final, Literal
 
@@ -220,5 +221,15 @@ def cluster_interval(
     """
     if len(sums.names) < 2:
         return Interval(sums.mean, math.nan, math.nan, level)
-    low, high = BoundedMean.of(sums, bounds, scale=scale).interval(level)
+    low, high = _ends(sums.total.tobytes(), sums.count.tobytes(), bounds, scale, level)
     return Interval(sums.mean, low, high, level)
+
+
+@lru_cache(maxsize=1 << 14)
+def _ends(
+    totals: bytes, counts: bytes, bounds: tuple[float, float] | None, scale: Scale, level: float
+) -> tuple[float, float]:
+    """The interval of equal values, computed once: tables, curves and the report's check ask for the same ones."""
+    total, count = np.frombuffer(totals, np.float64), np.frombuffer(counts, np.int64)
+    sums = ClusterSums(names=tuple(map(str, range(len(total)))), total=total, count=count, undefined=0)
+    return BoundedMean.of(sums, bounds, scale=scale).interval(level)

@@ -8,7 +8,9 @@ scipy, else as it is written; the values agree to 1e-6.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
@@ -20,6 +22,7 @@ from regard.measures.dinic import flow_to_every_input
 Floats = NDArray[np.float64]
 Engine = Literal["numba", "scipy", "python"]
 _WHOLE = 1 << 30
+_ENGINE: ContextVar[Engine | None] = ContextVar("engine of max_flows", default=None)
 
 
 class Flows(NamedTuple):
@@ -54,8 +57,18 @@ def max_flows(layers: Sequence[ArrayLike], entrance: ArrayLike, *, engine: Engin
         raise ValueError(f"flow needs square matrices of the size of the entrance, got {caps.shape[1:]}")
     enters = np.minimum(enters, caps[0].sum(1))
     bound = np.minimum(enters.sum(), caps[-1].sum(0))
-    values = _ENGINES[engine or best_engine()](caps, enters, bound)
+    values = _ENGINES[engine or _ENGINE.get() or best_engine()](caps, enters, bound)
     return Flows(np.minimum(values, bound), bound)
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Compute without a compiler inside the block: for a few inputs, compiling takes longer than the flow."""
+    token = _ENGINE.set("scipy" if importlib.util.find_spec("scipy") is not None else "python")
+    try:
+        yield
+    finally:
+        _ENGINE.reset(token)
 
 
 @cache

@@ -13,6 +13,7 @@ written_token         target: token id                value: log-odds of the tok
 similarity            target: list of numbers         value: cosine with that embedding (of the second text)
 forecasting           target: step of the forecast    value: the forecast of that step
 forecast_direction    target: 0 (fall) or 1 (rise)    value: log-odds of that direction (`models.forecast_direction`)
+anomaly_score         target: 0 (normal), 1 (anomaly) value: log-odds of a score (`models.anomaly_score`)
 object_detection      target: [query, class]          value: log-odds of the class at that query (`DetectorModel`)
 """
 
@@ -356,9 +357,10 @@ def _read_likeness(outputs: Outputs, request: Request, targets: Sequence[Target]
 
 
 def _by_its_model(*_: Any) -> Any:
-    """Stand in for the functions of a class of models, which know more (`DetectorModel`, `DirectionModel`)."""
+    """Stand in for the functions of a class of models, which know more (`DetectorModel`, `DirectionModel`, ...)."""
     expected = phrase("errors.models.detector_or_forecast")
-    raise Unsupported("object_detection, forecast_direction", expected=expected, got=phrase("errors.tap.another_model"))
+    subject = "object_detection, forecast_direction, anomaly_score"
+    raise Unsupported(subject, expected=expected, got=phrase("errors.tap.another_model"))
 
 
 _SEQUENCE, _SEQ2SEQ = "AutoModelForSequenceClassification", "AutoModelForSeq2SeqLM"
@@ -389,6 +391,7 @@ TASKS: Mapping[str, TaskRow] = {
         TaskRow("series_classification", "series", _decide_class, _read_class, ("ForClassification",)),
         TaskRow("forecasting", "series", _decide_number, _read_number, ("ForPrediction",), labelled=False),
         TaskRow("forecast_direction", "series", _by_its_model, _by_its_model),
+        TaskRow("anomaly_score", "series", _by_its_model, _by_its_model),
         TaskRow("tabular_classification", "tabular", _decide_class, _read_class),
     )
 }

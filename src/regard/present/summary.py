@@ -41,11 +41,12 @@ def reading(material: Material) -> list[str]:
         if here:
             own = {d.method for d in here if results.judged_by_itself(d.method, column)}
             sentences.append(_against_random(column, here, own))
-    sentences += _few(material)
-    sentences += _agreement(material)
-    sentences += _incomplete(material)
-    sentences += _absorbed(material)
-    sentences += _left_nothing(material)
+    return [*sentences, *_agreement(material), *limits(material)]
+
+
+def limits(material: Material) -> list[str]:
+    """What the numbers must not be taken for: few examples, methods that miss a part, no labels, no verdict."""
+    sentences = [*_few(material), *_incomplete(material), *_absorbed(material), *_left_nothing(material)]
     if not any(example.get("label") is not None for example in material.examples):
         sentences.append(say("words.no_labels"))
     if not material.manifest.get("judgements"):
@@ -152,6 +153,15 @@ def _incomplete(material: Material) -> list[str]:
             share, n = f"{TOLERABLE:.0%}", len(off)
             sentences.append(say("words.incomplete", method=method, share=share, off=int(off.sum()), n=n))
     return sentences
+
+
+def incomplete(relevance: Relevance, i: int) -> tuple[float, float] | None:
+    """The sum of an additive method on example i and the difference that it should be; None where it is near enough."""
+    errors, wholes = relevance.extras.get("completeness_error"), relevance.extras.get("difference")
+    if errors is None or wholes is None or abs(errors[i]) <= TOLERABLE * abs(wholes[i]):
+        return None
+    specials = relevance.extras.get("special_sum")
+    return float(np.sum(relevance[i])) + (float(specials[i]) if specials is not None else 0.0), float(wholes[i])
 
 
 def _absorbed(material: Material) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from rich.console import Group, RenderableType
@@ -33,10 +33,20 @@ def headline(judgement: Mapping[str, Any]) -> str:
     if judgement["reading"] == "undecided" and (share := captured(judgement)):
         return say("graded.headline", share=share)
     if judgement["reading"] == "undecided" and (effect := _effect(judgement)):
+        if judgement["graded"]["effect"][1:] == [None, None]:
+            return say("graded.headline_few", n=count(judgement["graded"]["n"], "example"))
         return say("graded.headline_no_effect", **effect)
     words = say(f"reading.{judgement['reading'].replace(' ', '_')}")
     classes = judgement["classes"]
     return say("reading.for_classes", words=words, classes=", ".join(classes)) if classes else words
+
+
+def whole_percent(share: float) -> str:
+    """
+    >>> whole_percent(0.548)
+    '55'
+    """
+    return f"{100 * share:.0f}"
 
 
 def captured(judgement: Mapping[str, Any]) -> str:
@@ -44,8 +54,21 @@ def captured(judgement: Mapping[str, Any]) -> str:
     graded = judgement.get("graded")
     if not graded or graded["share"] is None:
         return ""
-    low, high = (_percent(graded[end], open_end) for end, open_end in (("low", "-∞"), ("high", "∞")))
-    return say("graded.share", share=_percent(graded["share"], ""), low=low, high=high)
+    return say("graded.share", share=_percent(graded["share"], ""), interval=interval(graded["low"], graded["high"]))
+
+
+def interval(low: float | None, high: float | None, form: Callable[[float], str] = whole_percent) -> str:
+    """An interval in brackets, in percent unless `form` says otherwise; in words where it has no end.
+
+    >>> interval(0.53, 0.83), interval(0.1, None), interval(0.2, 0.4, "{:.2f}".format)
+    ('[53, 83]', '[10, ∞]', '[0.20, 0.40]')
+    >>> interval(None, None)
+    '(too few examples for an interval)'
+    """
+    if low is None and high is None:
+        return say("graded.too_few")
+    first, last = ("-∞" if low is None else form(low)), ("∞" if high is None else form(high))
+    return f"[{first}, {last}]"
 
 
 def graded_lines(judgement: Mapping[str, Any]) -> list[str]:
@@ -105,7 +128,7 @@ def _effect(judgement: Mapping[str, Any]) -> dict[str, str]:
     estimate, low, high = (judgement.get("graded") or {}).get("effect") or (None, None, None)
     if estimate is None:
         return {}
-    return {"points": _percent(estimate, ""), "low": _percent(low, "-∞"), "high": _percent(high, "∞")}
+    return {"points": _percent(estimate, ""), "interval": interval(low, high)}
 
 
 def _ties(graded: Mapping[str, Any]) -> str:
@@ -113,7 +136,7 @@ def _ties(graded: Mapping[str, Any]) -> str:
 
 
 def _percent(value: float | None, missing: str) -> str:
-    return missing if value is None else f"{100 * value:.0f}"
+    return missing if value is None else whole_percent(value)
 
 
 def about(judgement: Mapping[str, Any]) -> str:
@@ -176,15 +199,13 @@ def weakest(verdict: Mapping[str, Any]) -> str:
 def contrast(c: Mapping[str, Any]) -> str:
     """Render one comparison in a line."""
     d = decimals(c["estimate"], c["low"], c["high"], apart=c["margin"])
-    low, high = (("-∞", "∞")[i] if c[k] is None else f"{c[k]:.{d}f}" for i, k in enumerate(("low", "high")))
     p = "" if c["corrected"] is None else say("contrast.p", p=_p(c["p"]), corrected=_p(c["corrected"]))
     return say(
         "contrast.line",
         name=render(c["name"]),
         about=contrast_about(c),
         estimate=f"{c['estimate']:.{d}f}",
-        low=low,
-        high=high,
+        interval=interval(c["low"], c["high"], f"{{:.{d}f}}".format),
         claim=say(f"contrast.{c['claim']}"),
         margin=f"{c['margin']:g}",
         n=c["n"],

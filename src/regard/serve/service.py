@@ -44,11 +44,12 @@ class Service:
     evidence: AuditEvidence
     limits: ServiceLimits
     metrics: ServiceMetrics
+    seed: int = 0
     worker: BatchWorker = field(init=False)
     ready: bool = True
 
     def __post_init__(self) -> None:
-        self.worker = BatchWorker(self._compute, queue=self.limits.queue, rows=self.limits.batch)
+        self.worker = BatchWorker(self._compute, queue=self.limits.queue, rows=self.limits.batch, seed=self.seed)
         self.metrics.gauge("regard_queue_depth", "Requests that wait.", lambda: float(self.worker.depth))
         self.metrics.gauge("regard_ready", "Whether the service accepts requests.", lambda: float(self.ready))
 
@@ -113,6 +114,7 @@ def open_service(
     name: str = "",
     methods: Sequence[str] = PRESETS["one_pass"],
     limits: ServiceLimits | None = None,
+    seed: int = 0,
 ) -> Service:
     """A service of an opened model; run: the audit of these weights."""
     limits = limits or ServiceLimits()
@@ -129,7 +131,15 @@ def open_service(
         "audited": str(evidence.audited).lower(),
         "verdict": str(evidence.summary.get("verdict", "")),
     }
-    return Service(model, served_name, tuple(methods), evidence, limits, ServiceMetrics(facts))
+    return Service(
+        model=model,
+        name=served_name,
+        methods=tuple(methods),
+        evidence=evidence,
+        limits=limits,
+        metrics=ServiceMetrics(facts),
+        seed=seed,
+    )
 
 
 def measured_cost(service: Service, example: Example, methods: Sequence[str]) -> dict[str, float | None]:

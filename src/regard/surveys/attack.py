@@ -12,6 +12,7 @@ from typing import Any
 from regard.audits import resolve
 from regard.audits.repeatability import warning
 from regard.audits.torch_threads import threads_for, torch_threads
+from regard.cards import Card, HasCard
 from regard.desk.answers import finite
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
@@ -35,8 +36,8 @@ WIDE = 64
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class AttackRun:
+@dataclass(frozen=True, slots=True, repr=False)
+class AttackRun(HasCard):
     """Results of attacks. found: attack -> one record per example, in the order of `examples`."""
 
     model: str
@@ -59,6 +60,12 @@ class AttackRun:
         first = next(iter(self.found.values()))
         labelled = [one for one, e in zip(first, self.examples, strict=True) if e.label is not None]
         return sum(one.why != "misclassified" for one in labelled) / len(labelled) if labelled else None
+
+    def _card(self) -> Card:
+        names = ("attack", "successes", "attacked", "rate", "low", "high")
+        rows: list[dict[str, Json]] = [{name: getattr(row, name) for name in names} for row in self.rows]
+        facts = {"data": self.data, "examples": len(self.examples), "seed": self.seed}
+        return Card("AttackRun", self.model, facts, rows, len(rows))
 
     def to_json(self) -> dict[str, Json]:
         return {

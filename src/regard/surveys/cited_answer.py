@@ -25,11 +25,15 @@ SCHEMA = "regard.cite/1"
 
 @dataclass(frozen=True, slots=True)
 class CitedSource:
-    """A source: its text and its spans (message, start, stop); `tokens` of the prompt belong to it."""
+    """A source: its text and its spans (message, start, stop); `tokens` of the prompt belong to it.
+
+    box: of a region of a picture, (top, left, bottom, right) in pixels; its text names the rows and columns.
+    """
 
     text: str
     spans: tuple[tuple[int, int, int], ...]
     tokens: int
+    box: tuple[int, int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +149,8 @@ class CitedAnswer(HasFrames, HasCard):
     sources deleted one by one; None for others.
     contrast: the text that the answer, or its span, is compared with. ranking: "row_knock_out", or "leave_source_out"
     for models whose rows cannot be recomputed. ranking_passes: cost of the plain pass and the ranking, passes: of
-    everything, both in positions computed / positions of the prompt.
+    everything, both in positions computed / positions of the prompt. picture: height and width, where the sources are
+    regions of a picture.
     """
 
     model: str
@@ -162,6 +167,7 @@ class CitedAnswer(HasFrames, HasCard):
     ranking_passes: float
     passes: float
     notes: tuple[Message, ...]
+    picture: tuple[int, int] | None = None
 
     @property
     def matrix(self) -> Floats:
@@ -209,7 +215,9 @@ class CitedAnswer(HasFrames, HasCard):
         return replace(
             self,
             answer=redactor.words(self.answer),
-            sources=tuple(replace(source, text=redactor.words(source.text)) for source in self.sources),
+            sources=tuple(
+                source if source.box else replace(source, text=redactor.words(source.text)) for source in self.sources
+            ),
             sentences=tuple(replace(sentence, text=redactor.words(sentence.text)) for sentence in self.sentences),
             contrast=None if self.contrast is None else redactor.words(self.contrast),
         )

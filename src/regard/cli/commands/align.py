@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import echo, print_json, print_notes, remarks, results
-from regard.cli.model_options import Columns, ModelChoice, device_option, one_example, row_options, sound_option
+from regard.cli.model_options import Columns, ModelChoice, device_option
 from regard.cli.progress import bar
+from regard.cli.row_input import one_example, row_options, sound_option
+from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase
 
@@ -36,7 +38,7 @@ SHOWN = 5
 @click.option("--head", "head_name", metavar="SITE:N", help="Head to read (default: chosen, and how is printed).")
 @click.option("--written", is_flag=True, help="Let the model write, also where the data have the expected text.")
 @click.option("-o", "--out", "--html", "html", type=click.Path(path_type=Path), help="Write the alignment as a page.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@seed_option
 @row_options
 @device_option
 def command(

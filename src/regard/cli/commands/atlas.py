@@ -9,6 +9,7 @@ import click
 from regard.cli.console import echo, print_json, print_notes, remarks, results
 from regard.cli.model_options import ModelChoice, device_option
 from regard.cli.progress import bar
+from regard.cli.shared_options import seed_option, seeded
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase
 from regard.files import exists, read_json
@@ -34,6 +35,7 @@ from regard.files import exists, read_json
 @click.option("--new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Longest written answer.")
 @click.option("-o", "--out", "--html", "html", type=click.Path(path_type=Path), help="Write the atlas as a page.")
 @click.option("--redact", is_flag=True, help="Replace every word of prompt and answer by a placeholder.")
+@seed_option
 @device_option
 def command(
     model: str,
@@ -47,6 +49,7 @@ def command(
     new_tokens: int,
     html: Path | None,
     redact: bool,
+    seed: int,
     device: str,
     as_json: bool,
 ) -> None:
@@ -67,7 +70,7 @@ def command(
             "--answer", expected=phrase("errors.common.one_answer"), got=phrase("errors.cli.another_in_file_messages")
         )
     choice = ModelChoice(model, device, None, "windows")
-    with bar(remarks(), making=choice.making):
+    with bar(remarks(), making=choice.making), seeded(seed):
         result = atlas(
             choice.open(),
             chats[0].messages if prompt is None else prompt,

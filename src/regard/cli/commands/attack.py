@@ -27,6 +27,7 @@ from regard.cli.model_options import (
 )
 from regard.cli.progress import bar
 from regard.cli.root import Interrupted
+from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase
 from regard.present.messages.messages import columns, render, say, similarity_words
@@ -90,7 +91,7 @@ MOST_PRINTED = 3
 @column_options
 @split_option
 @skip_option
-@click.option("--seed", type=int, default=0, show_default=True)
+@seed_option
 @device_option
 @permission_options
 def command(

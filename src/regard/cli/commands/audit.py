@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     "regard audit ./model --data d.parquet --engine ray:address=auto,workers=16,gpus=1    on a Ray cluster",
     "regard audit smollm2 --data rag.jsonl --task answer    may its citations be trusted?",
     "regard audit --task series --data ecg.csv --window 64      train on a recording with marked anomalies, and audit",
+    "regard audit --task anomaly --data pump.csv --window 64    the same, learned from windows without marks",
     "regard audit --task tabular --data loans.csv --label-column defaulted    the same for rows of a table",
 )
 @click.argument("model", required=False)
@@ -81,7 +82,7 @@ def command(
     if options.task == "answer":
         _answers(source, data, out, options, as_json=as_json)
         return
-    if options.task in ("series", "tabular"):
+    if options.task in ("series", "anomaly", "tabular"):
         _file_audit(options.task, model or model_option, data, out, options, as_json=as_json)
         return
     _audited(source, data, out, options, as_json=as_json, plan=plan)
@@ -219,8 +220,6 @@ SHORT_METHODS, SHORT_SENTENCES = 3, 5
 DETAILS = (
     "data.sentences",
     "data.split_text",
-    "data.repeated_texts",
-    "data.unknown_units",
     "estimate.skipped",
     "estimate.study",
     "estimate.study_trains",
@@ -328,7 +327,7 @@ def _everything(out: Console, material: Material, run: Run, *, short: bool) -> N
     """Print every verdict, the table of methods, and what the numbers say in words; short: the first of each."""
     from regard.present.messages.messages import count
     from regard.present.objective_scale import about_task
-    from regard.present.summary import reading
+    from regard.present.summary import limits, reading
     from regard.present.terminal.results import evidence_table
     from regard.present.terminal.shift_view import shift_table
     from regard.present.terminal.terminal import bullets
@@ -344,10 +343,12 @@ def _everything(out: Console, material: Material, run: Run, *, short: bool) -> N
         out.print(evidence_table(material, width=out.width, most=SHORT_METHODS if short else None))
         out.print()
     if short:
-        last = sentences[1:][-2:]  # what failed or has no label, and that this is evidence, not a verdict
-        out.print(bullets([*sentences[:1], *last, say("caveat")]))
-        rows = min(SHORT_METHODS, len(run.methods()))
-        out.print(say("term.audit.rest", rows=rows, n=len(run.methods())), markup=False, style="dim")
+        out.print(bullets([*dict.fromkeys([*sentences[:1], *limits(material)]), say("caveat")]))
+        hidden = len(run.methods()) > SHORT_METHODS
+        rest = (
+            say("term.audit.rest", rows=SHORT_METHODS, n=len(run.methods())) if hidden else say("term.audit.more_words")
+        )
+        out.print(rest, markup=False, style="dim")
         _left_out(out, run)
         return
     sentences += [say("caveat")]

@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import ModelChoice, image_option, model_options, one_example, row_options, sound_option
+from regard.cli.model_options import ModelChoice, model_options
 from regard.cli.progress import bar
+from regard.cli.row_input import (
+    image_option,
+    one_example,
+    row_label,
+    row_label_line,
+    row_labels_option,
+    row_options,
+    sound_option,
+)
 from regard.cli.row_option import new_rows, typed_rows
+from regard.cli.shared_options import seed_option, seeded
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName, phrase
 
@@ -52,6 +62,8 @@ if TYPE_CHECKING:
 @click.option("--mode", type=click.Choice(["qk", "weights"]), default="qk", show_default=True)
 @click.option("--check", type=click.Choice(["first", "always", "never"]), default="first", show_default=True)
 @row_options
+@row_labels_option
+@seed_option
 @model_options
 def command(
     model: str,
@@ -67,6 +79,7 @@ def command(
     rows: str | None,
     mode: Mode,
     check: Check,
+    seed: int,
     device: str,
     task: str | None,
     overflow: Overflow,
@@ -82,9 +95,11 @@ def command(
     with bar(remarks(), making=choice.making):
         live = choice.open()
     windows = live.windows(example)
-    generated = None if generate is None else _written(live, windows[0], generate, new_rows(rows))
-    wanted_rows = None if rows is None or generate is not None else typed_rows(rows)
-    captured = generated or capture(live, windows[0], mode=mode, check=check, rows=wanted_rows)
+    label = row_label(live)
+    with seeded(seed):
+        generated = None if generate is None else _written(live, windows[0], generate, new_rows(rows))
+        wanted_rows = None if rows is None or generate is not None else typed_rows(rows)
+        captured = generated or capture(live, windows[0], mode=mode, check=check, rows=wanted_rows)
     selected = _chosen(captured.sites, site)
     weights = _weights(selected, head)
     names = _axis_names(captured, selected)
@@ -95,10 +110,13 @@ def command(
             captured, selected, weights=weights, names=names, model=live.name, mode=mode, windows=len(windows)
         )
         generation = {} if generated is None else {"written": generated.text, "made": list(generated.made)}
-        print_json({**fields, **generation, "preconditions": tested.to_json(), "notes": notes})
+        labelled = {} if label is None else {"label": label}
+        print_json({**fields, **labelled, **generation, "preconditions": tested.to_json(), "notes": notes})
     else:
         if generated is not None:
             results().print(say("term.capture.wrote", text=repr(generated.text)), markup=False)
+        for line in row_label_line(label):
+            results().print(line, markup=False)
         for sentence in tested.sentences():
             results().print(say("term.capture.before", sentence=render(sentence)), markup=False, style="bold yellow")
         _show(

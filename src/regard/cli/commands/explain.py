@@ -15,16 +15,16 @@ from regard.cli.model_options import (
     ModelChoice,
     checked_names,
     column_options,
-    image_option,
     listed,
     model_options,
-    one_example,
     out_option,
     own_methods,
-    sound_option,
+    remembered,
     split_option,
 )
 from regard.cli.progress import bar
+from regard.cli.row_input import image_option, one_example, row_label, row_label_line, row_labels_option, sound_option
+from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase
 from regard.visible import shell_word
@@ -62,6 +62,7 @@ MOST_WINDOWS = 3
 @click.option("--compare", is_flag=True, help="Print one table, units by methods, with their agreement.")
 @column_options
 @split_option
+@row_labels_option
 @click.option(
     "--method",
     default="attention,leave_one_out",
@@ -77,7 +78,7 @@ MOST_WINDOWS = 3
 )
 @click.option("--metric", help="Comma-separated metrics of every relevance; all for every metric.")
 @answer_options
-@click.option("--seed", type=int, default=0, show_default=True)
+@seed_option
 @model_options
 def command(
     model: str,
@@ -132,6 +133,7 @@ def command(
     with bar(remarks(), making=choice.making):
         live = choice.open()
     windows = live.windows(example) if example is not None else []
+    label = row_label(live)
     inputs = (windows if as_json else windows[:MOST_WINDOWS]) if record is None else [record]
     by = "source" if units == "source" else "token"
     explanation = explain(live, inputs, methods, units=by, metrics=metrics, seed=seed)
@@ -149,13 +151,16 @@ def command(
         from regard.surveys.align import align
 
         timed = align(live, [example], use_labels=False).to_json() if hears and example is not None else {}
-        print_json({**_as_json(explanation, live.name), **({"alignment": timed} if timed else {}), "notes": notes})
+        more = {**({} if label is None else {"label": label}), **({"alignment": timed} if timed else {})}
+        print_json({**_as_json(explanation, live.name), **more, "notes": notes})
     else:
         if len(windows) > 1 and live.task != "object_detection":  # an object of a picture is no part of it
             key = "term.explain.windows_more" if len(windows) > MOST_WINDOWS else "term.explain.windows"
             notes.insert(0, say(key, n=len(windows), shown=MOST_WINDOWS, more=len(windows) - MOST_WINDOWS))
         for note in notes:
             results().print(say("term.note", text=render(note)), markup=False, style="yellow")
+        for line in row_label_line(label):
+            results().print(line, markup=False)
         task = live.task if record is None else "answer"
         _show(explanation, live.name, task, words=units == "word", compare=compare)
         if hears and example is not None:
@@ -219,6 +224,7 @@ def _whole(
             explainers=methods,
             metrics=[],
             experiments=[],
+            labels=remembered("labels"),
             progress=progress_bar.examples,
             announce=lambda line: console.print(line, style="dim", markup=False),
             command_line=click.get_current_context().obj,
@@ -306,6 +312,7 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
     from regard.present.answer_text import shown_answer
     from regard.present.messages.messages import render, say
     from regard.present.number_units import objective, scale
+    from regard.present.summary import incomplete
     from regard.present.terminal.comparison import agreement_table, comparison
     from regard.present.terminal.picture_overlay import picture_overlay
     from regard.present.terminal.terminal import drawing, key, strongest, strongest_bars
@@ -322,7 +329,7 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
         facts_of_answer = {"p": f"{probability:.3f}", "value": f"{float(found.answers.value[i]):+.2f}"}
         facts_of_answer = {"p": facts_of_answer["p"]} if kind == "says" else facts_of_answer
         says = say(f"term.explain.{kind}", model=model, said=shown_answer(answer, task), **facts_of_answer)
-        if example["units"]["place_kind"] == "box":
+        if example["units"]["place_kind"] == "box" or "audio" in example["inputs"]:
             says = say("term.explain.picture", name=example["id"], says=says)
         out.print(says, markup=False, style="bold")
         if compare:
@@ -356,6 +363,9 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
             facts = entry("explainer", Spec.parse("explainer", method).name).facts
             line = say("term.explain.numbers", scale=scale(facts, objective(task, answer), method))
             out.print(line, markup=False, style="dim")
+            if (missed := incomplete(relevance, i)) is not None:
+                words = say("term.explain.incomplete", total=f"{missed[0]:+.2f}", whole=f"{missed[1]:+.2f}")
+                out.print(words, markup=False, style="yellow")
             if method in found.summed:
                 out.print(say("term.explain.summed"), markup=False, style="dim")
         if any(found.scores.values()):

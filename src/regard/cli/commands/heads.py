@@ -11,16 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import clean, print_json, remarks, results
-from regard.cli.model_options import (
-    Columns,
-    ModelChoice,
-    labels_option,
-    model_options,
-    named_columns,
-    out_option,
-    row_options,
-)
+from regard.cli.model_options import Columns, ModelChoice, labels_option, model_options, named_columns, out_option
 from regard.cli.progress import bar
+from regard.cli.row_input import row_options
+from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -46,7 +40,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Examples for ablating and pruning heads; 0 to skip.",
 )
-@click.option("--seed", type=int, default=0, show_default=True)
+@seed_option
 @out_option(help="Output directory for heads.csv (tidy) and heads.json.")
 @click.option("--all", "everything", is_flag=True, help="Show every head, including those at rest or without a role.")
 @labels_option

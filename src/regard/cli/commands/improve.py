@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import Columns, column_options, out_option, skip_option, training_device_option
+from regard.cli.model_options import (
+    Columns,
+    class_labels_option,
+    column_options,
+    out_option,
+    skip_option,
+    training_device_option,
+)
 from regard.cli.progress import bar
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
@@ -22,6 +29,7 @@ from regard.present.search_words import search_sentence
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
+    from regard.datasets.examples import Examples
     from regard.improve.before_after import Row
     from regard.improve.improve import Improvement
     from regard.improve.measurements import Plan
@@ -74,6 +82,7 @@ MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
     "--layers", type=click.IntRange(0), help="Number of top layers of a Hugging Face model to train; 0 for all."
 )
 @column_options
+@class_labels_option
 @skip_option
 @click.option(
     "--set",
@@ -98,6 +107,7 @@ def command(
     text_column: str | None,
     pair_column: str | None,
     label_column: str | None,
+    labels: str | None,
     skip_bad: bool,
     options: tuple[str, ...],
     as_json: bool,
@@ -114,7 +124,7 @@ def command(
     console.print(say("term.opening_both"), style="dim", markup=False)
     from regard.improve.improve import improve
 
-    splits = _splits(data, Columns(text_column, pair_column, label_column, skip_bad))
+    splits = _splits(data, Columns(text_column, pair_column, label_column, skip_bad), labels)
 
     try:
         with bar(console) as progress_bar:
@@ -146,20 +156,22 @@ def command(
         _show(outcome)
 
 
-def _splits(data: str | None, columns: Columns) -> str | Splits | None:
-    """Return the data by name, or read them now if columns are named."""
-    if columns == Columns():
+def _splits(data: str | None, columns: Columns, labels: str | None) -> str | Splits | None:
+    """Return the data by name, or read them now if columns or labels are named."""
+    if columns == Columns() and labels is None:
         return data
     if data is None:
         raise InputError(
-            "--text-column, --label-column, --skip-bad", expected="--data FILE", got=phrase("errors.cli.no_data")
+            "--text-column, --label-column, --labels, --skip-bad",
+            expected="--data FILE",
+            got=phrase("errors.cli.no_data"),
         )
     from regard.datasets.read import read
+    from regard.training.labels import relabelled
     from regard.training.train import read_splits
 
-    return read_splits(
-        data,
-        lambda split: read(
+    def one_split(split: str) -> Examples:
+        part = read(
             data,
             text_column=columns.text,
             pair_column=columns.pair,
@@ -167,8 +179,10 @@ def _splits(data: str | None, columns: Columns) -> str | Splits | None:
             skip_bad=columns.skip_bad,
             split=split,
             limit=None,
-        ),
-    )
+        )
+        return part if labels is None else relabelled(part, labels)
+
+    return read_splits(data, one_split)
 
 
 def _underscored(recipe: str) -> str:

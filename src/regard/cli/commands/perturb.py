@@ -27,6 +27,7 @@ from regard.cli.model_options import (
     split_option,
 )
 from regard.cli.progress import bar
+from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase
 from regard.present.messages.messages import columns as headed
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
     metavar="MODEL",
     help="Model whose vocabulary supplies the replacements (noise neighbour only).",
 )
-@click.option("--seed", type=int, default=0, show_default=True)
+@seed_option
 @click.option("--limit", type=click.IntRange(1), help="Maximum number of examples (default: all; with a model, 300).")
 @out_option(help="Write the perturbed examples to FILE.csv or FILE.jsonl.")
 @click.option(

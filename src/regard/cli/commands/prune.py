@@ -7,16 +7,10 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import (
-    Columns,
-    ModelChoice,
-    device_option,
-    labels_option,
-    named_columns,
-    out_option,
-    row_options,
-)
+from regard.cli.model_options import Columns, ModelChoice, device_option, labels_option, named_columns, out_option
 from regard.cli.progress import bar
+from regard.cli.row_input import row_options
+from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase
 
@@ -32,7 +26,7 @@ from regard.errors import InputError, phrase
 @out_option(required=True, help="New directory for the pruned model.")
 @click.option("--data", metavar="DATA", help="Data for ranking and auditing (default: the model's own).")
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of examples.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@seed_option
 @labels_option
 @row_options
 @device_option

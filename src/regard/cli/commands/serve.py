@@ -13,6 +13,7 @@ import click
 from regard.cli.console import echo, print_json, remarks, results
 from regard.cli.model_options import ModelChoice, checked_names, listed, model_options
 from regard.cli.progress import bar
+from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase
 from regard.files import read_text
@@ -53,6 +54,7 @@ KEY = "REGARD_API_KEY"
 @click.option("--log", metavar="FILE", default="-", show_default=True, help="JSON lines; - is standard error.")
 @click.option("--log-texts", is_flag=True, help="Also log the texts of requests.")
 @click.option("--check", is_flag=True, help="Measure the cost of each method, and stop.")
+@seed_option
 @model_options
 def command(
     model: str,
@@ -69,6 +71,7 @@ def command(
     log: str,
     log_texts: bool,
     check: bool,
+    seed: int,
     device: str,
     task: str | None,
     overflow: Overflow,
@@ -89,7 +92,7 @@ def command(
     choice = ModelChoice(model, device, task, overflow)
     with bar(remarks(), making=choice.making):
         live = choice.open()
-    service = open_service(live, stored_run, name=name, methods=methods, limits=limits)
+    service = open_service(live, stored_run, name=name, methods=methods, limits=limits, seed=seed)
     _show(service, stored_run, as_json=as_json, check=check)
     if check:
         service.drain()

@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import ModelChoice, image_option, model_options, one_example, row_options
+from regard.cli.model_options import ModelChoice, model_options
 from regard.cli.progress import bar
+from regard.cli.row_input import (
+    image_option,
+    one_example,
+    row_label,
+    row_label_line,
+    row_labels_option,
+    row_options,
+    sound_option,
+)
+from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import phrase
 from regard.present.messages.messages import say
@@ -25,6 +35,8 @@ KINDS = ("explainer", "metric")
 PREFERRED = ("attention", "integrated_gradients", "leave_one_out")
 """Explainers on which a metric is tried first: one by weights, one that sums to the objective, one by removal."""
 MOST_TRIED = 4
+SMALL: Mapping[str, Any] = {"samples": 24, "steps": 4, "draws": 2, "bins": 4, "depths": [1.0]}
+"""Parameters that only make a method more exact, small: this command asks whether it runs at all."""
 SENTENCE = "A quiet, moving film that never begs for tears."
 
 
@@ -37,39 +49,55 @@ SENTENCE = "A quiet, moving film that never begs for tears."
 @click.argument("model")
 @click.option("--text", help="Text to try the methods on (default: a built-in sentence).")
 @image_option
+@sound_option
 @click.option("--pair", help="Second text, for models that take a pair.")
 @click.option("--data", help="Try the methods on a row of this dataset instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
 @row_options
+@row_labels_option
+@seed_option
 @model_options
 def command(
     model: str,
     text: str | None,
     image: Path | None,
+    audio: Path | None,
     pair: str | None,
     data: str | None,
     row: int,
+    seed: int,
     device: str,
     task: str | None,
     overflow: Overflow,
     as_json: bool,
 ) -> None:
+    from regard.measures.flow import uncompiled
+    from regard.models.trial_input import trial_input
+
     choice = ModelChoice(model, device, task, overflow)
     console = remarks()
     console.print(say("term.opening", source=model), style="dim", markup=False)
     with bar(console, making=choice.making):
         live = choice.open()
-    data = data or (None if text or image else _own_data(model))
-    if text is None and image is None and data is None and live.modality == "image":
-        example = _noise_picture()
-    else:
-        example = one_example(text or (None if data or image else SENTENCE), pair, data, row, image=image)
-    attempts = _tried(live, live.windows(example)[0])
+    data = data or (None if text or image or audio else _own_data(model))
+    example = None
+    if all(given is None for given in (text, image, audio, data)):
+        example = trial_input(live)
+        text = SENTENCE if example is None else None
+    if example is None:
+        example = one_example(text, pair, data, row, image=image, audio=audio)
+    label = row_label(live)
+    attempts = _tried(live, live.windows(example)[0], seed)
     if as_json:
         about = {"model": live.name, "task": live.task, "operators": list(live.operators)}
-        print_json({**about, "methods": list(attempts)})
+        about |= {} if label is None else {"label": label}
+        with uncompiled():
+            print_json({**about, "methods": list(attempts)})
         return
-    _stream(live, attempts)
+    for line in row_label_line(label):
+        results().print(line, markup=False)
+    with uncompiled():
+        _stream(live, attempts)
 
 
 def _stream(model: Model, attempts: Iterator[dict[str, Any]]) -> None:
@@ -103,16 +131,6 @@ def _stream(model: Model, attempts: Iterator[dict[str, Any]]) -> None:
         line((attempt["kind"], attempt["name"], works, render(attempt["why"]) or attempt["needs"]))
 
 
-def _noise_picture() -> Example:
-    """A picture of random colours, to try the methods on."""
-    import numpy as np
-
-    from regard.records import Example, frozen
-
-    pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3))
-    return Example("random picture", {"image": frozen(pixels, np.uint8)})
-
-
 def _own_data(model: str) -> str | None:
     """Return the dataset of a named model if it is not text."""
     from regard.registry import entry, named_model
@@ -122,7 +140,7 @@ def _own_data(model: str) -> str | None:
     return str(facts["data"]) if facts.get("modality", "text") != "text" and "data" in facts else None
 
 
-def _tried(model: Model, example: Example) -> Iterator[dict[str, Any]]:
+def _tried(model: Model, example: Example, seed: int) -> Iterator[dict[str, Any]]:
     """Run every explainer and metric once on one example, one after the other."""
     from regard.audits.shard import Settings, compute
     from regard.errors import RegardError
@@ -140,7 +158,9 @@ def _tried(model: Model, example: Example) -> Iterator[dict[str, Any]]:
                 continue
             spec = Spec(kind, name)
             if kind == "explainer":
-                page = compute(model, [example], Settings((spec,)))
+                page = compute(model, [example], Settings((_small(spec),), seed=seed))
+                if page.rows and not page.relevances and _small(spec) != spec:
+                    page = compute(model, [example], Settings((spec,), seed=seed))
                 if not page.rows:
                     reason = next((p.message for p in page.problems), say("term.list.no_answer"))
                     raise RegardError(
@@ -151,10 +171,22 @@ def _tried(model: Model, example: Example) -> Iterator[dict[str, Any]]:
                 relevances |= {spec: page.relevances[0]} if page.relevances else {}
                 yield _attempt(spec, page, works=bool(page.relevances))
             else:
-                yield _scored(model, example, spec, relevances)
+                yield _scored(model, example, spec, relevances, seed=seed)
 
 
-def _scored(model: Model, example: Example, metric: Spec, relevances: Mapping[Spec, Relevance]) -> dict[str, Any]:
+def _small(spec: Spec) -> Spec:
+    """The method with small parameters."""
+    from dataclasses import replace
+
+    from regard.registry import entry
+
+    names = {parameter.name for parameter in entry(spec.kind, spec.name).parameters}
+    return replace(spec, params={name: value for name, value in SMALL.items() if name in names})
+
+
+def _scored(
+    model: Model, example: Example, metric: Spec, relevances: Mapping[Spec, Relevance], *, seed: int
+) -> dict[str, Any]:
     """Try a metric on explainers that work, until one of them gets a score."""
     from regard.audits.shard import Settings, compute
     from regard.store.shard_result import ShardResult
@@ -162,7 +194,7 @@ def _scored(model: Model, example: Example, metric: Spec, relevances: Mapping[Sp
     order = sorted(relevances, key=lambda spec: PREFERRED.index(spec.name) if spec.name in PREFERRED else MOST_TRIED)
     page = ShardResult(())
     for spec in order[:MOST_TRIED]:
-        page = compute(model, [example], Settings((), (metric,)), known={spec: relevances[spec]})
+        page = compute(model, [example], Settings((), (_small(metric),), seed=seed), known={spec: relevances[spec]})
         if page.scores:
             break
     return _attempt(metric, page, works=bool(page.scores))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import column_options, out_option, training_device_option
+from regard.cli.model_options import class_labels_option, column_options, out_option, training_device_option
 from regard.cli.progress import Bar, bar, measure
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from regard.training.progress import Report
     from regard.training.train import Trained
 
+ENCODERS = ("bilstm", "cnn", "average", "transformer", "recurrent")
 DIRECTORY = "pretrained"
 """The learner behind --from-directory."""
 
@@ -48,7 +49,7 @@ DIRECTORY = "pretrained"
     help="Dataset: a built-in name, a csv, jsonl or parquet file, or a datasets directory.",
 )
 @out_option(help="Output directory (default: regard-models/KIND-DATA).")
-@click.option("--encoder", help="Encoder: bilstm, cnn, average, transformer; recurrent (translator).")
+@click.option("--encoder", type=click.Choice(ENCODERS), help="Encoder; recurrent: of a translator.")
 @click.option(
     "--attention", help="Attention: additive, dot, scaled_dot, cosine, bilinear, uniform, frozen (with --from)."
 )
@@ -87,6 +88,7 @@ DIRECTORY = "pretrained"
 @click.option("--rate", type=float, help="Learning rate.")
 @click.option("--weight-decay", type=float)
 @column_options
+@class_labels_option
 @click.option("--group-column", help="Column with the group (patient, author, ...); a group is never split.")
 @click.option("--rationale-column", help="Column with rationales.")
 @click.option("--id-column", help="Column with the example id.")
@@ -114,6 +116,7 @@ def command(
     text_column: str | None,
     pair_column: str | None,
     label_column: str | None,
+    labels: str | None,
     group_column: str | None,
     rationale_column: str | None,
     id_column: str | None,
@@ -134,12 +137,13 @@ def command(
     console, called = remarks(), click.get_current_context().obj
     console.print(f"reading {data} ...", style="dim", markup=False)
     from regard.datasets.read import read
+    from regard.training.labels import relabelled
     from regard.training.loss import parse_terms
     from regard.training.progress import reporting
     from regard.training.train import read_splits, train
 
     def one_split(split: str) -> Any:
-        return read(
+        part = read(
             data,
             text_column=text_column,
             pair_column=pair_column,
@@ -151,6 +155,7 @@ def command(
             limit=None,
             skip_bad=skip_bad,
         )
+        return part if labels is None else relabelled(part, labels)
 
     weighted = parse_terms(terms) if terms else None
     splits = read_splits(data, one_split)

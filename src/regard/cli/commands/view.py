@@ -9,18 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import (
-    ModelChoice,
-    checked_names,
-    listed,
-    model_options,
-    one_example,
-    permitted,
-    row_options,
-    sound_option,
-)
+from regard.cli.model_options import ModelChoice, checked_names, listed, model_options, permitted, remembered
 from regard.cli.progress import bar
+from regard.cli.row_input import one_example, row_label, row_label_line, row_labels_option, row_options, sound_option
 from regard.cli.row_option import new_rows, typed_rows
+from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName, phrase
 from regard.present.messages.messages import say
@@ -95,8 +88,9 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "--allow-host", multiple=True, metavar="HOST:PORT", help="Additional host name to accept, such as that of a tunnel."
 )
 @click.option("--rationales", type=FILE, help="File for hand-marked rationales (default: next to the run).")
-@click.option("--seed", type=int, default=0, show_default=True)
+@seed_option
 @row_options
+@row_labels_option
 @model_options
 def command(
     target: str,
@@ -216,6 +210,9 @@ def command(
                     changed,
                     wait=bool(files) or site is not None or head is not None,
                 )
+    if data is not None or remembered("labels") is not None:
+        for line in row_label_line(row_label(session.model)):
+            remarks().print(line, markup=False)
     state = _state(session, site, head) if session.first is not None else {}
     view = view or ("image_overlay" if image is not None else "")
     if files:

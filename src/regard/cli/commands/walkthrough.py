@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, model_options, one_example, row_options
+from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, model_options
 from regard.cli.progress import bar
+from regard.cli.row_input import one_example, row_label, row_label_line, row_labels_option, row_options
+from regard.cli.shared_options import seed_option, seeded
 from regard.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 @click.option("--data", help="Read the input from this dataset instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
 @row_options
+@row_labels_option
+@seed_option
 @model_options
 def command(
     text: str | None,
@@ -50,6 +54,7 @@ def command(
     pair: str | None,
     data: str | None,
     row: int,
+    seed: int,
     device: str,
     task: str | None,
     overflow: Overflow,
@@ -61,12 +66,16 @@ def command(
     choice = ModelChoice(model, device, task, overflow)
     with bar(remarks(), making=choice.making):
         live = choice.open()
-    steps = walkthrough(live, example, layer=layer, head=head, query=query, site=site)
+    label = row_label(live)
+    with seeded(seed):
+        steps = walkthrough(live, example, layer=layer, head=head, query=query, site=site)
     if as_json:
-        print_json(_as_json(steps))
+        print_json({**_as_json(steps), **({} if label is None else {"label": label})})
         return
     from regard.present.terminal.walkthrough_view import walkthrough_view
 
+    for line in row_label_line(label):
+        results().print(line, markup=False)
     results().print(walkthrough_view(steps, features=features, keys=keys))
 
 

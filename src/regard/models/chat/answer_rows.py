@@ -74,7 +74,7 @@ class AnswerRows:
             raise InputError("prompt", expected=expected, got=phrase("errors.models.no_token_without_sources"))
         shared, layers = self._beginning(new)
         log_odds, read = self._read(new, shared, part, layers)
-        if 2 * len(new) <= len(self.prompt) and all(new != other for other, _ in self._remembered):
+        if 3 * len(new) <= 2 * len(self.prompt) and all(new != other for other, _ in self._remembered):
             shortest = min(self._remembered, key=lambda pair: len(pair[0]), default=None)
             keep = [] if shortest is None or len(new) <= len(shortest[0]) else [shortest]
             self._remembered = [*keep, (new, read)]
@@ -247,7 +247,8 @@ class AnswerRows:
 
     def _call(self, **arguments: Any) -> Any:
         self._computed += arguments["input_ids"].shape[1]
-        return call_accepted(self.chat.module, {**arguments, "use_cache": True})
+        inputs = self.chat.inputs(arguments["input_ids"])
+        return call_accepted(self.chat.module, {**arguments, **inputs, "use_cache": True})
 
     def _refuse_without_positions(self) -> None:
         if "position_ids" not in inspect.signature(self.chat.module.forward).parameters:

@@ -64,7 +64,7 @@ def find_sources(
             got=phrase("errors.common.none"),
             remedy=phrase("errors.models.sources_list_texts_or_spans"),
         )
-    _refuse_overlaps(parts)
+    _refuse_overlaps(prompt, parts)
     return parts, notes
 
 
@@ -257,14 +257,15 @@ def _source(prompt: Conversation, spans: Sequence[FieldSpan]) -> Source:
     return Source("\n".join(texts), tuple(spans))
 
 
-def _refuse_overlaps(sources: Sequence[Source]) -> None:
+def _refuse_overlaps(prompt: Conversation, sources: Sequence[Source]) -> None:
     spans = sorted((span, number) for number, source in enumerate(sources) for span in source.spans)
     for (first, one), (second, other) in pairwise(spans):
         if first[0] == second[0] and second[1] < first[2]:
+            shared = prompt.fields[first[0]][second[1] : min(first[2], second[2])]
             raise InputError(
                 phrase("errors.models.sources_and", one=min(one, other) + 1, one_2=max(one, other) + 1),
                 expected=phrase("errors.models.sources_that_do_not_overlap"),
-                got=phrase("errors.models.both_hold", sources=_short(sources[other].text)),
+                got=phrase("errors.models.both_hold", sources=_short(shared)),
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from regard.present.messages.messages import say
 from regard.present.overview import Gauge
 from regard.present.report.markup import Attributes, Html, join, tag
+from regard.present.verdict_words import interval, whole_percent
 
 WIDTH, HEIGHT, EDGE, LINE = 720, 114, 20, 46
 """Of the drawing, the margin at each side, and the height of the axis."""
@@ -19,7 +20,7 @@ def gauge_drawing(gauge: Gauge) -> Html:
         *_mark(0.0, say("gauge.random"), "0", align="start", below=35),
         *_mark(1.0, say("gauge.best", method=gauge.best), "100", align="end", below=60),  # long: a line of its own
         _line("threshold", _x(gauge.threshold), LINE - 18, _x(gauge.threshold), LINE + 18),
-        _text("mid", _x(gauge.threshold), LINE + 35, say("gauge.threshold", x=percent(gauge.threshold))),
+        _text("mid", _x(gauge.threshold), LINE + 35, say("gauge.threshold", x=whole_percent(gauge.threshold))),
     ]
     if gauge.share is not None:
         parts += _attention(gauge)
@@ -43,22 +44,11 @@ def gauge_words(gauge: Gauge) -> str:
 
 
 def _in_words(key: str, gauge: Gauge) -> str:
-    threshold = percent(gauge.threshold)
+    threshold = whole_percent(gauge.threshold)
     if gauge.share is None:
         return say("gauge.no_share" if gauge.has_map else "gauge.no_map", threshold=threshold, n=gauge.n)
-    low, high = (
-        ("-∞" if gauge.low is None else percent(gauge.low)),
-        ("∞" if gauge.high is None else percent(gauge.high)),
-    )
-    return say(key, share=percent(gauge.share), low=low, high=high, threshold=threshold, best=gauge.best, n=gauge.n)
-
-
-def percent(share: float) -> str:
-    """
-    >>> percent(0.548)
-    '55'
-    """
-    return f"{100 * share:.0f}"
+    ends = interval(gauge.low, gauge.high)
+    return say(key, share=whole_percent(gauge.share), interval=ends, threshold=threshold, best=gauge.best, n=gauge.n)
 
 
 def _attention(gauge: Gauge) -> list[Html]:
@@ -74,7 +64,7 @@ def _attention(gauge: Gauge) -> list[Html]:
         "rx": 3,
     }
     dot: Attributes = {"class": "here", "cx": _x(share), "cy": LINE, "r": 8}
-    words = say("gauge.attention", share=percent(gauge.share or 0.0))
+    words = say("gauge.attention", share=whole_percent(gauge.share or 0.0))
     align = "start" if share < 0.15 else "end" if share > 0.9 else "mid"
     return [tag("rect", span), tag("circle", dot), _text(f"{align} strong", _x(share), LINE - 26, words)]
 

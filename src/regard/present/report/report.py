@@ -116,7 +116,7 @@ def _page(material: Material, paper: Paper | None) -> str:
             fact_line(material),
             broken(material),
             unfinished(material),
-            _veiled(material),
+            veiled(material),
         ),
         first_screen(material),
         tag("p", {"class": "note"}, say("caveat")),
@@ -190,7 +190,7 @@ def _within(sections: dict[str, Html], titles: Mapping[str, str], frame: int) ->
     return tag("p", {"class": "soft"}, say("limits.left_out_nothing", budget=MOST_BYTES >> 20, size=megabytes))
 
 
-def _veiled(material: Material) -> Html | None:
+def veiled(material: Material) -> Html | None:
     """State that words are placeholders, where they are."""
     why = material.manifest.get("veil")
     return tag("p", {"class": "note"}, say("page.no_text" if why == "no text" else "page.redacted")) if why else None
