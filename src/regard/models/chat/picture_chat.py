@@ -196,7 +196,7 @@ def _conversation(processor: Any, prompt: str | Sequence[Any]) -> Conversation:
             phrase("errors.common.messages_for", model=type(processor).__name__),
             expected=phrase("errors.models.processor_with_chat_template"),
             got=phrase("errors.common.none"),
-            remedy=phrase("errors.models.plain_prompt_prompt_text_or"),
+            remedy=phrase("errors.models.plain_prompt_prompt_text"),
         )
     try:
         text = str(processor.apply_chat_template(list(prompt), add_generation_prompt=True, tokenize=False))
