@@ -87,8 +87,9 @@ def _run_all(writer: RunWriter, study: AuditStudy, settings: Settings, say: Call
         say(Message.of("estimate.study" if cost else "estimate.study_trains", name=spec.name, cost=cost or ""))
         page = _page(study, spec)
         writer.commit(shard, page)
-        for sentence in filter(None, map(finding_line, page.findings)):
-            say(sentence)
+        for finding in page.findings:
+            if sentence := finding_line(finding):
+                say(sentence)
 
 
 def finding_line(score: Score) -> Text:
