@@ -119,7 +119,7 @@ def test_a_task_that_kills_every_worker_is_dead_and_the_others_go_on() -> None:
     tasks = [Task("deadly", {"x": 4, "die": True}), *_tasks(3)]
     outcomes = {o.key: o for o in processes(workers=2).run(SETUP, {}, WORK, tasks, retries=1)}
     assert outcomes["deadly"].status == "dead"
-    assert "SIGKILL" in outcomes["deadly"].message
+    assert "SIGKILL" in str(outcomes["deadly"].message)
     assert [outcomes[f"k{i}"].result["double"] for i in range(3)] == [0, 2, 4]
 
 

@@ -48,7 +48,7 @@ def test_every_task_has_one_outcome_whatever_happens_to_its_worker(ray_cluster: 
     outcomes = [*ray(workers=2, retries=1).run(test_engines.SETUP, {}, "test_ray_engine:act", tasks)]
     assert sorted(o.key for o in outcomes) == sorted(t.key for t in tasks)
     by_key = {o.key: o for o in outcomes}
-    assert (by_key["deadly"].status, by_key["deadly"].message) == ("dead", "its worker died 2 times")
+    assert (by_key["deadly"].status, str(by_key["deadly"].message)) == ("dead", "its worker died 2 times")
     assert (by_key["bad"].status, by_key["bad"].message) == ("error", "ValueError: no")
     good = {key: o for key, o in by_key.items() if key not in ("deadly", "bad")}
     doubles = {"k0": 0, "k1": 2, "k2": 4, "killed once": 10, "notice": 12}

@@ -35,7 +35,7 @@ def test_a_poison_example_is_reported_and_the_others_go_on() -> None:
     page = compute(TorchToy(raises_on="poisonous"), examples(texts), SETTINGS)
     clean = compute(TorchToy(), examples(texts[:4]), SETTINGS)
     assert [(p.id, p.stage) for p in page.problems] == [("t4", "forward")]
-    assert "cannot stand 'poisonous'" in page.problems[0].message
+    assert "cannot stand 'poisonous'" in str(page.problems[0].message)
     assert [row["id"] for row in page.rows] == ["t0", "t1", "t2", "t3"]
     for mine, theirs in zip(page.relevances, clean.relevances, strict=True):
         np.testing.assert_allclose(mine.values, theirs.values, atol=1e-6)
@@ -62,7 +62,7 @@ def test_a_method_that_fails_on_one_example_keeps_the_others() -> None:
 def test_what_the_model_does_not_support_is_skipped_with_the_reason() -> None:
     page = compute(TorchToy(blind=True), examples(sentences(3)), SETTINGS)
     assert page.problems == ()
-    assert "it is blind" in page.skipped["attention"]
+    assert "it is blind" in str(page.skipped["attention"])
     assert [r.method for r in page.relevances] == ["input_x_gradient", "leave_one_out", "random"]
 
 
@@ -89,7 +89,7 @@ def test_numbers_that_are_not_finite_are_never_stored() -> None:
 
     page = compute(Broken(), examples(sentences(2)), SETTINGS)
     assert {p.stage for p in page.problems} == {"explainer input_x_gradient"}
-    assert all("NaN" in p.message for p in page.problems)
+    assert all("NaN" in str(p.message) for p in page.problems)
     assert all(np.isfinite(r.values).all() for r in page.relevances)
 
 

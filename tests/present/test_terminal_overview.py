@@ -65,6 +65,7 @@ def test_pace_settles_on_a_new_speed_and_forgets_an_old_stage() -> None:
     assert pace.seconds(left=5) is None
 
 
+@pytest.mark.wording
 def test_without_a_terminal_there_is_a_line_every_ten_seconds() -> None:
     now = [0.0]
     console = SafeConsole(width=100)

@@ -27,7 +27,7 @@ COMPREHENSIVENESS = "comprehensiveness"
 
 @dataclass(frozen=True, slots=True)
 class MethodTrust:
-    """How far a method can be trusted: `difference` over the whole audit, against random units.
+    """Trust in a method: `difference` over the whole audit, against random units.
 
     here, chance: comprehensiveness of this input by the method and by random units; None where it was not measured.
     """
@@ -97,7 +97,7 @@ def decision(facts: RunFacts, example: Mapping[str, Any]) -> Decision | None:
 def method_trust(
     facts: RunFacts, differences: Iterable[Difference], method: str, example: Mapping[str, Any]
 ) -> MethodTrust | None:
-    """What the audit measured about a method, and about it on this example; None where it measured nothing.
+    """Return the audit's measurements of a method, over all examples and on this one; None where there are none.
 
     An operator by which the method itself removes units is left out, as in every comparison.
     """

@@ -130,7 +130,7 @@ def deviations(plan: Mapping[str, Any], manifest: Mapping[str, Any], identity: M
 
 
 def policy_deviations(plan: Mapping[str, Any], policy: bytes | None) -> list[Deviation]:
-    """Whether a policy that was checked is that of the plan; a plan without one leaves it open."""
+    """Compare the checked policy with that of the plan; a plan without one leaves it open."""
     planned = plan.get("policy")
     if not planned:
         return []

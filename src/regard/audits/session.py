@@ -66,4 +66,4 @@ def rendered(announce: Callable[[str], None]) -> Say:
 
 
 def silent(sentence: Text) -> None:
-    """Nobody listens."""
+    """Ignore all progress."""

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from regard.audits.fold import fold
 from regard.errors import InputError, phrase
-from regard.records import Json, Spec, Summary
+from regard.records import Json, Spec, Summary, Text
 from regard.registry import names
 from regard.store.ledger import canonical
 from regard.store.run import Run
@@ -59,11 +59,13 @@ def _checked(run: Run) -> list[Summary]:
     numbers = (*NUMBERS, *ENDS) if recent else NUMBERS
     wrong = [*_differing(stored, computed, numbers), *_missing(stored, computed)]
     if wrong:
-        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        first: Text = wrong[0]
+        if len(wrong) > 1:
+            first = phrase("errors.audits.and_more_summaries", first=first, n=len(wrong) - 1)
         raise InputError(
             phrase("errors.audits.summaries_run", run=run.path),
             expected=phrase("errors.audits.numbers_that_follow_from_tables"),
-            got=wrong[0] + more,
+            got=first,
             remedy=phrase("errors.audits.repeat_audit_command_with_same"),
         )
     return stored if recent else [computed[_key(s)] for s in stored]
@@ -75,24 +77,35 @@ def _key(summary: Summary) -> Key:
     return summary.metric, summary.method, canonical(setting)
 
 
-def _differing(stored: Iterable[Summary], computed: Mapping[Key, Summary], numbers: Sequence[str]) -> Iterable[str]:
+def _differing(stored: Iterable[Summary], computed: Mapping[Key, Summary], numbers: Sequence[str]) -> Iterable[Text]:
     keys = set[Key]()
     for summary in stored:
         other = computed.get(_key(summary))
         if other is None or _key(summary) in keys:
-            yield f"{_named(summary)} {'twice' if other else 'without a score behind it'}"
+            twice = phrase("errors.common.twice_twice", twice=_named(summary))
+            yield twice if other else phrase("errors.audits.summary_without_score", summary=_named(summary))
             continue
         keys.add(_key(summary))
         for name in numbers:
             if not _same(getattr(summary, name), getattr(other, name)):
-                yield f"{_named(summary)}: {name} {getattr(summary, name):g} stored, {getattr(other, name):g} computed"
+                yield phrase(
+                    "errors.audits.other_number_stored",
+                    summary=_named(summary),
+                    name=name,
+                    stored=getattr(summary, name),
+                    computed=getattr(other, name),
+                )
         if not _same_setting(summary, other):
-            yield f"{_named(summary)}: another direction, role or setting stored than computed"
+            yield phrase("errors.audits.other_setting_stored", summary=_named(summary))
 
 
-def _missing(stored: Iterable[Summary], computed: Mapping[Key, Summary]) -> Iterable[str]:
+def _missing(stored: Iterable[Summary], computed: Mapping[Key, Summary]) -> Iterable[Text]:
     stored_keys = {_key(s) for s in stored}
-    return (f"no summary of {_named(s)}" for key, s in computed.items() if key not in stored_keys)
+    return (
+        phrase("errors.audits.no_summary_of", summary=_named(s))
+        for key, s in computed.items()
+        if key not in stored_keys
+    )
 
 
 def _same(one: float, other: float) -> bool:

@@ -87,27 +87,34 @@ def _run_all(writer: RunWriter, study: AuditStudy, settings: Settings, say: Call
         say(Message.of("estimate.study" if cost else "estimate.study_trains", name=spec.name, cost=cost or ""))
         page = _page(study, spec)
         writer.commit(shard, page)
-        for sentence in filter(None, map(in_words, page.findings)):
-            say(sentence)
+        for finding in page.findings:
+            if sentence := finding_line(finding):
+                say(sentence)
 
 
-def in_words(score: Score) -> str:
+def finding_line(score: Score) -> Text:
     """Describe a finding over training seeds in one line; "" for one with a row per example.
 
     >>> import numpy as np
     >>> where = {"seeds": [1, 2], "mean": 0.7, "low": 0.6, "high": 0.8, "n": 90, "baseline": 0.5, "when": "test"}
-    >>> in_words(Score("accuracy", "attention", ("seed 1", "seed 2"), np.array([0.7, 0.7]), "higher", where))
-    'accuracy (test): 0.700 [0.600, 0.800] over 2 seeds, n = 90, baseline 0.500'
+    >>> print(finding_line(Score("accuracy", "attention", ("seed 1", "seed 2"), np.array([0.7, 0.7]), "higher", where)))
+    accuracy (test): 0.700 [0.600, 0.800] over 2 seeds, n = 90, baseline 0.500
     """
     about = score.where
     if "mean" not in about or "seeds" not in about:
         return ""
     setting = ", ".join(str(about[k]) for k in ("attention", "network", "when", "weight") if k in about)
-    interval = "" if about["low"] is None else f" [{about['low']:.3f}, {about['high']:.3f}]"
-    floor = "" if about["baseline"] is None else f", baseline {about['baseline']:.3f}"
-    count = f"{len(score.ids)} seed{'s' if len(score.ids) > 1 else ''}"
-    quantity = score.metric + (f" ({setting})" if setting else "")
-    return f"{quantity}: {about['mean']:.3f}{interval} over {count}, n = {about['n']}{floor}"
+    finding = Message.of(
+        "estimate.finding",
+        quantity=score.metric + (f" ({setting})" if setting else ""),
+        mean=f"{about['mean']:.3f}",
+        interval="" if about["low"] is None else f" [{about['low']:.3f}, {about['high']:.3f}]",
+        seeds=Message.of(f"count.seed.{'one' if len(score.ids) == 1 else 'many'}", n=len(score.ids)),
+        n=about["n"],
+    )
+    if about["baseline"] is None:
+        return finding
+    return Message.of("estimate.finding_baseline", finding=finding, baseline=about["baseline"])
 
 
 def _page(study: AuditStudy, spec: Spec) -> ShardResult:

@@ -45,7 +45,7 @@ def reading(material: Material) -> list[str]:
 
 
 def limits(material: Material) -> list[str]:
-    """What the numbers must not be taken for: few examples, methods that miss a part, no labels, no verdict."""
+    """Limits of the numbers: few examples, methods that miss a part, no labels, no verdict."""
     sentences = [*_few(material), *_incomplete(material), *_absorbed(material), *_left_nothing(material)]
     if not any(example.get("label") is not None for example in material.examples):
         sentences.append(say("words.no_labels"))

@@ -36,7 +36,7 @@ def answer_id(verdict: Mapping[str, Any]) -> str:
 
 
 def _no_interval(verdict: Mapping[str, Any]) -> bool:
-    """Whether what left it open was measured on too few draws for an interval."""
+    """Return whether the open part was measured on too few draws for an interval."""
     contrasts = verdict.get("contrasts") or ()
     return any(c["n"] and c["low"] is None and c["high"] is None for c in contrasts[: verdict.get("rests_on", 0)])
 

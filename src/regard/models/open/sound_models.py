@@ -68,7 +68,7 @@ def sound_front(module: nn.Module, processor: Any) -> Front | None:
 
 
 def _evens(processor: Any) -> bool:
-    """Whether the features of a model of samples are their standardised values."""
+    """Return whether the features of a model of samples are their standardised values."""
     return bool(getattr(getattr(processor, "feature_extractor", processor), "do_normalize", False))
 
 

@@ -39,7 +39,7 @@ def change_rows(new: Material, old: Material) -> list[list[str]]:
 
 
 def share_sentence(new: Material, old: Material) -> str:
-    """Whether the share changed for certain: the intervals of two audits overlap, do not, or are not there."""
+    """Compare the shares of two audits: their intervals overlap, do not, or are missing."""
     ends = [
         (graded.get("low"), graded.get("high")) for m in (old, new) if (graded := _judgement(m).get("graded") or {})
     ]
@@ -66,7 +66,7 @@ def _versions(material: Material) -> str:
 
 
 def _methods(old: Material, new: Material) -> tuple[str, str]:
-    """How many methods, and the names of those that one of the two has alone."""
+    """Count the methods, and name those that only one of the two has."""
     sides = []
     for mine, other in ((old, new), (new, old)):
         alone = [name for name in mine.methods if name not in other.methods]

@@ -68,7 +68,7 @@ def _label(material: Material, example: Mapping[str, Any]) -> str:
 
 
 def _measured(material: Material, facts: Decision) -> str:
-    """What the audit measured about the method of this page, over all examples and on this one."""
+    """Show the audit's measurements of this page's method, over all examples and on this one."""
     trust = method_trust(material, material.conclusions.differences, facts.method, facts.example)
     if trust is None:
         return say("evidence.decision.unmeasured", method=facts.method)

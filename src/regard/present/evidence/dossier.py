@@ -40,7 +40,7 @@ class DossierOptions:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What stands beside the run. policy: the content of its file; gate: its outcome, as `regard gate --json` prints
+    """Files beside the run. policy: the content of its file; gate: its outcome, as `regard gate --json` prints
     it."""
 
     baseline: RunReader | None = None

@@ -75,7 +75,7 @@ def anomaly(train: Dataset, *, size: int = 16, layers: int = 2, dropout: float =
 
 
 def is_normal(example: Example) -> bool:
-    """Whether a window is not marked; values that follow it are no mark."""
+    """Return whether a window is not marked; values that follow it are no mark."""
     return example.label in (None, 0, LABELS[0]) or isinstance(example.label, list)
 
 
