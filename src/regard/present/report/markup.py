@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from html import escape
 from typing import TypeAlias
 
@@ -21,6 +24,9 @@ Child: TypeAlias = "str | Iterable[str] | None"
 Attributes: TypeAlias = Mapping[str, "str | int | float | None"]
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _UNSEEN = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_ON_PAPER: ContextVar[bool] = ContextVar("laid out for paper", default=False)
+PAPER_COLUMNS = 8
+"""Columns of numbers that fit beside the names of the rows on a page; a browser shrinks the page for a wider table."""
 VOID = frozenset({"meta", "br", "hr", "input", "rect", "line", "polyline", "polygon", "circle", "use", "path"})
 
 
@@ -100,16 +106,50 @@ def table(
     """A table whose first column names its rows; cells that are not yet `<td>` or `<th>` are wrapped.
 
     A caption is printed below the table; a label is for screen readers only, where a heading above says the same.
+    For paper (`laid_out`), a numeric table that is wider than a page becomes several, one below the other.
     """
-    body = []
-    for number, row in enumerate(rows):
-        cells = [_cell(cell, first=i == 0) for i, cell in enumerate(row)]
-        body.append(tag("tr", {"class": "base" if number in shaded else None}, cells))
-    top = tag("thead", None, tag("tr", None, [tag("th", {"scope": "col"}, h) for h in head]))
-    inner = tag("table", {"class": "num" if numeric else None}, top, tag("tbody", None, body))
+    names, cells_by_row = [*head], [[*row] for row in rows]
+    columns = max(map(len, (names, *cells_by_row))) - 1
+    parts = _parts(columns, PAPER_COLUMNS if numeric and _ON_PAPER.get() else None)
+    inner = [_columns(names, cells_by_row, part, shaded, numeric=numeric) for part in parts]
     # a table wider than a phone scrolls by itself, and can be scrolled with the keyboard; its caption stays in view
     region = {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": label or caption or "table"}
     return tag("figure", None, tag("div", region, inner), tag("figcaption", None, caption) if caption else None)
+
+
+@contextmanager
+def laid_out(*, for_paper: bool) -> Iterator[None]:
+    """Lay tables out for a printed page, or for a screen, inside the block."""
+    token = _ON_PAPER.set(for_paper)
+    try:
+        yield
+    finally:
+        _ON_PAPER.reset(token)
+
+
+def _parts(columns: int, most: int | None) -> list[range]:
+    """Divide columns, which are counted from 1, into groups of about one size.
+
+    >>> _parts(9, 8), _parts(3, 8), _parts(20, None)
+    ([range(1, 6), range(6, 10)], [range(1, 4)], [range(1, 21)])
+    """
+    groups = max(1, math.ceil(columns / most)) if most else 1
+    size = max(1, math.ceil(columns / groups))
+    return [range(first, min(first + size, columns + 1)) for first in range(1, max(columns, 1) + 1, size)]
+
+
+def _columns(
+    head: Sequence[Child], rows: Sequence[Sequence[Child]], part: range, shaded: Container[int], *, numeric: bool
+) -> Html:
+    """The first column and those of `part` as one table."""
+    shown_columns = (0, *part)
+    body = []
+    for number, row in enumerate(rows):
+        cells = [_cell(row[i], first=i == 0) for i in shown_columns if i < len(row)]
+        body.append(tag("tr", {"class": "base" if number in shaded else None}, cells))
+    names = [tag("th", {"scope": "col"}, head[i]) for i in shown_columns if i < len(head)]
+    top = tag("thead", None, tag("tr", None, names))
+    return tag("table", {"class": "num" if numeric else None}, top, tag("tbody", None, body))
 
 
 def _cell(cell: Child, *, first: bool) -> Html:

@@ -14,7 +14,7 @@ from regard.present.messages.messages import language, say, speaking
 from regard.present.objective_scale import about_task
 from regard.present.pack.viewer_block import digest, viewer_script
 from regard.present.palette import LEVELS, SERIES_COLOURS
-from regard.present.report.markup import Html, join, tag
+from regard.present.report.markup import Html, join, laid_out, tag
 from regard.present.report.sections.facts import broken, fact_line, unfinished
 from regard.present.report.sections.first_screen import first_screen
 from regard.present.run_reader import Material
@@ -81,7 +81,7 @@ def write_report(run: RunReader, out: Path | str, *, lang: str = "", paper: Pape
 def report(run: RunReader, *, paper: Paper | None = None) -> str:
     """The whole page as text, in the language that is spoken."""
     material = Material(run)
-    with about_task(material.task):
+    with about_task(material.task), laid_out(for_paper=paper is not None):
         return _page(material, paper)
 
 
