@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 NAMES = [
     "startup", "capture", "leave_one_out", "training", "flow", "norms", "kendall", "watching", "attention_edits",
     "explainers", "relevance_propagation", "perturbations", "attacks", "viewer", "row_capture", "atlas",
-    "service", "service_clients", "citation_peers", "audit_cost", "peers",
+    "service", "service_clients", "citation_peers", "audit_cost", "peers", "peer_methods",
     "ray_engine", "every_row",
 ]  # fmt: skip
 

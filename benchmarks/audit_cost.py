@@ -1,9 +1,10 @@
-"""`python -m benchmarks.audit_cost [--limit N] [--model DIR]`: passes, CPU time and peak memory of a standard audit.
+"""`python -m benchmarks.audit_cost [--limit N] [--side after]`: passes, CPU time and peak memory of a standard audit.
 
 Without a budget, beside the code of f476f33 on the same model and texts, with the verdicts of both; then how cost grows
 with examples, tokens and layers: quick audits of small random BERTs, and exponents fitted in logarithms. CPU time is
 that of the whole process; of the growth table minus that of opening the model. Writes results/audit_cost.json.
-`make bench` runs the growth table and a comparison of few texts; 200 texts take about an hour.
+`make bench` runs the growth table and a comparison of few texts; 200 texts take about an hour. `--side before` and
+`--side after` measure one side each; the second joins the stored figures of the first.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from benchmarks.lines import Line
 
 REFERENCE = "f476f33"
 RESULT = ROOT / "benchmarks" / "results" / "audit_cost.json"
+SIDES = ("before", "after")
 FEW = 4
 """Texts of the comparison in `make bench`."""
 GROWTH = {"examples": (2, 8, 32), "tokens": (32, 128, 512), "layers": (2, 6, 12)}
@@ -59,27 +61,39 @@ def answers(tree: Path, run: Path) -> dict[str, str]:
     return {str(rule).partition(".")[0]: answer for rule, answer, _ in verdicts(tree, run)}
 
 
-def compare(model: str, limit: int) -> dict[str, Any]:
-    """The same standard audit by the reference and by this tree."""
+def side_of(side: str, model: str, limit: int) -> dict[str, Any]:
+    """The standard audit by the code of the reference ("before") or of this tree ("after"): cost and answers."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        tree = place / "reference"
-        tree.mkdir()
-        archive = subprocess.run(["git", "archive", REFERENCE], check=True, capture_output=True, cwd=ROOT).stdout
-        subprocess.run(["tar", "x", "-C", str(tree)], input=archive, check=True)
+        code = ROOT
+        if side == "before":
+            code = place / "reference"
+            code.mkdir()
+            archive = subprocess.run(["git", "archive", REFERENCE], check=True, capture_output=True, cwd=ROOT).stdout
+            subprocess.run(["tar", "x", "-C", str(code)], input=archive, check=True)
         arguments = [model, "--data", "reviews", "--profile", "standard", "--limit", str(limit)]
-        sides, said = {}, {}
-        for side, code in (("before", tree), ("after", ROOT)):
-            sides[side] = measured(code, arguments, place / side)
-            said[side] = answers(code, place / side)
+        cost = measured(code, arguments, place / side)
+        return {"limit": limit, "cost": cost, "answers": answers(code, place / side)}
+
+
+def compared(sides: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Both sides of the same size, joined."""
+    before, after = (sides[side]["cost"] for side in SIDES)
+    said = {side: sides[side]["answers"] for side in SIDES}
     return {
-        "limit": limit,
-        **sides,
-        "cpu_ratio": round(sides["after"]["cpu_seconds"] / sides["before"]["cpu_seconds"], 3),
-        "forwards_ratio": round(sides["after"]["forwards"] / sides["before"]["forwards"], 3),
+        "limit": sides["after"]["limit"],
+        "before": before,
+        "after": after,
+        "cpu_ratio": round(after["cpu_seconds"] / before["cpu_seconds"], 3),
+        "forwards_ratio": round(after["forwards"] / before["forwards"], 3),
         "answers": said,
         "same_answers": all(said["after"].get(rule) == answer for rule, answer in said["before"].items()),
     }
+
+
+def compare(model: str, limit: int) -> dict[str, Any]:
+    """The same standard audit by the reference and by this tree."""
+    return compared({side: side_of(side, model, limit) for side in SIDES})
 
 
 def small_model(layers: int, place: Path) -> Path:
@@ -196,15 +210,21 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=200)
     parser.add_argument("--model", default="")
     parser.add_argument("--only", choices=("compared", "growth"), default=None)
+    parser.add_argument("--side", choices=SIDES, default=None)
     options = parser.parse_args()
     record: dict[str, Any] = json.loads(RESULT.read_text("utf-8")) if RESULT.exists() else {}
     record |= {"command": " ".join(["python -m benchmarks.audit_cost", *sys.argv[1:]]), "commit": commit()}
     if options.only != "growth":
         from regard.sources.minilm import minilm
 
-        record["compared"] = compare(options.model or minilm(), options.limit)
-        print(json.dumps(record["compared"]), flush=True)
-    if options.only != "compared":
+        sides = {} if options.side is None else dict(record.get("sides", {}))
+        for side in SIDES if options.side is None else (options.side,):
+            sides[side] = side_of(side, options.model or minilm(), options.limit)
+            print(side, json.dumps(sides[side]), flush=True)
+        record["sides"] = sides
+        if len({part["limit"] for part in sides.values()}) == 1 and len(sides) == len(SIDES):
+            record["compared"] = compared(sides)
+    if options.only != "compared" and options.side is None:
         record["growth"] = growth()
     RESULT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     for line in lines_of(record):

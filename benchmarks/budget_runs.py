@@ -4,9 +4,9 @@ Audits every named model within the budget. Bar: the reading is settled, or the 
 interval narrower than .25; where no method has an effect to share, that effect has one. `long_minilm`: a MiniLM
 fine-tuned on long reviews. `bert_base`: time and memory at BERT-base size, random weights.
 `samples`, `samples:chinese`: the headline methods run once on a whole data set (811 or 2,000 texts), which is then cut
-into ten disjoint samples; bar: of every headline question that the whole settles at least seven samples settle it, and
-no two samples contradict each other. Updates the rows of results/budget_runs.json that were run (command, commit,
-budget). A missed bar makes the exit code 1. A budget in passes does not depend on the load of the machine.
+by lot into ten disjoint samples; bar: of every headline question that the whole settles at least seven samples settle
+it, and no two samples contradict each other. Updates the rows of results/budget_runs.json that were run (command,
+commit, budget). A missed bar makes the exit code 1. A budget in passes does not depend on the load of the machine.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from benchmarks.long_texts import bert_base, minilm_on_reviews
 from regard.audits.audit import audit
 from regard.audits.default_methods import HEADLINE as HEADLINE_METHODS
 from regard.audits.default_methods import default_methods
-from regard.audits.rounds import PILOT, planned_looks, round_order
+from regard.audits.rounds import PILOT, planned_looks
 from regard.judge.evidence import evidence_of
 from regard.judge.judge import judge
 from regard.judge.verdicts import HEADLINE, verdicts
+from regard.measures.keyed_random import keyed_rng
 from regard.records import Graded, Judgement, Spec
 from regard.store.run import Run
 
@@ -115,10 +116,8 @@ def sampled(name: str, folder: Path) -> dict[str, Any]:
         budget="none",
     )
     rows = [e for e in run.examples() if isinstance(e["target"], int) and e["units"] is not None]
-    lengths = [{"id": e["id"], "target": e["target"], "length": len(e["units"]["names"])} for e in rows]
-    order = round_order(lengths, 0)
     whole = answers(judged(run, rows))
-    parts = [judged(run, [e for e in rows if e["id"] in {*order[i::COUNT]}]) for i in range(COUNT)]
+    parts = [judged(run, sample) for sample in disjoint(rows)]
     settled = {q: a for q, a in whole.items() if a != OPEN}
     counts = {q: sum(answers(part).get(q, OPEN) != OPEN for part in parts) for q in settled}
     contradicted = [q for q in whole if {answers(part).get(q) for part in parts} >= CONTRADICTING]
@@ -131,6 +130,12 @@ def sampled(name: str, folder: Path) -> dict[str, Any]:
         "contradicted": contradicted,
         "met": not contradicted and all(count >= FEWEST for count in counts.values()),
     }
+
+
+def disjoint(rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Ten samples by lot. Every tenth of the round order is none: classes take turns there, so it holds one class."""
+    order = keyed_rng(0, "samples", len(rows)).permutation(len(rows))
+    return [[rows[int(i)] for i in sorted(order[start::COUNT])] for start in range(COUNT)]
 
 
 def judged(run: Run, rows: Sequence[Mapping[str, Any]]) -> Judgement:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.coverage [--fast]`: how often the judge's claims and the report's intervals are wrong.
+"""`python -m benchmarks.coverage [--fast] [--only PART ...]`: how often are claims and printed intervals wrong?
 
 Simulated values with a known mean: skewed (2 to 10 % of the examples move by .2 to 1), yes or no, normal, shares of the
 best method; independent, and in few or unequal clusters; 12 to 1,000 examples; the truth exactly at every threshold.
@@ -21,6 +21,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -302,28 +303,53 @@ def bars(found: Mapping[str, list[dict[str, Json]]], runs: int) -> list[str]:
     return misses
 
 
+SECTIONS: dict[str, Callable[[], Any]] = {
+    "rule": lambda: by_size(60, seed=2),
+    "looks": lambda: by_looks(400, seed=3),
+    "spending": expected_examples,
+    "range": lambda: ranges(150, seed=4),
+}
+"""Parts of the record beside the means."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
     parser.add_argument("--fast", action="store_true", help="a slice with fewer runs; nothing is written")
-    fast = parser.parse_args(arguments).fast
+    parser.add_argument("--only", nargs="+", choices=[*SECTIONS], help="make these parts of the record again")
+    options = parser.parse_args(arguments)
+    if options.only:
+        return _again(options.only)
+    fast = options.fast
     runs = 200 if fast else 400
     means = measured(runs, seed=1, fast=fast)
-    found: dict[str, Json] = {"means": means}  # type: ignore[dict-item]
+    parts: dict[str, Any] = {"means": means}
     misses = bars({"means": means}, runs)
     if not fast:
-        found |= {"rule": by_size(60, seed=2), "looks": by_looks(400, seed=3)}  # type: ignore[dict-item]
-        found |= {"spending": expected_examples(), "range": ranges(150, seed=4)}  # type: ignore[dict-item]
+        parts |= {name: section() for name, section in SECTIONS.items()}
     worst = {k: max(float(str(row[k])) for row in means) for k in ("claims above", "claims below")}
     least = {k: min(row["coverage"][k] for row in means) for k in ("judge", "summary", "amount")}  # type: ignore[index, call-overload]
     print(json.dumps({"worst claims": worst, "least coverage": least, "misses": misses}, indent=1), flush=True)
     if not fast:
-        for row in found["rule"]:  # type: ignore[union-attr]
-            print(row)
-        print(found["looks"], found["range"])
+        print(*parts["rule"], sep="\n")
+        print(parts["looks"], parts["range"])
         record = {"command": "python -m benchmarks.coverage", "commit": commit(), "runs": runs, "worst": worst}
-        record |= {"least coverage": least, "misses": misses, **found}
-        RESULTS.write_text(json.dumps(record, indent=1, default=float) + "\n", "utf-8")
+        record |= {"least coverage": least, "misses": misses, **parts}
+        _write(record)
     return int(bool(misses))
+
+
+def _again(names: Sequence[str]) -> int:
+    """Measure some parts of the stored record again; `again` says at which commit."""
+    record = json.loads(RESULTS.read_text("utf-8"))
+    for name in names:
+        record[name] = SECTIONS[name]()
+        record["again"] = {**record.get("again", {}), name: commit()}
+    _write(record)
+    return 0
+
+
+def _write(record: Mapping[str, Any]) -> None:
+    RESULTS.write_text(json.dumps(record, indent=1, default=float) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

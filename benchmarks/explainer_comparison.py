@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from benchmarks.__main__ import commit
+from regard.datasets.copying_prompts import copying_prompts
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
@@ -31,6 +32,8 @@ from regard.models.open.load import load
 from regard.records import Example, Relevance
 
 RESULT = Path(__file__).parent / "results" / "explainer_comparison.json"
+COPYING = "copying"
+"""Prompts with passages whose answer is copied from one of them; its first token is explained."""
 DATA = {
     "bilstm": "reviews",
     "minilm": "reviews",
@@ -38,6 +41,9 @@ DATA = {
     "digits": "digits",
     "cancer": "cancer",
     "power": "power",
+    "dinov2": "fashion_mnist",
+    "copier": COPYING,
+    "whisper": "spoken",
 }
 METHODS = ("lrp", "integrated_gradients", "leave_one_out", "generic_relevance", "alti", "random")
 EXAMPLES = 32
@@ -46,7 +52,7 @@ EXAMPLES = 32
 def compare(name: str, count: int) -> dict[str, Any]:
     """Every method on the first examples of a model's data."""
     model = load(name, device="cpu")
-    examples = [Example(e.id, e.inputs) for e in read(DATA[name], limit=count)]
+    examples = examples_of(name, count)
     rows: dict[str, Any] = {}
     judge = DeskCase(Desk(model), examples)
     truth = judge.relevance("leave_one_out")
@@ -69,6 +75,22 @@ def compare(name: str, count: int) -> dict[str, Any]:
         } | ({"shares": shares(relevance)} if method == "lrp" else {})
         print(name, method, json.dumps(rows[method]), flush=True)
     return {"n": len(truth.ids), "operator": judge.operators[0], "methods": rows}
+
+
+def examples_of(name: str, count: int) -> list[Example]:
+    """The first examples of a model's data, without labels."""
+    if DATA[name] != COPYING:
+        return [Example(e.id, e.inputs) for e in read(DATA[name], limit=count)]
+    from transformers import AutoTokenizer
+
+    from regard.sources.copier import copier
+
+    tokenizer = AutoTokenizer.from_pretrained(copier())
+    texts = {
+        one.id: tokenizer.apply_chat_template(one.messages, tokenize=False, add_generation_prompt=True) + one.prefix
+        for one in copying_prompts("asked", n=count)
+    }
+    return [Example(key, {"text": text}) for key, text in texts.items()]
 
 
 def interval(values: Any) -> list[float] | None:

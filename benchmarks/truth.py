@@ -38,6 +38,7 @@ from regard.datasets.builtin.planted import planted
 from regard.datasets.builtin.planted_texts import planted_texts
 from regard.datasets.examples import Examples
 from regard.explainers._references import BY_REMOVAL
+from regard.files import cache_directory
 from regard.judge.evidence import evidence_of
 from regard.judge.judge import judge
 from regard.judge.verdicts import headline_settled, verdicts
@@ -47,10 +48,9 @@ from regard.models.open.load import load
 from regard.planted.growing.grow import certificate_of
 from regard.planted.growing.truth import EARLIER, QUESTIONS, Stand, Truth, truth_of, zoo
 from regard.planted.wiring.build import plan_of
-from regard.present.judge_error_rate import EXPERIMENTS, sources
+from regard.present.judge_error_rate import EXPERIMENTS, fingerprint, sources
 from regard.records import Judgement, Score
 from regard.store.run import Run
-from regard.training.cache import cache_directory
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "truth.json"
@@ -138,10 +138,7 @@ def _code() -> str:
     files = [root / "experiments" / f"{name}.py" for name in ("_map", "_rankings", *EXPERIMENTS)]
     files += [root / "models" / "ask" / "patching.py", root / "explainers" / "_alignment.py"]
     files += [root / "measures" / f"{name}.py" for name in ("exclusivity", "exclusivity_of_many")]
-    digest = hashlib.blake2b(digest_size=8)
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+    return fingerprint({str(file.relative_to(root)): file.read_text("utf-8") for file in files})
 
 
 def judged(stand: Stand, run: Run, model: TorchModel, *, rounds: bool = True, brief: bool = False) -> Row:
@@ -327,7 +324,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--grow", action="store_true", help="models and evidence only; the judge is not asked")
     asked = parser.parse_args(arguments)
     whole = (
-        not (asked.only or asked.kind or asked.limit or asked.size or asked.grow or asked.all_examples or asked.brief)
+        not (asked.only or asked.kind or asked.limit or asked.size or asked.grow or asked.all_examples)
         and asked.n == EXAMPLES
     )
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {}
@@ -357,10 +354,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(shown(half, found, rows), flush=True)
         good &= met(found) if half == "sealed" else True
         if whole:
-            about = {"date": _now(), "commit": commit(), "command": COMMANDS[half], "examples": asked.n}
-            results[half] = {**about, **found, "rows": [r.to_json() for r in rows]}
+            command = COMMANDS[half] if not asked.brief else f"python -m benchmarks.truth --half {half} --brief"
+            about = {"date": _now(), "commit": commit(), "command": command, "examples": asked.n}
+            results[f"{half}_brief" if asked.brief else half] = {**about, **found, "rows": [r.to_json() for r in rows]}
             _write(RESULTS, results)
-        if whole and half == "sealed":
+        if whole and half == "sealed" and not asked.brief:
             _write(SHIPPED, {**about, **found, "openings": openings(), "sources": sources()})
     return 0 if good else 1
 

@@ -1,6 +1,6 @@
 """Measure the code against the style budgets: names, positional arguments, `fmt: skip`, formatted lines.
 
-python scripts/code_measures.py [--details names|calls|skips] [PATH ...]
+python scripts/code_measures.py [--details names|calls|skips|docstrings] [PATH ...]
 """
 
 from __future__ import annotations
@@ -55,6 +55,10 @@ BARE_WORDS = frozenset(
 """Participles, pronouns and adverbs that say nothing about the value when they stand alone as a variable."""
 SKIP = re.compile(r"#\s*fmt:\s*(skip|off)")
 MANY = 6
+CLAUSE = re.compile(
+    r"(What|Whether|How|Who|Whose|Where|When|Which|Why|Of|If|As|That|They|There|It|Its|This|These|Those|Such|Nobody)\b"
+)
+"""First words of a docstring that begins with a clause or a pronoun instead of an imperative or a noun phrase."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,19 @@ def long_calls(files: list[Path]) -> tuple[list[Place], int]:
     return places, total
 
 
+def clause_docstrings(files: list[Path]) -> tuple[list[Place], int]:
+    """Return docstrings that begin with a clause or a pronoun, and the number of all; questions may."""
+    places, total = [], 0
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                text = ast.get_docstring(node) or ""
+                total += bool(text)
+                if CLAUSE.match(text) and not text.partition("\n")[0].endswith("?"):
+                    places.append(Place(path, getattr(node, "lineno", 1), text.partition("\n")[0]))
+    return places, total
+
+
 def format_skips(files: list[Path]) -> list[Place]:
     """Lines that switch the formatter off."""
     return [
@@ -146,7 +163,7 @@ def main() -> int:
     """Print every measure for the given paths."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paths", nargs="*", type=Path, default=[Path("src")])
-    parser.add_argument("--details", choices=("names", "calls", "skips"))
+    parser.add_argument("--details", choices=("names", "calls", "skips", "docstrings"))
     options = parser.parse_args()
     files = python_files(options.paths)
     names, assigned = bare_names(files)
@@ -155,8 +172,11 @@ def main() -> int:
     print(f"files {len(files)}, formatted lines {formatted_lines(files)}")
     print(f"bare names {len(names)} of {assigned} ({100 * len(names) / max(1, assigned):.2f} %)")
     print(f"long calls {len(calls)} of {all_calls} ({1000 * len(calls) / max(1, all_calls):.2f} per 1,000)")
+    clauses, documented = clause_docstrings(files)
     print(f"fmt: skip {len(skips)}")
-    for place in {"names": names, "calls": calls, "skips": skips, None: []}[options.details]:
+    print(f"docstrings that begin with a clause {len(clauses)} of {documented}")
+    details = {"names": names, "calls": calls, "skips": skips, "docstrings": clauses}
+    for place in details.get(options.details, []):
         print(place)
     return 0
 

@@ -7,11 +7,16 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from regard.present.messages import messages
 
 PLACEHOLDER = re.compile(r"(\{[^{}]*\})")
+ENGLISH = Path(messages.__file__).parent / "languages" / "en.toml"
 
 
 def backwards(text: str) -> str:
@@ -51,7 +56,12 @@ def catalogue_changed(change: Callable[[str], str]) -> Iterator[None]:
     """Every message of this process in changed English."""
     plain, caches = messages._text, (messages.catalogue, messages._table)
     english = changed(plain("en"), change)
-    messages._text = lambda language: english if language == "en" else plain(language)  # type: ignore[assignment]
+
+    def text(language: str) -> str:
+        return english if language == "en" else plain(language)
+
+    text.cache_clear = plain.cache_clear  # type: ignore[attr-defined]
+    messages._text = text  # type: ignore[assignment]
     try:
         for function in caches:
             function.cache_clear()
@@ -60,3 +70,31 @@ def catalogue_changed(change: Callable[[str], str]) -> Iterator[None]:
         messages._text = plain
         for function in caches:
             function.cache_clear()
+
+
+@cache
+def english_words() -> frozenset[str]:
+    """Words of the English catalogue that differ from their reversal."""
+    words = set(re.findall(r"[A-Za-z]{3,}", PLACEHOLDER.sub(" ", ENGLISH.read_text("utf-8"))))
+    return frozenset(word for word in words if word != word[::-1])
+
+
+def compares_wording(failure: str) -> bool:
+    """Whether a failed assertion expected an English word of the catalogue and got the same word reversed.
+
+    >>> compares_wording("assert 'no such file' in 'elif hcus on'"), compares_wording("assert 2 == 0")
+    (True, False)
+    """
+    words = set(re.findall(r"[A-Za-z]{3,}", failure))
+    return any(word[::-1] in words for word in words & english_words())
+
+
+def failure_text(failure: pytest.ExceptionInfo[BaseException], report: str) -> str:
+    """The texts that a failed assertion compared; "" for an exception of any other kind, which is never about words."""
+    if not failure.errisinstance((AssertionError, pytest.fail.Exception)) and "DocTest" not in failure.typename:
+        return ""
+    last = failure.traceback[-1]
+    statement = str(last.statement)
+    values = {name: last.frame.f_locals.get(name) for name in re.findall(r"[a-z_]\w*", statement)}
+    outputs = [str(getattr(value, "output", value)) for value in values.values()]
+    return "\n".join([report, statement, *outputs])

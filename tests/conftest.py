@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -46,6 +47,21 @@ BROWSER_PATIENCE = 240_000
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--reversed-catalogue", action="store_true", help="reverse every English message")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With --reversed-catalogue, skip a test that compared a reversed word with the English one; all else must pass."""
+    report = yield
+    if item.config.getoption("--reversed-catalogue") and report.failed and call.excinfo is not None:
+        from catalogues import compares_wording, failure_text
+
+        if compares_wording(failure_text(call.excinfo, report.longreprtext)):
+            report.outcome = "skipped"
+            report.longrepr = (str(item.path), 0, "Skipped: compares wording")
+    return report
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -93,6 +109,13 @@ def running_browser(browser: str) -> Iterator[Any]:
         sync_api.expect.set_options(timeout=BROWSER_PATIENCE)
         yield native
         native.close()
+
+
+def pytest_collection_finish() -> None:
+    """Keep thousands of collected tests out of every garbage collection: a tenth of the suite's time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

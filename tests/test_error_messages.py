@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from string import Formatter
@@ -12,8 +13,15 @@ from string import Formatter
 import pytest
 
 import regard
-from regard.errors import RegardError, phrase
+from regard.errors import RegardError, error_message, in_words, phrase
+from regard.gate.gate import refused
+from regard.live.guard import Guard
+from regard.message import Message
 from regard.present.messages.messages import catalogue, render, speaking
+from regard.serve.access import ServiceGuard
+from regard.store.ledger import Ledger, Problem
+from regard.store.redaction import Redactor
+from regard.store.shard_result import ShardResult
 
 SOURCE = Path(regard.__file__).parent
 PARTS = ("subject", "expected", "got", "remedy")
@@ -89,6 +97,29 @@ def test_no_error_holds_english() -> None:
     assert offenders == [], "\n" + "\n".join(offenders)
 
 
+def test_one_word_subjects_are_translated_or_names_in_the_code() -> None:
+    """`InputError("data", ...)` is translated by errors.subject; a parameter, command or method keeps its name."""
+    names = {arg.arg for tree in trees().values() for node in ast.walk(tree) for arg in arguments_of(node)}
+    names |= {path.stem for path in trees()} | {path.stem for path in SOURCE.rglob("commands/*.py")}
+    words = {
+        text
+        for tree in trees().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and called(node) in errors() and node.args
+        for text in literals(node.args[0])
+        if re.fullmatch(r"[a-z]+", text)
+    }
+    unknown = {word for word in words if f"errors.subject.{word}" not in catalogue("en")} - names
+    assert "data" in words
+    assert sorted(unknown) == []
+    unused = {key.rpartition(".")[2] for key in catalogue("en") if key.startswith("errors.subject.")} - words
+    assert sorted(unused) == []
+
+
+def arguments_of(node: ast.AST) -> list[ast.arg]:
+    return [*node.args.args, *node.args.kwonlyargs] if isinstance(node, ast.FunctionDef) else []
+
+
 def places(text: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(text) if name}
 
@@ -113,7 +144,8 @@ def test_every_phrase_is_in_the_catalogue_with_the_same_values() -> None:
     ]
     assert wrong == [], "\n" + "\n".join(wrong)
     used = {key for _, key, _ in phrases()}
-    unused = {key for key in english if key.startswith("errors.") and not key.startswith("errors.noun.")} - used
+    looked_up = ("errors.noun.", "errors.subject.")
+    unused = {key for key in english if key.startswith("errors.") and not key.startswith(looked_up)} - used
     assert sorted(unused) == []
 
 
@@ -159,6 +191,12 @@ def test_an_error_inside_another_stays_a_message() -> None:
             "audit bilstm --data nosuch.csv",
             "数据 'nosuch.csv'：应为 csv、jsonl 或 parquet 文件，或目录；实际为 没有这个文件",
         ),
+        ("audit bilstm --lmit 3", "选项 '--lmit'：应为 此命令的选项；实际为 没有这个选项。建议：'--limit' 或"),
+        ("audit bilstm --limit three", "选项 '--limit'：应为 不小于 1 的整数；实际为 'three'"),
+        ("audit bilstm --json=3", "选项 '--json'：应为 不带值"),
+        ("audit bilstm --profile fast", "选项 '--profile'：应为 以下之一：quick, standard, full；实际为 'fast'"),
+        ("audit bilstm other", "参数：应为 不再有其他参数；实际为 other"),
+        ("report", "参数 RUN：应为 一个值；实际为 无"),
     ],
 )
 def test_a_command_line_error_is_chinese(line: str, words: str) -> None:
@@ -169,3 +207,45 @@ def test_a_command_line_error_is_chinese(line: str, words: str) -> None:
     result = CliRunner().invoke(root, [*line.split(), "--lang", "zh"])
     assert result.exit_code == 2
     assert words in result.output
+
+
+def test_problems_and_reasons_are_stored_as_messages(tmp_path: Path) -> None:
+    """A run that was audited in one language is read in another; plain texts of older runs stay as they are."""
+    error = RegardError("data", got=phrase("errors.common.no_such_file"))
+    foreign = ValueError("odd film")
+    problems = [Problem("a", "forward", error_message(error)), Problem("b", "forward", error_message(foreign))]
+    with closing(Ledger.write(tmp_path)) as ledger:
+        ledger.enter("task", "done", None, problems=problems)
+        read = ledger.problems()
+    assert read == problems
+    page = ShardResult(skipped={"attention": error.message, "lrp": "as it was"})
+    skipped = ShardResult.from_bytes(page.to_bytes()).skipped
+    with speaking("zh"):
+        assert [in_words(p.message) for p in read] == ["数据：实际为 没有这个文件", "ValueError: odd film"]
+        assert in_words(skipped["attention"]) == "数据：实际为 没有这个文件"
+    assert skipped["lrp"] == "as it was"
+
+
+def test_words_of_the_data_leave_a_message_with_redaction() -> None:
+    hidden = Redactor(["a dull film"]).message(phrase("errors.common.text_what", what="dull film"))
+    assert isinstance(hidden, Message)
+    assert dict(hidden.params) == {"what": "w2 w3"}
+
+
+@pytest.mark.wording
+def test_refusals_of_servers_are_messages() -> None:
+    app = Guard(lambda *_: None, token="t", hosts=["127.0.0.1:1"])  # type: ignore[arg-type, return-value]
+    status, expected = app._refused({"headers": [], "path": "/", "method": "GET"}) or (0, "")
+    service = ServiceGuard(lambda *_: None, keys=["k"], body_bytes=9)  # type: ignore[arg-type, return-value]
+    code, refusal = service._refused({"headers": [], "path": "/v2/x", "method": "POST"}) or (0, "")
+    with speaking("zh"):
+        assert (status, in_words(expected)) == (421, "启动此应用时所用的地址")
+        assert (code, str(refusal)[:7]) == (401, "API 密钥：")
+
+
+@pytest.mark.wording
+def test_the_verdict_of_a_gate_has_an_id_and_words() -> None:
+    outcome = refused(RegardError("data", got=phrase("errors.common.no_such_file")), "run", "policy.toml")
+    with speaking("zh"):
+        assert str(outcome.verdict) == "策略或输入有误（退出码 2）：数据：实际为 没有这个文件"
+        assert outcome.to_json()["verdict"] == "bad policy or input"

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from code_measures import bare_names, format_skips, long_calls, python_files  # noqa: E402
+from code_measures import bare_names, clause_docstrings, format_skips, long_calls, python_files  # noqa: E402
 
 FILES = python_files([ROOT / "src"])
 
@@ -28,6 +28,12 @@ def test_few_calls_have_six_positional_arguments() -> None:
 def test_formatter_decides_but_for_tables_of_data() -> None:
     skips = format_skips(FILES)
     assert len(skips) <= 40, "\n".join(map(str, skips[:20]))
+
+
+def test_docstrings_begin_with_an_imperative_or_a_noun() -> None:
+    """No clause or pronoun first; at most one docstring in two hundred."""
+    places, total = clause_docstrings(FILES)
+    assert len(places) < 0.005 * total, "\n".join(map(str, places[:20]))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What does an attention model look at, may I believe what I see, and does it hold?
+"""Audit attention models: where they look, whether their maps can be trusted, and whether the predictions are robust.
 
     import regard
     model = regard.load("bilstm")                       # or a Hugging Face directory, or file.py:factory

@@ -12,8 +12,10 @@ from regard.registry import upstairs
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """kind: the class, as a user knows it. title: the object's own name. facts: NAME -> value, where the catalogues
-    hold `card.NAME`; empty values are left out. rows: the first rows of its table; total: the number of all rows.
+    """Short description of a public object: class, name, facts and the first rows of its table.
+
+    kind: the class, as a user knows it. title: the object's own name. facts: NAME -> value, where the catalogues hold
+    `card.NAME`; empty values are skipped. rows: the first rows of its table; total: the number of all rows.
     """
 
     kind: str

@@ -39,11 +39,11 @@ EXIT_CODES = {
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked this process to end."""
+    """Signal to end this process."""
 
 
 def phrase(key: str, /, **params: object) -> Message:
-    """One part of an error as a key of the message catalogues with its values.
+    """Part of an error, as a key of the message catalogues with its values.
 
     A value that JSON does not hold (a path, an exception, a shape) becomes text, so that an error can be stored and
     sent to another process. An error of ours stays a message and is rendered in the language of the reader.
@@ -101,7 +101,7 @@ class RegardError(Exception):
 
 
 def in_words(text: Text) -> str:
-    """A part of an error in the current language; a message that no catalogue holds shows its key."""
+    """Render a part of an error in the current language; a message that no catalogue holds shows its key."""
     from regard.registry import upstairs
 
     if isinstance(text, str):
@@ -110,6 +110,15 @@ def in_words(text: Text) -> str:
         return str(upstairs("render")(text))
     except (LookupError, ValueError, TypeError):  # a wrong key must not hide the error itself
         return repr(text)
+
+
+def error_message(error: BaseException) -> Text:
+    """Return an error as one text to store: an error of ours as its message, a foreign one by its class and words.
+
+    >>> error_message(InputError(phrase("errors.common.none"))).key, error_message(ValueError("odd"))
+    ('errors.common.none', 'ValueError: odd')
+    """
+    return error.message if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
 
 
 def _rebuild(kind: type[RegardError], subject: Text, expected: Text, got: Text, remedy: Text) -> RegardError:
@@ -148,7 +157,7 @@ class UnknownName(InputError):
 
 
 def either(parts: Sequence[Text]) -> Text:
-    """The parts with "or" between them.
+    """Join the parts with "or".
 
     >>> in_words(either(["a", "b", "c"]))
     'a or b or c'
@@ -158,7 +167,7 @@ def either(parts: Sequence[Text]) -> Text:
 
 
 def listing(parts: Sequence[Text]) -> Text:
-    """The parts with semicolons between them; "" for none.
+    """Join the parts with semicolons; "" for none.
 
     >>> in_words(listing(["a", "b", "c"]))
     'a; b; c'
@@ -174,11 +183,11 @@ class NoExamples(InputError):
 
 
 class CaptureError(RegardError):
-    """The model computed attention that was not captured, or a capture did not prove itself."""
+    """Attention that could not be captured, or a capture that failed its own check."""
 
 
 class Unsupported(RegardError):
-    """This model lacks a capability."""
+    """A capability that this model lacks."""
 
 
 class GateFailed(RegardError):
@@ -190,11 +199,11 @@ class Incomplete(RegardError):
 
 
 class DamageWarning(UserWarning):
-    """A damaged file; the work continues without it."""
+    """Warning about a damaged file; the work continues without it."""
 
 
 class Busy(RegardError):
-    """Too many jobs are queued."""
+    """Too many jobs in the queue."""
 
     exit_code = 4
 

@@ -1,4 +1,4 @@
-"""Open files that somebody else wrote: regular files only, of bounded size, gzip unpacked within the same bounds."""
+"""Open untrusted files: regular files only, of bounded size, gzip unpacked within the same bounds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _override: ContextVar[int | None] = ContextVar("max_bytes", default=None)
 
 
 def parse_size(text: str) -> int:
-    """Bytes of "500000", "500MB" or "2G"; a ValueError where it is no size.
+    """Parse "500000", "500MB" or "2G" into bytes; raise ValueError for anything else.
 
     >>> parse_size("2GB"), parse_size("1.5k"), parse_size("10")
     (2147483648, 1536, 10)
@@ -49,7 +49,7 @@ def parse_size(text: str) -> int:
 
 
 def max_bytes() -> int:
-    """Largest file that is read now: as `limited` says, else $REGARD_MAX_BYTES, else 2 GiB."""
+    """Return the size limit for files: set by `limited`, else by $REGARD_MAX_BYTES, else 2 GiB."""
     override = _override.get()
     if override is not None:
         return override
@@ -62,7 +62,7 @@ def max_bytes() -> int:
 
 @contextmanager
 def limited(size: int | None) -> Iterator[None]:
-    """Read no file larger than `size` bytes meanwhile; None changes nothing."""
+    """Limit file reads to `size` bytes inside the block; None changes nothing."""
     token = _override.set(size if size is not None else _override.get())
     try:
         yield
@@ -82,7 +82,7 @@ def shown_size(size: float) -> str:
 
 
 def kind_of(path: Path, subject: Text = "") -> Literal["file", "directory", "nothing"]:
-    """What stands at a path; pipes, sockets, devices and paths that cannot be followed are refused."""
+    """Return the type of the file at a path; refuse pipes, sockets, devices and paths that cannot be followed."""
     subject = subject or phrase("errors.common.file_place", place=path)
     try:
         status = path.stat()
@@ -97,7 +97,9 @@ def kind_of(path: Path, subject: Text = "") -> Literal["file", "directory", "not
 
 
 def check_file(path: Path, subject: Text = "", largest: int | None = None) -> int:
-    """Bytes of a regular file of at most `largest` bytes (`max_bytes()`); anything else is an InputError."""
+    """Return the size of a regular file of at most `largest` bytes (`max_bytes()`); raise InputError for anything
+    else.
+    """
     subject = subject or phrase("errors.common.file_place", place=path)
     kind = kind_of(path, subject)
     if kind != "file":
@@ -110,7 +112,7 @@ def check_file(path: Path, subject: Text = "", largest: int | None = None) -> in
 
 
 def open_binary(path: Path, subject: Text = "", largest: int | None = None) -> BinaryIO:
-    """A regular file of bounded size for reading, unpacked on the way if it ends in .gz."""
+    """Open a regular file of bounded size for reading; unpack it if it ends in .gz."""
     subject = subject or phrase("errors.common.file_place", place=path)
     size = check_file(path, subject, largest)
     try:
@@ -130,7 +132,7 @@ def open_binary(path: Path, subject: Text = "", largest: int | None = None) -> B
 
 
 def read_bytes(path: Path, subject: Text = "") -> bytes:
-    """The content of a regular file of bounded size."""
+    """Read a regular file of bounded size."""
     subject = subject or phrase("errors.common.file_place", place=path)
     try:
         with open_binary(path, subject) as file:
@@ -140,7 +142,7 @@ def read_bytes(path: Path, subject: Text = "") -> bytes:
 
 
 def read_text(path: Path, subject: Text = "") -> str:
-    """The same as text; what is no UTF-8 is refused by name."""
+    """Read a regular file of bounded size as text; refuse other encodings than UTF-8."""
     subject = subject or phrase("errors.common.file_place", place=path)
     content = read_bytes(path, subject)
     try:
@@ -151,7 +153,7 @@ def read_text(path: Path, subject: Text = "") -> str:
 
 
 def read_json(path: Path, subject: Text = "") -> Any:
-    """The JSON value of a file."""
+    """Parse a JSON file."""
     subject = subject or phrase("errors.common.file_place", place=path)
     try:
         return parse_json(read_text(path, subject))
@@ -160,7 +162,7 @@ def read_json(path: Path, subject: Text = "") -> Any:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """A JSON value; every failure is a ValueError: nesting too deep and numbers too long, too.
+    """Parse JSON; every failure is a ValueError, including deep nesting and long numbers.
 
     >>> parse_json("[" * 100_000)
     Traceback (most recent call last):
@@ -180,12 +182,12 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_toml(path: Path, subject: Text = "") -> dict[str, Any]:
-    """The tables of a TOML file."""
+    """Parse a TOML file."""
     return parse_toml(read_text(path, subject), subject or phrase("errors.common.file_place", place=path))
 
 
 def parse_toml(text: str, subject: Text) -> dict[str, Any]:
-    """The tables of a TOML text; every failure is an InputError about `subject`."""
+    """Parse TOML text; every failure is an InputError about `subject`."""
     import tomllib
 
     try:
@@ -198,7 +200,7 @@ def parse_toml(text: str, subject: Text) -> dict[str, Any]:
 
 
 def exists(path: str | Path) -> bool:
-    """Whether a path leads anywhere; what cannot be a path at all, such as a long text, leads nowhere."""
+    """Return whether a path exists; False for texts that cannot be a path."""
     try:
         return Path(path).exists()
     except (OSError, ValueError):
@@ -206,7 +208,7 @@ def exists(path: str | Path) -> bool:
 
 
 def reason(error: BaseException) -> Text:
-    """Why something failed, in one short line.
+    """Return the reason of a failure in one short line.
 
     >>> reason(FileNotFoundError(2, "No such file or directory")), reason(EOFError())
     ('No such file or directory', 'EOFError')
@@ -240,7 +242,7 @@ def _too_large(subject: Text, got: Text, other: Text) -> InputError:
 
 
 class _Unpacked(io.RawIOBase):
-    """The content of a gzip file, counted while it is unpacked: one that grows beyond reason is refused."""
+    """Content of a gzip file, counted while unpacking; refuses files that grow beyond the limit."""
 
     def __init__(self, file: BinaryIO, size: int, subject: Text) -> None:
         super().__init__()
@@ -288,7 +290,7 @@ def cache_directory() -> Path:
 
 
 def slug(source: str) -> str:
-    """Shorten a path or name to one for a directory.
+    """Shorten a path or name so that it can name a directory.
 
     >>> slug("/data/My Reviews.csv"), slug("bilstm")
     ('My-Reviews', 'bilstm')

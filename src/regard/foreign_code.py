@@ -1,4 +1,4 @@
-"""Run code that the user named or installed: attempts to end the program become one error of ours.
+"""Run code that the user named or installed; attempts to end the program become one error.
 
 `sys.exit` and other exceptions outside `Exception` would pass every handler and end a command with an exit code that
 means something else. What such code prints goes to standard error: standard output belongs to the result.
@@ -17,7 +17,7 @@ from regard.errors import InputError, RegardError, Stopped, Text, phrase
 
 
 def described(error: BaseException) -> Text:
-    """What foreign code did, in one line.
+    """Describe an exception of foreign code in one line.
 
     >>> str(described(SystemExit(3))), described(ValueError("no")), described(EOFError())
     ('a call of sys.exit(3)', 'ValueError: no', 'EOFError')
@@ -39,7 +39,7 @@ def _line(code: object) -> str:
 def contained(
     subject: Text, *, expected: Text, remedy: Text = "", kind: type[RegardError] = InputError, crashes: bool = True
 ) -> Iterator[None]:
-    """Turn what the code inside raises into an error of `kind`.
+    """Turn exceptions raised inside the block into an error of `kind`.
 
     crashes: ordinary exceptions, too; without it they pass as they are, for `--debug` and the line they name.
     Ctrl-C and signals pass; another subclass of KeyboardInterrupt is neither.

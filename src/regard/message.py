@@ -68,7 +68,7 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(value: Any) -> Text:
-    """The message, or the plain text, that `encoded` wrote.
+    """Decode a message or plain text written by `encoded`.
 
     >>> decoded({"message": "judge.few"})
     Message(key='judge.few', params=mappingproxy({}))
@@ -78,8 +78,32 @@ def decoded(value: Any) -> Text:
     return Message(str(value["message"]), value.get("params", {})) if is_message(value) else str(value)
 
 
+def to_column(text: Text) -> str:
+    """Encode a text for a column of a table: a message as JSON, plain text unchanged.
+
+    >>> to_column("no such file"), to_column(Message("judge.few"))
+    ('no such file', '{"message": "judge.few"}')
+    """
+    return text if isinstance(text, str) else json.dumps(text.to_json(), ensure_ascii=False)
+
+
+def from_column(text: str) -> Text:
+    """Decode a text that `to_column` wrote; anything else is plain text, as older versions stored it.
+
+    >>> from_column(to_column(Message("judge.few"))), from_column("{braces}")
+    (Message(key='judge.few', params=mappingproxy({})), '{braces}')
+    """
+    if not text.startswith('{"message":'):
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return decoded(value) if is_message(value) else text
+
+
 def is_message(value: object) -> bool:
-    """Whether a value is a message, or one in JSON."""
+    """Return whether a value is a message, or one in JSON."""
     return isinstance(value, Message) or (
         isinstance(value, Mapping) and "message" in value and set(value) <= {"message", "params"}
     )

@@ -1,4 +1,4 @@
-"""Old names that the documentation showed: they lead to their new home with a warning, for one release."""
+"""Old public names: they lead to their new module with a warning, for one release."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ONCE_AT_THE_TOP = {
 
 
 def moved_name(name: str) -> Any:
-    """Return `regard.NAME` from its own module, with a warning; raise AttributeError for a name that never was."""
+    """Return `regard.NAME` from its own module, with a warning; raise AttributeError for an unknown name."""
     if name not in ONCE_AT_THE_TOP:
         raise AttributeError(f"module 'regard' has no attribute {name!r}")
     home = ONCE_AT_THE_TOP[name]

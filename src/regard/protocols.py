@@ -1,4 +1,4 @@
-"""The verbs. Rooms talk to each other through these; nobody inherits from anything."""
+"""Interfaces between packages. Implementations match by shape; none inherits from these."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from regard.records import (
     Answers,
-    Attacked,
     Attention,
     Bools,
     Check,
@@ -27,7 +26,6 @@ from regard.records import (
     Site,
     Spec,
     Text,
-    Threat,
     Units,
 )
 
@@ -40,13 +38,13 @@ Target: TypeAlias = Json
 
 @runtime_checkable
 class Encoded(Protocol):
-    """An example in the form its model reads; opaque above `models/` but for these."""
+    """Example in the form its model reads; opaque above `models/` except for these members."""
 
     @property
     def units(self) -> Units: ...
     @property
     def length(self) -> int:
-        """Positions the model will compute; requests are batched by it."""
+        """Number of positions the model computes; requests are batched by it."""
         ...
 
 
@@ -62,7 +60,7 @@ class SiteAttention(Protocol):
         ...
 
     def dense(self) -> Attention:
-        """All of it, as a record."""
+        """All weights, as a record."""
         ...
 
 
@@ -72,7 +70,7 @@ class Capture(Protocol):
     @property
     def sites(self) -> Sequence[SiteAttention]: ...
     @property
-    def rejected(self) -> Sequence[tuple[str, str]]:
+    def rejected(self) -> Sequence[tuple[str, Text]]:
         """(place, reason) of every softmax that is not attention."""
         ...
 
@@ -86,7 +84,7 @@ class Capture(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where a gradient is taken: baseline + alpha (x - baseline) + noise, in the model's continuous inputs.
+    """Point at which to take a gradient: baseline + alpha (x - baseline) + noise, in the model's continuous inputs.
 
     detached: every attention of the pass is held fixed, so that nothing flows through what computes it.
     """
@@ -146,7 +144,7 @@ class InputFunction(Protocol):
     @property
     def module(self) -> Any: ...
     def baseline(self, name: str) -> Any:
-        """(1, ...) the inputs with every free unit away."""
+        """(1, ...) the inputs with every free unit removed."""
         ...
 
     def __call__(self, x: Any) -> Any:
@@ -169,7 +167,7 @@ class BatchFunction(Protocol):
     def free(self) -> Any: ...
     @property
     def owner(self) -> Any:
-        """Of the shape of x: the unit that each entry belongs to, -1 for none."""
+        """Unit that each entry of x belongs to, -1 for none; same shape as x."""
         ...
 
     @property
@@ -183,13 +181,13 @@ class BatchFunction(Protocol):
         ...
 
     def back(self, row: int, x: Any) -> Example:
-        """The example of this row with other inputs, as the user would give it."""
+        """Return the example of this row with other inputs, in the form in which a user would pass it."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lexicon:
-    """What a model's input vocabulary can be written with.
+    """Characters and words that a model's input vocabulary can encode.
 
     texts[i] is how token ids[i] is written, begins[i] whether it stands at the beginning of a word; vectors: (n, d)
     its embedding.
@@ -212,7 +210,7 @@ class WeightSlopes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Norm:
-    """A normalisation as the map that it is once its spread is known: scale (v - mean v) / spread[query] + shift.
+    """Normalisation as a linear map, for a known spread: scale (v - mean v) / spread[query] + shift.
 
     scale, shift: (feature,). spread: (query,). centred: whether the mean is taken off (LayerNorm) or not (RMSNorm).
     """
@@ -225,7 +223,7 @@ class Norm:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """What the attention of one site added to each position of one example, taken apart.
+    """Decomposition of one site's output for one example, by position and key.
 
     whole[q] = sum over h, k of weights[h, q, k] values[h, k] + own[q] + bias, up to `error` (relative, measured).
     weights: (head, query, key). values: (head, key, feature), behind the output projection. own: (query, feature), the
@@ -245,7 +243,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Zeroed:
-    """How far the output of the layer around one site moves when the value of one key is zero, for one example.
+    """Distance that the output of a site's layer moves when the value of one key is zero, for one example.
 
     distance: (query, key), 1 - cosine. error: how well the layer's output was reproduced with nothing changed.
     """
@@ -256,7 +254,7 @@ class Zeroed:
 
 
 class WeightFunction(Protocol):
-    """The answer to one example as a differentiable function of attention weights that are put in, in torch tensors."""
+    """Answer to one example as a differentiable function of the attention weights, in torch tensors."""
 
     def __call__(self, weights: Sequence[Any]) -> Any:
         """weights: (rows, head, query, key) for each place -> (rows, class) probabilities."""
@@ -265,7 +263,7 @@ class WeightFunction(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The part of one site that is read: some query rows of some heads (None: of all)."""
+    """Part of one site that the objective reads: some query rows of some heads (None: all heads)."""
 
     site: str
     queries: tuple[int, ...]
@@ -273,7 +271,7 @@ class Read:
 
 
 class Model(Protocol):
-    """An adapter over a native model. Everything else that a model can do is a generic function in `models.ask`."""
+    """Adapter over a native model. Every other capability is a generic function in `models.ask`."""
 
     @property
     def name(self) -> str: ...
@@ -288,12 +286,12 @@ class Model(Protocol):
     def labels(self) -> tuple[str, ...]: ...
     @property
     def operators(self) -> tuple[str, ...]:
-        """How units are removed, the preferred one first; at least two."""
+        """Removal operators, the preferred one first; at least two."""
         ...
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        """What `Point.baseline` may be, the preferred one first."""
+        """Values that `Point.baseline` may take, the preferred one first."""
         ...
 
     @property
@@ -303,12 +301,12 @@ class Model(Protocol):
 
     @property
     def spec(self) -> Spec | None:
-        """Rebuilds this model in another process; None for a live module."""
+        """Spec that rebuilds this model in another process; None for a live module."""
         ...
 
     @property
     def notes(self) -> Sequence[Text]:
-        """Everything that was cut, windowed, guessed or replaced, in words."""
+        """Notes about everything the model cut, windowed, guessed or replaced."""
         ...
 
     def encode(self, example: Example) -> Encoded: ...
@@ -321,11 +319,11 @@ class Model(Protocol):
         ...
 
     def predict(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
-        """Run, and choose what the objective is about: the predicted class, token, span, sequence."""
+        """Run the model and choose the target of the objective: the predicted class, token, span or sequence."""
         ...
 
     def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Edits = ()) -> Answers:
-        """The objective for given targets, one row each; optionally with edited attention.
+        """Compute the objective for the targets, one row each; optionally with edited attention.
 
         Edits hold for the whole batch, or there is a list of them for each row.
         """
@@ -337,11 +335,11 @@ class Model(Protocol):
 
 
 class Question(Generic[R]):
-    """A request about one example, as a frozen value; `regard.desk.questions` has them all."""
+    """Request about one example, as a frozen value; `regard.desk.questions` defines all of them."""
 
 
 class Change:
-    """A change that makes a variant of a case; `regard.desk.changes` has them all."""
+    """Change that makes a variant of a case; `regard.desk.changes` defines all of them."""
 
 
 class Case(Protocol):
@@ -365,7 +363,7 @@ class Case(Protocol):
 
     @property
     def explainers(self) -> tuple[str, ...]:
-        """The explainers of the audit by name, in the order in which they were named."""
+        """Explainers of the audit by name, in the order of the request."""
         ...
 
     @property
@@ -374,11 +372,11 @@ class Case(Protocol):
     def baselines(self) -> tuple[str, ...]: ...
     @property
     def companions(self) -> Case:
-        """A few other examples of the same data, the same for every shard; none where there are no others."""
+        """Other examples of the same data, the same for every shard; empty where there are none."""
         ...
 
     def base(self) -> Answers:
-        """One row per example: the model undisturbed."""
+        """Answers to the unchanged examples, one row each."""
         ...
 
     def removed(self, drops: Sequence[Bools], operator: str | None = None) -> Answers:
@@ -390,7 +388,7 @@ class Case(Protocol):
         ...
 
     def relevance(self, method: str | Spec) -> Relevance:
-        """The relevance by another explainer, computed once."""
+        """Return the relevance by another explainer; computed once."""
         ...
 
     def rng(self, i: int | None, *keys: object) -> np.random.Generator:
@@ -401,34 +399,16 @@ class Case(Protocol):
         ...
 
     def subset(self, positions: Sequence[int]) -> Case:
-        """The same case with some of its examples, in that order."""
+        """Return the case restricted to some of its examples, in that order."""
         ...
 
     def variant(self, change: Change) -> Case:
-        """The same examples under a change of inputs, model or class, asked about the same targets."""
+        """Return the same examples under a change of inputs, model or class, with the same targets."""
         ...
 
     def ask(self, questions: Sequence[Question[R]]) -> list[R]:
-        """The answer to each question, cached and batched by length."""
+        """Answer each question, cached and batched by length."""
         ...
-
-
-class ExplainerFunction(Protocol):
-    """`def method(case, *, own parameters) -> Relevance`."""
-
-    def __call__(self, case: Case, /, **params: Any) -> Relevance: ...
-
-
-class MetricFunction(Protocol):
-    """`def metric(case, relevance, *, own parameters) -> Score`."""
-
-    def __call__(self, case: Case, relevance: Relevance, /, **params: Any) -> Score: ...
-
-
-class AttackFunction(Protocol):
-    """`def attack(case, threat, *, own parameters) -> Sequence[Attacked]`, one for each example, in order."""
-
-    def __call__(self, case: Case, threat: Threat, /, **params: Any) -> Sequence[Attacked]: ...
 
 
 Findings: TypeAlias = Sequence[Score]
@@ -436,14 +416,8 @@ Findings: TypeAlias = Sequence[Score]
 `where` the setting (operator), one value per example, curves over sizes. No table machinery of its own."""
 
 
-class ExperimentFunction(Protocol):
-    """`def experiment(case, *, own parameters) -> Findings`."""
-
-    def __call__(self, case: Case, /, **params: Any) -> Findings: ...
-
-
 class Study(Protocol):
-    """A whole audit in front of an experiment that is asked once: what trains, or needs all examples together."""
+    """Whole audit, for an experiment that runs once because it trains or needs all examples together."""
 
     @property
     def model(self) -> Model: ...
@@ -453,18 +427,12 @@ class Study(Protocol):
     def seed(self) -> int: ...
     @property
     def folder(self) -> Path:
-        """Where it may keep what it trains: what was finished before a stop is found again there."""
+        """Directory for trained models; an interrupted experiment finds its finished ones there."""
         ...
 
 
-class StudyFunction(Protocol):
-    """`def experiment(study, *, own parameters) -> Findings`. Rows may be seeds instead of examples."""
-
-    def __call__(self, study: Study, /, **params: Any) -> Findings: ...
-
-
 class Dataset(Protocol):
-    """Examples in a fixed order, with where they came from."""
+    """Examples in a fixed order, with their origin."""
 
     @property
     def name(self) -> str: ...
@@ -472,12 +440,12 @@ class Dataset(Protocol):
     def fingerprint(self) -> str: ...
     @property
     def labels(self) -> tuple[str, ...]:
-        """Label names where the data has them; () where it has none."""
+        """Label names; () for data without labels."""
         ...
 
     @property
     def notes(self) -> tuple[Text, ...]:
-        """What was guessed, cut, dropped or sampled, in words; shown to the user and in the report."""
+        """Notes about everything the reader guessed, cut, dropped or sampled; shown to the user and in the report."""
         ...
 
     def __len__(self) -> int: ...
@@ -494,7 +462,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a task: its result, or why there is none.
+    """Outcome of a task: its result, or the reason why there is none.
 
     worker: HOST:PID that computed it. seconds: how long it took there.
     """
@@ -502,14 +470,15 @@ class Outcome:
     key: str
     status: Literal["ok", "error", "dead"]
     result: Any = None
-    message: str = ""
+    message: Text = ""
     worker: str = ""
     seconds: float = 0.0
 
 
 class Executor(Protocol):
-    """Runs tasks somewhere. `work` is "package.module:function" and is called as work(state, payload) with
-    state = setup(setup_payload), made once per worker."""
+    """Runner of tasks. `work` is "package.module:function", called as work(state, payload) with state =
+    setup(setup_payload), made once per worker.
+    """
 
     def run(
         self, setup: str, setup_payload: Mapping[str, Json], work: str, tasks: Iterable[Task], *, retries: int = 1

@@ -1,4 +1,4 @@
-"""Random generators that belong to a name: the generator of (seed, example id, method) never depends on order.
+"""Keyed random generators: the stream of (seed, example id, method) never depends on order.
 
 `measures.keyed_random` has the faster streams; this part is on the lowest layer because records use it.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def keyed_rng(seed: int, *keys: object) -> np.random.Generator:
-    """A generator for (seed, *keys): the 128-bit BLAKE2b hash of the keys seeds a PCG64.
+    """Return a generator for (seed, *keys): the 128-bit BLAKE2b hash of the keys seeds a PCG64.
 
     Keys may be str, bytes, bool, int, float, None and (nested) tuples or lists of them; numpy scalars count as
     the Python value they hold. Different types are different keys: 1, 1.0 and "1" have three streams.
@@ -26,7 +26,7 @@ def keyed_rng(seed: int, *keys: object) -> np.random.Generator:
 
 
 def key_bytes(key: object) -> bytes:
-    """Bytes that differ for different keys."""
+    """Encode keys as bytes, different for different keys."""
     if isinstance(key, np.generic):
         key = key.item()
     if isinstance(key, (tuple, list)):

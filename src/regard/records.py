@@ -1,4 +1,4 @@
-"""The nouns: few, frozen, array-based, validated once, read-only.
+"""Data records: frozen, array-based, validated once, read-only.
 
 Axis order is always batch, head, query, key, feature. Padding has relevance exactly 0.
 Columns (one array for many examples, with offsets) rather than one object per row.
@@ -37,7 +37,7 @@ SiteKind = Literal["self", "cross", "causal", "windowed", "pooling"]
 
 
 def frozen(values: ArrayLike, dtype: Any = np.float64) -> NDArray[Any]:
-    """A read-only copy of `values`."""
+    """Return a read-only copy of `values`."""
     array = np.array(values, dtype=dtype, copy=True)
     array.setflags(write=False)
     return array
@@ -50,7 +50,7 @@ def _freeze(record: object, **arrays: NDArray[Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What rebuilds a method anywhere: kind, name, JSON parameters.
+    """Serialisable description of a method: kind, name, JSON parameters.
 
     >>> spec = Spec.parse("explainer", "rollout:residual=0.3,heads=max")
     >>> str(spec), spec.params["residual"]
@@ -87,7 +87,7 @@ class Spec:
 
     @staticmethod
     def parse(kind: str, text: str) -> Spec:
-        """`name` or `name:key=value,key=value`; values are JSON where they parse as JSON."""
+        """Parse `name` or `name:key=value,key=value`; values are JSON where they parse as JSON."""
         name, _, rest = text.partition(":")
         params: dict[str, Json] = {}
         for part in filter(None, re.split(r",(?=\w+=)", rest)):
@@ -125,7 +125,7 @@ class ShortHtml:
 
 @dataclass(frozen=True, slots=True)
 class Example(ShortHtml):
-    """One thing the model is asked about.
+    """Input of a model, with its label and its origin.
 
     `inputs` holds what the user gave: {"text": ...}, {"text": ..., "text_pair": ...}, {"image": array},
     {"series": array (steps, channels)}, {"row": array}. `rationale` lists the places (see `Units.places`)
@@ -145,7 +145,7 @@ class Example(ShortHtml):
     alignment: tuple[tuple[int, int, int, int], ...] | None = None
 
     def __repr__(self) -> str:
-        """The fields that are set; long values are cut."""
+        """Show the fields that are set; cut long values."""
         names = ("label", "rationale", "group", "parent", "slices", "alignment")
         parts = [f"{name}={_clipped(value)}" for name, value in self.inputs.items()]
         parts += [f"{name}={_clipped(getattr(self, name))}" for name in names if getattr(self, name) not in (None, {})]
@@ -153,7 +153,7 @@ class Example(ShortHtml):
 
     @property
     def cluster(self) -> str:
-        """What counts as one independent draw."""
+        """Id of the independent draw that this example belongs to; statistics resample by it."""
         return self.group or self.parent or self.id
 
 
@@ -176,7 +176,7 @@ class Perturbed:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What relevance is about, one entry per unit; the same notion for every modality.
+    """Units that relevance is assigned to: sub-words, patches, time steps or columns, one entry each.
 
     places: (n, 2) character spans or time ranges, (n, 4) boxes top, left, bottom, right, or (n, 1) columns.
     special: units the user did not write ([CLS], a class token); never removed, relevance exactly 0.
@@ -231,7 +231,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One place where attention happens: a module, and which of its calls."""
+    """Place where a model computes attention: a module, and the number of its call."""
 
     name: str
     call: int
@@ -274,7 +274,7 @@ class Attention:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change of one site's attention.
+    """Change of one site's attention.
 
     what: "uniform", "permute", "replace" (with `values`), "scale" (by `factor`), "knock_out" (scores of the
     edges queries x keys set to minus infinity, rows renormalised), "mask_heads" (the heads' output is zeroed).
@@ -291,7 +291,7 @@ class Edit:
     values: NDArray[np.float32] | None = None
 
     def stream_start(self, site: str) -> int:
-        """The first state of the random stream that permutes this site, the same in any batch and process."""
+        """Return the first state of the random stream that permutes this site, the same in any batch and process."""
         return int(keyed_rng(self.seed, "permute", site).integers(1 << 62))
 
 
@@ -305,7 +305,7 @@ Check = Literal["first", "always", "never"]
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the model said to a ragged list of questions: example i owns rows offsets[i]:offsets[i + 1].
+    """Answers of the model to a ragged list of questions: example i owns rows offsets[i]:offsets[i + 1].
 
     value: the objective (a logit-like scalar; gradients are taken of it).
     probability: the same on a 0..1 scale (for regression: the value itself).
@@ -388,7 +388,7 @@ class Relevance(ShortHtml):
 
 @dataclass(frozen=True, slots=True)
 class Score(ShortHtml):
-    """One metric of one method: a value per example, NaN where it is undefined (counted, never averaged in).
+    """Values of one metric for one method, one per example; NaN where undefined (counted, never averaged in).
 
     `where` names the setting (operator, k, the other method). `curves` holds (examples, points) arrays,
     `grid` their x axis.
@@ -440,7 +440,7 @@ class Summary(ShortHtml):
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """One comparison of a mean with a margin, as a rule makes it.
+    """Comparison of a mean with a threshold, as a rule of the judge makes it.
 
     claim: that the mean is above or below `margin`. p: one-sided, of the opposite; `corrected` after Holm's correction
     over the audit. low, high: the interval at `level`, that of the whole family. where: class, operator, sizes.
@@ -497,7 +497,7 @@ Reading = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """How far attention is an explanation, whether or not the reading is settled, and what to do until it is.
+    """Graded answer: how far attention is an explanation, settled or not, and what to do until it is.
 
     share: of the best method's effect that attention finds, chance subtracted, with its interval over n examples; NaN
     where no method has an effect. best: the ranking it is compared with. ruled_out: readings that are already excluded.
@@ -558,7 +558,7 @@ Goal = Literal["untargeted", "targeted"]
 
 @dataclass(frozen=True, slots=True)
 class Threat:
-    """What an attacker wants and may do; how it is tried is the attack's own matter.
+    """Goal and constraints of an attacker; the attack decides how to search.
 
     goal: any other class than the one predicted, or the class `target` (its name or index). budget: questions to the
     model per example, a gradient counts as one. max_share: of the words of a text. max_edits: characters that change
@@ -622,7 +622,7 @@ AttackStatus = Literal["success", "failed", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class Attacked:
-    """What became of one example under one attack.
+    """Result of one attack on one example.
 
     status: skipped examples were never attacked (`why` says so) and belong to no denominator. example: the changed
     example nearest to the goal, also where that was not reached; None where nothing was changed or where there is no

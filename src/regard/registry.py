@@ -1,4 +1,4 @@
-"""The phone book: a file in a room is a method; its file name is its public name.
+"""Registry of methods: each file in a method package is a method, and its file name is its public name.
 
     @explainer(needs=("attention",), cite="Abnar & Zuidema 2020")
     def rollout(case: Case, *, residual: float = 0.5) -> Relevance: ...
@@ -99,13 +99,13 @@ class Parameter:
 
     @property
     def values(self) -> tuple[Json, ...]:
-        """The values it may have, where they can be listed."""
+        """Values that the parameter may take, where they can be listed."""
         return tuple(names(self.kind)) if self.kind else self.choices
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the phone book knows about one method without importing it."""
+    """Facts about one method, available without importing it."""
 
     kind: str
     name: str
@@ -137,7 +137,7 @@ class Entry:
 
 
 def method(kind: str, **facts: Json) -> Callable[[F], F]:
-    """The one decorator; the named ones below only give it a kind. The function itself is unchanged."""
+    """Register a function as a method of a kind; return it unchanged. The named decorators below set the kind."""
 
     def mark(function: F) -> F:
         setattr(function, _MARK, (kind, facts))
@@ -153,12 +153,12 @@ _IN_PROCESS: dict[tuple[str, str], Callable[..., Any]] = {}
 
 
 def in_process(kind: str) -> list[str]:
-    """The names of the methods of a kind that were decorated in this process, outside of regard."""
+    """Return the names of methods of a kind that were decorated in this process outside of regard."""
     return sorted(name for known, name in _IN_PROCESS if known == kind and name not in names(kind))
 
 
 def method_spec(function: Callable[..., Any]) -> Spec:
-    """The Spec of a decorated function, which then works by its name in this process.
+    """Return the Spec of a decorated function, which then works by its name in this process.
 
     Raise where it is not decorated, or has the name of one of ours.
     """
@@ -195,7 +195,7 @@ P = ParamSpec("P")
 
 
 def _decorator(kind: str, facts: Callable[P, Any]) -> Callable[P, Callable[[F], F]]:
-    """The decorator of a kind: it takes the fields of `facts`, a record of what the registry knows about a method."""
+    """Build the decorator of a kind; its arguments are the fields of `facts`, a record about the method."""
 
     def decorate(*arguments: P.args, **keywords: P.kwargs) -> Callable[[F], F]:
         return method(kind, **_json(asdict(facts(*arguments, **keywords))))
@@ -211,7 +211,7 @@ def _json(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class InProfile:
-    """A method in audits that name none. rank: its place among them. params: as in name:key=value,key=value.
+    """Place of a method in default audits. rank: its position. params: as in name:key=value,key=value.
 
     In the profile "headline", params replace those of the audit's profile, whose own setting then runs later.
     """
@@ -232,7 +232,9 @@ Profiles = tuple[str | InProfile, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explainer:
-    """needs: "attention", "gradient", "removal". role: "method" or "baseline". misleads: when not to trust it.
+    """Facts about an explainer: `def NAME(case, *, own parameters) -> Relevance`.
+
+    needs: "attention", "gradient", "removal". role: "method" or "baseline". misleads: when not to trust it.
 
     formula: f is the objective, x the input, r_j the relevance of unit j, a_ij a weight from row i to key j.
     adapter: it brings in results that somebody else computed, and is never part of `all`.
@@ -251,9 +253,12 @@ class Explainer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """better: "higher", "lower" or "none". family: "faithfulness", "agreement", "plausibility" (only where the data
+    """Facts about a metric: `def NAME(case, relevance, *, own parameters) -> Score`.
+
+    better: "higher", "lower" or "none". family: "faithfulness", "agreement", "plausibility" (only where the data
     name decisive places), "robustness", "randomisation", "polarity" or "complexity". baseline, ceiling: names of
-    explainers at the ends of the scale, or words."""
+    explainers at the ends of the scale, or words.
+    """
 
     better: str
     needs: tuple[str, ...] = ()
@@ -344,7 +349,8 @@ class Attack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citer:
-    """Scores the sources of a prompt for an answer: `def NAME(case, *, own parameters)` -> (spans, sources) scores.
+    """Facts about a method that scores the sources of a prompt: `def NAME(case, *, own parameters)` -> (spans, sources)
+    scores.
 
     needs: "deletion" (of sources, the prompt rendered again), "rows" (the answer computed again from the cache),
     "gradient", "attention". unit: "nats" (drops of log-odds), "mass" (shares of attention) or "rank" (only the order
@@ -413,7 +419,7 @@ question = _decorator("question", Question)
 
 
 def describe(function: Callable[..., Any]) -> Entry:
-    """The entry of a decorated function; raises where the house rules are broken."""
+    """Return the entry of a decorated function; raise where it breaks the rules for methods."""
     if not hasattr(function, _MARK):
         raise InputError(
             phrase("errors.common.function_spec", spec=function.__name__),
@@ -480,14 +486,14 @@ def _outsiders(kind: str) -> Mapping[str, importlib.metadata.EntryPoint]:
 
 
 def names(kind: str) -> list[str]:
-    """Every public name of a kind, ours and outsiders'; imports none of them."""
+    """List every public name of a kind, including those of other packages; import none of them."""
     if kind not in ROOMS:
         raise UnknownName("kind", kind, ROOMS)
     return sorted({*_shipped()[kind], *_outsiders(kind)})
 
 
 def named_model(text: str) -> Spec | None:
-    """The Spec behind the name of a model; None for a path, an id, or anything else that is not in the book.
+    """Return the Spec behind the name of a model; None for a path, an id or an unknown name.
 
     >>> named_model("bilstm:epochs=2"), named_model("./my-model")
     (Spec(kind='source', name='bilstm', params=mappingproxy({'epochs': 2})), None)
@@ -501,7 +507,7 @@ def named_model(text: str) -> Spec | None:
 
 
 def owner(kind: str, name: str) -> str:
-    """The package and version that a method comes from: "" for our own."""
+    """Return the package and version that a method comes from; "" for our own."""
     if name in _shipped()[kind] or name not in _outsiders(kind):
         return ""
     dist = _outsiders(kind)[name].dist
@@ -509,7 +515,7 @@ def owner(kind: str, name: str) -> str:
 
 
 def entry(kind: str, name: str) -> Entry:
-    """What is known about one method. Ours come from the catalogue, an outsider's file is imported."""
+    """Return the facts about one method: ours from the catalogue, others by importing their file."""
     if name not in names(kind) and (kind, name) not in _IN_PROCESS:
         raise UnknownName(kind, name, names(kind))
     if name in _shipped()[kind]:
@@ -518,7 +524,7 @@ def entry(kind: str, name: str) -> Entry:
 
 
 def language_file(name: str) -> Traversable:
-    """The catalogue NAME.toml of a language: ours, or in the package that the entry point NAME points at."""
+    """Return the catalogue NAME.toml of a language: ours, or in the package that the entry point NAME points at."""
     return _language_file(_language_package(name), name)
 
 
@@ -536,18 +542,18 @@ def _language_file(package: str, name: str) -> Traversable:
 
 
 def language_entry(name: str) -> Entry:
-    """A language as its catalogue describes itself: `[language]` with its own `name` and its code in `html`."""
+    """Return how a catalogue describes its language: `[language]` with its own `name` and its code in `html`."""
     about = tomllib.loads(language_file(name).read_text("utf-8"))["language"]
     return Entry("language", name, _language_package(name), about["name"], (), {"html": about["html"]})
 
 
 def marked_kind(thing: object) -> str:
-    """The kind that something is decorated as; "" where it is no method."""
+    """Return the kind that an object is decorated as; "" for anything else."""
     return str(getattr(thing, _MARK, ("",))[0])
 
 
 def code_parameters(kind: str, name: str) -> tuple[str, ...]:
-    """The parameters of a method that name code; none for an unknown method.
+    """Return the parameters of a method that name code; none for an unknown method.
 
     >>> code_parameters("explainer", "given"), code_parameters("explainer", "rollout")
     (('function',), ())
@@ -559,12 +565,12 @@ def code_parameters(kind: str, name: str) -> tuple[str, ...]:
 
 
 def kinds_of(name: str) -> list[str]:
-    """The kinds that have a method of this name."""
+    """Return the kinds that have a method of this name."""
     return [kind for kind in ROOMS if name in names(kind)]
 
 
 def find(kind: str, name: str) -> Callable[..., Any]:
-    """The function itself; imports its one file."""
+    """Return the function of a method; import its one file."""
     if name not in names(kind) and (kind, name) not in _IN_PROCESS:
         raise UnknownName(kind, name, names(kind))
     if name in _shipped()[kind]:
@@ -596,7 +602,7 @@ def find(kind: str, name: str) -> Callable[..., Any]:
 
 
 def _loaded(kind: str, point: importlib.metadata.EntryPoint) -> Any:
-    """What an entry point names; the error about a package that fails names the package."""
+    """Load the object of an entry point; an error names the package that failed."""
     owner = point.dist.name if point.dist else point.value
     with contained(
         phrase("errors.registry.method_of_package", noun=kind, name=repr(point.name), package=owner),
@@ -610,7 +616,7 @@ def _loaded(kind: str, point: importlib.metadata.EntryPoint) -> Any:
 
 
 def build(spec: Spec) -> Callable[..., Any]:
-    """The function of a Spec with its parameters bound; unknown or ill-typed parameters are refused.
+    """Return the function of a Spec with its parameters bound; refuse unknown or ill-typed parameters.
 
     >>> build(Spec("explainer", "random", {"sed": 1}))
     Traceback (most recent call last):
@@ -633,7 +639,7 @@ def build(spec: Spec) -> Callable[..., Any]:
 
 
 def upstairs(name: str) -> Callable[..., Any]:
-    """A function that lives above whoever calls it, found by its name when it is called: imports still go down."""
+    """Look up a function of a higher layer by name, at call time, so that imports still go down."""
     if name not in UPSTAIRS:
         raise UnknownName("function", name, UPSTAIRS)
     function: Callable[..., Any] = getattr(importlib.import_module(UPSTAIRS[name]), name)
@@ -641,7 +647,9 @@ def upstairs(name: str) -> Callable[..., Any]:
 
 
 def arguments(spec: Spec) -> dict[str, Any]:
-    """The parameters of a Spec as the function takes them, checked against the catalogue; imports no method of ours."""
+    """Return the parameters of a Spec as the function takes them, checked against the catalogue; import no method of
+    ours.
+    """
     known = {p.name: p for p in entry(spec.kind, spec.name).parameters}
     bound: dict[str, Any] = {}
     for key, value in spec.params.items():

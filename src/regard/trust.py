@@ -1,4 +1,4 @@
-"""Who may name code: only the user, in this command. Whatever was stored or shared cannot.
+"""Trust in code: only the user may name code to run, in this command; stored and shared files may not.
 
 Runs, Specs, policies, templates and model directories travel between people. A method declares which of its parameters
 name code (`registry.names_code`); inside `stored_methods` a method whose parameter names code is refused, unless the
@@ -29,7 +29,7 @@ _STORED: ContextVar[_Stored | None] = ContextVar("regard_stored_methods", defaul
 
 @contextmanager
 def stored_methods(subject: str, *, typed: Iterable[Spec] = (), allow_code: bool = False) -> Iterator[None]:
-    """Run methods that a stored thing names: those that name code are refused when they are called.
+    """Run methods named by a stored object; refuse those that name code.
 
     typed: methods that the user named in this command; the code in them may run.
     """
@@ -42,7 +42,7 @@ def stored_methods(subject: str, *, typed: Iterable[Spec] = (), allow_code: bool
 
 
 def refuse_stored(spec: Spec) -> None:
-    """Raise where a stored thing names this method and the method names code; `registry.build` asks at each call."""
+    """Raise where a stored object names this method and the method names code; `registry.build` checks each call."""
     stored = _STORED.get()
     for name in () if stored is None else code_in(spec):
         if stored is not None and name not in stored.typed:
@@ -61,7 +61,7 @@ def refuse_code(subject: Text, specs: Iterable[Spec], *, typed: Iterable[Spec] =
 
 
 def code_in(spec: Spec) -> list[str]:
-    """The code that a Spec names, itself or through the methods that its parameters name.
+    """Return the code that a Spec names, itself or through the methods that its parameters name.
 
     >>> code_in(Spec("explainer", "given", {"function": "mine.py:f"}))
     ['mine.py:f']
@@ -85,10 +85,10 @@ def code_in(spec: Spec) -> list[str]:
 
 
 def code_refused(subject: Text, code: str) -> InputError:
-    """The error for a stored thing that names code."""
+    """Build the error for a stored object that names code."""
     return InputError(
         subject,
-        expected=phrase("errors.trust.no_code_only_code_that"),
+        expected=phrase("errors.trust.no_code_only_code"),
         got=phrase("errors.trust.name_code", code=code),
         remedy=phrase("errors.trust.read_that_code_if_you"),
     )

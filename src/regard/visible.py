@@ -1,4 +1,4 @@
-"""Make characters visible that a terminal would obey or hide: one sanitiser for terminal output and Markdown.
+"""Make control and hidden characters visible: one sanitiser for terminal output and Markdown.
 
 Texts, labels, file names and error messages come from data, models and runs that somebody else may have written. An
 escape sequence in them could rewrite the screen or the clipboard; a bidirectional override could reverse a sentence.
@@ -21,7 +21,7 @@ _UNSAFE = re.compile(
 
 
 def visible(text: str) -> str:
-    """`text` with control characters, direction overrides and lone surrogates replaced by signs that can be seen.
+    """Replace control characters, direction overrides and lone surrogates by visible signs.
 
     Tabs and line feeds stay. Every replacement is safe itself, so a second call changes nothing.
 
@@ -34,7 +34,7 @@ def visible(text: str) -> str:
 
 
 def as_references(markup: str) -> str:
-    """XML with such characters as numeric references: the same document, and nothing in it that a terminal obeys.
+    """Write such characters as numeric XML references: the same document, safe to print in a terminal.
 
     >>> as_references("<text>a \x9b2J \u202eb</text>")
     '<text>a &#x9B;2J &#x202E;b</text>'
@@ -43,7 +43,7 @@ def as_references(markup: str) -> str:
 
 
 def shell_word(text: object) -> str:
-    """One word of a command that a person may copy into a shell, whatever the name holds.
+    """Quote a name as one word of a shell command.
 
     >>> print(shell_word("runs/a"), shell_word("$(reboot).csv"))
     runs/a '$(reboot).csv'

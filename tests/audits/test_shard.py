@@ -117,3 +117,12 @@ def test_what_is_asked_about_a_share_is_the_same_however_examples_are_shared_out
         mine, theirs = drawn["leave_one_out"][k], whole["leave_one_out"][whole["leave_one_out"].ids.index(name)]
         np.testing.assert_allclose(mine, theirs, atol=1e-6)
     assert {s.ids for s in page.scores if s.method == "leave_one_out"} == {few}
+
+
+def test_sampled_explainers_are_not_run_again_where_too_few_examples_are_left() -> None:
+    again = Spec("metric", "max_sensitivity", {"share": 0.5})
+    some = Settings(EXPLAINERS, (*METRICS, again), sampled=2, share=0.5, reruns=False)
+    assert Settings.from_json(some.to_json()) == some
+    page = compute(TorchToy(), examples(sentences(6)), some)
+    assert {s.method for s in page.scores if s.metric == "max_sensitivity"} == {"attention", "input_x_gradient"}
+    assert {s.method for s in page.scores if s.metric == METRICS[0].name} > {"attention", "input_x_gradient"}

@@ -74,6 +74,7 @@ def test_new_writes_a_method_and_its_test(regard: Callable[..., Result], tmp_pat
     assert again.exit_code == 2
 
 
+@pytest.mark.wording
 def test_doctor_proves_the_tap_with_numbers(regard: Callable[..., Result]) -> None:
     result = regard("doctor", "--device", "cpu", "--json")
     assert result.exit_code == 0, result.stderr

@@ -36,7 +36,7 @@ def test_one_verdict_everywhere(regard: Call, audited: tuple[Path, Result], tmp_
     result = regard(*words, *files)
     assert result.exit_code == code, result.output
     last = result.stdout.strip().splitlines()[-1]
-    assert last.startswith(f"{VERDICTS[code]} (exit {code})")
+    assert last.startswith(f"{VERDICTS[code].upper()} (exit {code})")
     assert "Traceback" not in result.output
     suite = ET.parse(tmp_path / "out" / "gate.xml").getroot().find("testsuite")
     assert suite.find("properties/property[@name='exit_code']").get("value") == str(code)

@@ -83,6 +83,7 @@ def test_capture_says_the_defect_before_the_map(regard: Regard) -> None:
     assert "before you look" not in told(regard("capture", "mine.py:make", "--text", "a quiet film"))
 
 
+@pytest.mark.wording
 def test_an_audit_stores_and_shows_it_first(regard: Regard, tmp_path: Path) -> None:
     words = ("audit", "planted:uniform", "--limit", "4", "--out", str(tmp_path / "run"), "-v", "--profile", "quick",
              "--explainers", "attention,leave_one_out,random", "--metrics", "comprehensiveness")  # fmt: skip

@@ -17,9 +17,8 @@ from click.testing import CliRunner
 from regard.cli.root import root
 
 ROOT = Path(__file__).resolve().parents[2]
-INSTRUCTIONS = {
-    "FROM", "RUN", "CMD", "COPY", "ENV", "USER", "WORKDIR", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT",
-}  # fmt: skip
+NAMES = "FROM ARG RUN CMD COPY ENV USER WORKDIR EXPOSE STOPSIGNAL HEALTHCHECK ENTRYPOINT"
+INSTRUCTIONS = frozenset(NAMES.split())
 
 
 def dockerfile() -> list[tuple[str, str]]:
@@ -51,12 +50,12 @@ def test_the_image_runs_as_nobody_with_a_health_check() -> None:
     assert {word for word in words if word.startswith("--")} <= serve_options()
 
 
-def containers(value: Any) -> list[dict[str, Any]]:
-    """Every container of a manifest, at any depth."""
+def entries(value: Any, key: str) -> list[dict[str, Any]]:
+    """Every entry of the lists under a key of a manifest, at any depth."""
     if isinstance(value, dict):
-        own = value.get("containers", [])
-        return [*own, *(c for k, v in value.items() if k != "containers" for c in containers(v))]
-    return [c for v in value for c in containers(v)] if isinstance(value, list) else []
+        own = value.get(key, [])
+        return [*own, *(c for k, v in value.items() if k != key for c in entries(v, key))]
+    return [c for v in value for c in entries(v, key)] if isinstance(value, list) else []
 
 
 @pytest.mark.parametrize(
@@ -69,13 +68,19 @@ def containers(value: Any) -> list[dict[str, Any]]:
 def test_cluster_files_parse_and_drop_privileges(name: str, kind: str, version: str) -> None:
     manifest = yaml.safe_load((ROOT / "deploy" / name).read_text("utf-8"))
     assert (manifest["kind"], manifest["apiVersion"]) == (kind, version)
-    found = containers(manifest["spec"])
+    found = entries(manifest["spec"], "containers")
     assert found
+    volumes = {volume["name"] for volume in entries(manifest["spec"], "volumes")}
     for container in found:
         rules = container["securityContext"]
         assert rules["allowPrivilegeEscalation"] is False
         assert rules["capabilities"] == {"drop": ["ALL"]}
+        for place in container.get("volumeMounts", []):
+            assert place["name"] in volumes
+    if kind == "RayCluster":  # a worker opens the model by the path that the head has
+        assert all("/models" in {place["mountPath"] for place in c["volumeMounts"]} for c in found)
     if kind == "InferenceService":
+        assert "startupProbe" in found[0]
         assert found[0]["securityContext"]["readOnlyRootFilesystem"] is True
         assert {word for word in found[0]["args"] if word.startswith("--")} <= serve_options()
 

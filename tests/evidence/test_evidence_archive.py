@@ -14,11 +14,12 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from regard.audits.decisions import decision
+from regard.audits.decisions import decision, method_trust
 from regard.audits.preregistration import deviations, plan_digest, read_plan
 from regard.cli.root import root
 from regard.errors import InputError
 from regard.present.evidence import evidence_files
+from regard.present.evidence.decision import decision_page
 from regard.present.mlflow_export import run_metrics
 from regard.present.report.as_card import run_card
 from regard.present.report.report import report
@@ -40,7 +41,8 @@ def regard(*words: str | Path) -> Result:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A plan, the run that followed it, and an SSH key."""
     folder = tmp_path_factory.mktemp("evidence")
-    use = ["--intended-use", "sort films"]
+    (folder / "policy.toml").write_text('[[gate]]\nmetric = "accuracy"\nmin = 0.1\n', "utf-8")
+    use = ["--intended-use", "sort films", "--policy", folder / "policy.toml"]
     assert regard("plan", "planted:decides", *SETTINGS, *use, "--out", folder / "plan.json").exit_code == 0
     result = regard("audit", "--plan", folder / "plan.json", "--out", folder / "run")
     assert (folder / "run" / "manifest.json").is_file(), result.output
@@ -113,6 +115,7 @@ def test_the_archive_is_verified_by_sha256sum_and_ssh_keygen(folder: Path, key: 
     with zipfile.ZipFile(archive) as members:
         members.extractall(unpacked)
     names = {"report.pdf", "dossier.pdf", "report.json", "manifest.json", "plan.json", "README.txt"}
+    names |= {"policy.toml", "gate.json"}  # those of the plan
     assert {file.name for file in unpacked.iterdir()} == names | {"SHA256SUMS", "SHA256SUMS.sig"}
     subprocess.run(["sha256sum", "--quiet", "-c", "SHA256SUMS"], cwd=unpacked, check=True)
     line = ["ssh-keygen", "-Y", "verify", "-f", tmp_path / "signers", "-I", "auditor", "-n", NAMESPACE]
@@ -124,7 +127,51 @@ def test_the_archive_is_verified_by_sha256sum_and_ssh_keygen(folder: Path, key: 
     assert answer["plan"] == {"followed": True, "deviations": []}
     page = (unpacked / "dossier.pdf").read_text("utf-8")
     assert "sort films" in page
+    assert json.loads((unpacked / "gate.json").read_text("utf-8"))["line"] in page
+    assert "not the policy of the plan" not in page
     assert page.count('class="sheet"') == 1 + 10  # the changes, and ten decisions; the sign-off has its own class
+
+
+@pytest.mark.usefixtures("printed")
+def test_another_policy_than_that_of_the_plan_is_a_deviation(folder: Path, tmp_path: Path) -> None:
+    """A policy that is easier to pass than the planned one must not read as the plan that was followed."""
+    other = tmp_path / "other.toml"
+    other.write_text('[[gate]]\nmetric = "accuracy"\nmin = 0.01\n', "utf-8")
+    words = ["--format", "evidence", "--policy", other, "--out", tmp_path / "e.zip"]
+    assert regard("report", folder / "run", *words).exit_code == 0
+    plan = json.loads(regard("verify", tmp_path / "e.zip", "--json").output)["plan"]
+    assert (plan["followed"], [row[0] for row in plan["deviations"]]) == (False, ["policy"])
+    with zipfile.ZipFile(tmp_path / "e.zip") as members:
+        assert "not the policy of the plan" in members.read("dossier.pdf").decode()
+
+
+def test_a_decision_page_names_the_method_whose_trust_it_states(run: Run) -> None:
+    material = Material(run)
+    row = material.examples[0]
+    facts = decision(material, row)
+    assert facts is not None
+    trust = method_trust(material, material.conclusions.differences, facts.method, row)
+    assert trust is not None
+    assert (trust.difference.method, trust.operator) == (facts.method, dict(trust.difference.setting)["operator"])
+    assert trust.operator != material.own_operators.get(facts.method)
+    page = str(decision_page(material, row))
+    assert f"{facts.method} over the whole audit" in page
+    assert "Attention as an explanation of this model" in page
+
+
+def test_a_screened_input_does_not_claim_that_every_part_was_removed(run: Run) -> None:
+    material = Material(Run(run.path))
+    row = next(e for e in material.examples if (facts := decision(material, e)) is not None and not facts.flips)
+    whole = decision(material, row)
+    assert whole is not None
+    assert whole.removed == whole.removable > 2
+    for spec in material.manifest["settings"]["explainers"]:
+        if spec["name"] == "leave_one_out":
+            spec["params"]["most"] = 2
+    screened = decision(material, row)
+    assert screened is not None
+    assert (screened.removed, screened.removable) == (2, whole.removable)
+    assert "The others were not tried" in str(decision_page(material, row))
 
 
 @pytest.mark.parametrize("damage", ["content", "missing", "extra", "other key"])

@@ -22,7 +22,7 @@ from regard.errors import InputError, Unsupported
 from regard.experiments._drift import aligned, drift, moved
 from regard.experiments._robustness import USUAL, chosen_noises
 from regard.experiments.attack_success import attack_success
-from regard.experiments.certified import FIRST, _noisy_votes, _scale, _words, certified
+from regard.experiments.certified import FIRST, _masked_bounds, _noisy_votes, _scale, _words, certified
 from regard.experiments.explanation_attack import explanation_attack
 from regard.experiments.explanation_drift import explanation_drift
 from regard.experiments.noise import noise
@@ -30,7 +30,7 @@ from regard.measures.intervals import clopper_pearson
 from regard.measures.keyed_random import keyed_rng
 from regard.models.open.wrap import wrap
 from regard.perturbations.apply import noises
-from regard.records import Example, Relevance, Score, Threat, Units
+from regard.records import Answers, Example, Relevance, Score, Threat, Units
 from regard.testing.toy import TEXTS, ToyCase
 
 WORDS = ("wonderful film with a dull end", "a dull plot and awful songs", "gorgeous and moving", *TEXTS)
@@ -415,6 +415,28 @@ def test_columns_are_measured_by_their_own_deviation() -> None:
     case = SimpleNamespace(companions=SimpleNamespace(examples=rows), examples=rows)
     assert _scale(case, "table").tolist() == pytest.approx([2**0.5, 1000 * 2**0.5, 1.0])
     assert _scale(case, "image").shape == (1,)
+
+
+@pytest.mark.parametrize("agreeing", [1.0, 0.9, 0.6, 0.5])
+def test_a_vote_stops_only_when_no_further_copy_can_change_its_radius(agreeing: float) -> None:
+    """The same votes, all of them asked for: the bound of a vote that stopped early gives the same words."""
+    samples, alpha, drawn = 200, 0.001, 0
+    votes = (np.random.default_rng(7).random(samples + FIRST) < agreeing).astype(np.int64)
+
+    def removed(drops: list[np.ndarray], operator: str) -> Answers:
+        nonlocal drawn
+        new = votes[drawn : drawn + len(drops[0])]
+        drawn += len(new)
+        return Answers(np.array([0, len(new)]), np.zeros(len(new)), np.zeros(len(new)), np.eye(2)[new])
+
+    case = ToyCase((" ".join(["film"] * 20),))
+    case = SimpleNamespace(ids=case.ids, units=case.units, operators=("mask",), rng=case.rng, removed=removed)
+    ((top, low),) = _masked_bounds(case, samples, 0.3, alpha)
+    every = clopper_pearson(int((votes[FIRST:] == top).sum()), samples, level=1 - 2 * alpha / 3)[0]
+    outcome = [(low > 0.5, _words(low, 20, 6)) for low in (low, every)]
+    assert outcome[0] >= outcome[1], "an early look may certify what the last one no longer does, never less"
+    assert (drawn == FIRST + 50) == (agreeing == 1.0), "a clear vote needs a quarter of the copies"
+    assert drawn <= samples + FIRST
 
 
 def test_certificates_are_about_right_answers() -> None:

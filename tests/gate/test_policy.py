@@ -35,6 +35,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("text", BAD)
+@pytest.mark.wording
 def test_what_is_wrong_is_refused_and_said(text: str) -> None:
     with pytest.raises(InputError) as error:
         parse_policy(text, Path("policy.toml"))

@@ -22,6 +22,7 @@ def asked(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
     return pytester.runpytest_inprocess(*([] if INSTALLED else ["-p", PLUGIN]), "-p", "no:cacheprovider", *words)
 
 
+@pytest.mark.wording
 def test_every_check_is_an_item(pytester: pytest.Pytester, run: Path) -> None:
     pytester.path.joinpath("release.gate.toml").write_text(
         f'run = "{run}"\n[[gate]]\nmetric = "accuracy"\nmin = 0.8\n[[gate]]\nmetric = "accuracy"\nmin = 0.99\n'

@@ -18,9 +18,9 @@ from regard.judge.margins import GOOD, POOR
 from regard.judge.mean_tests import Mean
 from regard.judge.other_evidence import Beside
 from regard.present.messages.messages import speaking
-from regard.present.verdict_words import captured, graded_lines, headline
+from regard.present.verdict_words import captured, graded_lines, headline, weakest
 from regard.records import Graded, Verdict
-from regard.store.judgements import judgement_from_json, judgement_to_json
+from regard.store.judgements import judgement_from_json, judgement_to_json, with_answer_ids
 
 
 @pytest.mark.parametrize(("how", "share"), [("evidence", 1.0), ("half", 0.5), ("random", 0.0)])
@@ -67,8 +67,7 @@ def test_without_a_share_the_headline_gives_the_effect_with_its_interval(languag
 def test_too_few_examples_are_not_said_to_have_no_effect() -> None:
     stored = judgement_to_json(judge(made(n=2, how={"negative": "evidence", "positive": "evidence"})))
     assert stored["graded"]["share"] is None
-    assert "[-∞, ∞]" in graded_lines(stored)[0]
-    assert "uncertain" in graded_lines(stored)[0]
+    assert "too few for an interval" in graded_lines(stored)[0]
 
 
 def test_the_effect_is_that_of_the_best_method() -> None:
@@ -202,3 +201,14 @@ def test_undecided_never_stands_alone() -> None:
     assert judgement["reading"] == "undecided"
     assert captured(judgement) in headline(judgement)
     assert graded_lines(judgement)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_too_few_examples_are_given_no_interval_in_words(language: str) -> None:
+    stored = judgement_to_json(judge(made(n=3)))
+    measured = [v for v in with_answer_ids(stored)["verdicts"] if v["rests_on"]]
+    assert {v["answer_id"] for v in measured} == {"too few"}
+    with speaking(language):
+        words = [headline(stored), *graded_lines(stored), *(weakest(v) for v in stored["verdicts"])]
+    assert "6" in words[0]
+    assert not any("∞" in text or "[" in text for text in words), words

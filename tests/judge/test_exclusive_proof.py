@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from made_evidence import made
 
 from regard.judge.agreement import exclusive
+from regard.judge.claim import settled
 
 
 @pytest.mark.parametrize(
@@ -21,3 +23,17 @@ def test_holds_needs_a_proof_for_every_example(linear: float, proof: float | Non
     if proof is not None:
         single["displaceable_exact"] = np.full(len(evidence), proof)
     assert exclusive(replace(evidence, single=single)).answer == answer
+
+
+def test_an_open_question_makes_no_claim_and_says_how_many_examples_would_decide() -> None:
+    """A claim that does not pass would count against the other questions, and its number of examples is infinite."""
+    evidence = made(20, displaceable=0.1)
+    draft = exclusive(evidence)
+    assert (draft.answer, draft.rule) == ("uninformative", "Q4.open")
+    assert math.isnan(draft.p)
+    (verdict,) = settled([draft])
+    assert verdict.decides_at is not None
+    assert verdict.decides_at > len(evidence)
+    searched = {**evidence.single, "linear": np.zeros(len(evidence))}
+    (verdict,) = settled([exclusive(replace(evidence, single=searched))])
+    assert verdict.decides_at is None, "a search proves nothing, however many examples there are"

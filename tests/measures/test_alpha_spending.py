@@ -79,3 +79,14 @@ def test_a_p_is_a_claim_exactly_where_it_is_below_the_level_of_its_look(
 def test_fractions_that_do_not_increase_are_refused() -> None:
     with pytest.raises(ValueError, match="increasing"):
         nominal_levels([0.5, 0.5], 0.05)
+
+
+@pytest.mark.parametrize("end", [70, 100, 150, 190])
+def test_an_end_that_does_not_depend_on_the_data_may_spend_the_rest_of_the_level(end: int) -> None:
+    """Passes that end before the planned maximum: the looks so far were stricter than the new maximum asks for."""
+    planned, taken = (16, 32, 64, 200), (16, 32, 64, end)
+    early = [level_now(0.05, fractions_now(planned, n)) for n in planned[:3]]
+    last, unspent = (level_now(0.05, fractions_now(looks, end)) for looks in (taken, planned))
+    wrong = sum(crossing_probability([n / end for n in taken], [*early, last]))
+    assert unspent < last
+    assert wrong <= 0.0501

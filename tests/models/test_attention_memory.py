@@ -53,6 +53,8 @@ def audited(count: int, folder: Path) -> tuple[int, list[int]]:
     """(most bytes of arrays at any moment, bytes of maps that torch holds whenever a shard is done)"""
     left: list[int] = []
     live, data = model(), examples(count)
+    gc.collect()
+    gc.freeze()  # so that `maps_alive` looks at the objects of this audit, not at those of a whole test session
     tracemalloc.start()
     try:
         audit(

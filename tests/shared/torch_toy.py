@@ -29,7 +29,7 @@ from regard.models.propagation.proof import propagated
 from regard.models.propagation.rules import Rule
 from regard.models.read_rows import read_rows
 from regard.protocols import Point, PropagatedRelevance, SiteAttention, Slopes
-from regard.records import Answers, Attention, Bools, Edit, Example, Site, Spec, Units
+from regard.records import Answers, Attention, Bools, Edit, Example, Site, Spec, Text, Units
 
 VOCABULARY, WIDTH, MASK = 97, 8, 1
 
@@ -67,7 +67,7 @@ class Seen:
     sites: Sequence[SiteAttention]
     units: Sequence[Units]
     answers: Answers
-    rejected: Sequence[tuple[str, str]] = ()
+    rejected: Sequence[tuple[str, Text]] = ()
     checked: str = "given"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from regard.surveys.citation_rule import SUFFICIENT, decision
+from regard.surveys.citation_rule import STRONG, SUFFICIENT, TooCostly, decision
 from regard.surveys.cited_answer import Alone, Pair
 
 
@@ -76,3 +76,19 @@ def test_only_sources_that_could_be_cited_are_deleted() -> None:
 def test_larger_effects_never_lose_a_citation(scale: float) -> None:
     numbers = Numbers([0.3 * scale, 1.2 * scale, 0])
     assert outcome([0.4 * scale, 1.1 * scale, 0.0], numbers)[1] == (1,)
+
+
+class Poor(Numbers):
+    """Measurements whose limit does not pay for the test of a source alone."""
+
+    def alone(self, sources: Sequence[int]) -> Alone:
+        raise TooCostly
+
+
+@pytest.mark.parametrize(
+    ("hidden", "deleted", "status"),
+    [(STRONG, STRONG, "cite"), (STRONG - 0.1, 9.0, "unclear"), (9.0, STRONG - 0.1, "unclear")],
+)
+def test_only_strong_effects_are_cited_without_the_test_alone(hidden: float, deleted: float, status: str) -> None:
+    result = decision([0.1, hidden], 3.0, Poor([0.0, deleted]), delta=1.0, check=2)
+    assert (result.status, result.alone, result.checked) == (status, None, status == "cite")

@@ -39,7 +39,10 @@ class ProbeRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradientReply:
-    """gradient: (units, features) of the score. tokens: (units,) the ids that the text is read as."""
+    """Answer to a gradient query.
+
+    gradient: (units, features) of the score. tokens: (units,) ids of the text.
+    """
 
     gradient: NDArray[np.float32]
     units: Units

@@ -93,7 +93,7 @@ def _read(path: str, changed: int) -> Mapping[str, list[str]]:
     except InputError as problem:
         raise InputError(
             phrase("errors.common.source_path", path=path),
-            expected=phrase("errors.attacks.neighbours_misspellings_delete_or"),
+            expected=phrase("errors.attacks.neighbours_misspellings_delete"),
             got=problem.got,
         ) from problem
     if not isinstance(table, dict) or not all(isinstance(v, list) for v in table.values()):

@@ -29,7 +29,7 @@ def worst_case(case: Case, threat: Threat, *, attacks: tuple[str, ...] = DEFAULT
     budget is shared out evenly, so that it holds for all of them together.
     """
     if not attacks or threat.budget < len(attacks):
-        raise InputError("worst_case", expected=phrase("errors.attacks.at_least_one_attack_and"), got=f"{len(attacks)}")
+        raise InputError("worst_case", expected=phrase("errors.attacks.at_least_one_attack"), got=f"{len(attacks)}")
     share = replace(threat, budget=threat.budget // len(attacks))
     records: dict[int, Attacked] = {}
     spent = [0] * len(case.ids)

@@ -40,7 +40,7 @@ from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.flops import flops_per_position, machine_flops
 from regard.models.ask.torch_module import torch_module
 from regard.protocols import Model
-from regard.records import Example, Json, Message, joined
+from regard.records import Example, Json, Message, encoded, joined
 from regard.store.export import export
 from regard.store.ledger import Ledger
 from regard.store.manifest import command, now, versions
@@ -272,7 +272,7 @@ def _studied(path: Path, plan: Plan, budget: Budget) -> Sequence[Example]:
 
 
 def _judge_unfinished(path: Path, identity: Mapping[str, Json]) -> None:
-    """Leave a stopped run with verdicts, conclusions and tables of what it has."""
+    """Store verdicts, conclusions and tables of the finished part of a stopped run."""
     with suppress(Exception):  # the interruption is what the caller must hear of
         with RunWriter(path, identity) as writer:
             writer.identity = dict(Run(path)._facts["identity"])
@@ -311,13 +311,13 @@ def _manifest(plan: Plan, options: AuditOptions, session: Session, capture: Capt
         "labelled": any(example.label is not None for example in subject.examples),
         "label_table": subject.label_table,
         "checked": capture.checked,
-        "rejected": [[*pair] for pair in capture.rejected],
+        "rejected": encoded([[*pair] for pair in capture.rejected]),
         **({} if options.text else {"veil": "no text"}),
     }
 
 
 def _check_preconditions(writer: RunWriter, plan: Plan, say: Say) -> None:
-    """Look for defects of the attention after the shards: an example that ends a process is known by then."""
+    """Look for defects of the attention after the shards, which have already isolated examples that end a process."""
     run = Run(writer.path)
     if "preconditions" in run.manifest:
         return
@@ -381,7 +381,7 @@ def _capture_check(plan: Plan) -> CaptureCheck:
 
 
 def _limit(plan: Plan) -> dict[str, Json] | None:
-    """What the costs of the methods can be held against: arithmetic of a forward pass, and the best of this machine."""
+    """Return reference costs: the arithmetic of a forward pass, and the best rate of this machine."""
     model = plan.subject.model
     if not torch_module.supports(model) or not plan.subject.lengths:
         return None

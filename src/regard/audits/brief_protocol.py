@@ -79,7 +79,9 @@ class BriefProtocol:
         return ("attention", self.rival, "random", *metrics)
 
     def experiment(self, name: str) -> dict[str, Json]:
-        """Its parameters: attention is compared with the rival and one leave-one-out, or with two of those."""
+        """Parameters of the experiment: attention is compared with the rival and one leave-one-out, or with two of
+        those.
+        """
         references: list[Json] = [*dict.fromkeys((self.rival, BY_REMOVAL))]
         return {
             "references": references,
@@ -111,7 +113,7 @@ def brief_protocol(subject: Subject, options: AuditOptions) -> BriefProtocol | N
 
 
 def _too_slow(subject: Subject, options: AuditOptions, positions: float) -> bool:
-    """Whether passes are slow and the budget pays for fewer than `ENOUGH` examples by the usual protocol."""
+    """Return whether passes are so slow that the budget pays for fewer than `ENOUGH` examples by the usual protocol."""
     operations = positions * _operations_per_position(subject)
     budget = options.limits
     passes = budget.passes if budget.passes is not None else (budget.seconds or 0.0) * NOMINAL / max(operations, 1.0)
@@ -124,7 +126,7 @@ def _operations_per_position(subject: Subject) -> float:
 
 
 def _supported(subject: Subject, name: str, examples: Sequence[Example]) -> bool:
-    """Whether the model supports an explainer, tried on the first example that it can read."""
+    """Return whether the model supports an explainer, tried on the first readable example."""
     for example in examples:
         desk = Desk(subject.model)
         try:

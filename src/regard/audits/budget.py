@@ -12,12 +12,12 @@ DEFAULT = "5m"
 NONE = "none"
 _FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|-?\s*passes)")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-EXPECTED = phrase("errors.audits.time_number_passes_passes_or")
+EXPECTED = phrase("errors.audits.time_number_passes_passes")
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """At most one of `seconds` and `passes` is set; neither means no limit.
+    """Limit of an audit: `seconds` or `passes`, at most one of them; neither means no limit.
 
     A pass is one example through the model; a gradient counts as two more (see `passes_of`).
     """
@@ -35,7 +35,7 @@ class Budget:
         return self if self.seconds is None else replace(self, seconds=max(1.0, self.seconds - seconds))
 
     def halved(self) -> Budget:
-        """One half of it: an audit of two data sets spends as much on each."""
+        """Return half of the budget: an audit of two data sets spends as much on each."""
         return Budget(
             self.text,
             None if self.seconds is None else self.seconds / 2,

@@ -44,7 +44,7 @@ VERSION = 5
 
 @dataclass(frozen=True, slots=True)
 class Conclusions:
-    """One field per conclusion; None or empty where the run has no evidence for it."""
+    """Conclusions of a run, one field each; None or empty where the run has no evidence."""
 
     model_works: ModelWorks | None
     accuracy: Accuracy | None

@@ -1,30 +1,47 @@
-"""One decision of a model from a stored run: what speaks for and against it, and which removals change it.
+"""Single decision of a model from a stored run: the units for and against it, and the removals that change it.
 
 For and against are the units with the largest positive and negative relevance by the method that the audit says to
 show. The answer changes without a unit if leave-one-out takes more from the log-odds of the predicted class than there
-is (two classes); it stays otherwise.
+is (two classes); it stays otherwise. Removals are of units as the model reads them: effects of the pieces of a word do
+not add up to the effect of the word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from regard.audits.conclusions.differences import Difference
 from regard.audits.conclusions.run_facts import RunFacts
+from regard.audits.conclusions.settings import setting
 from regard.audits.conclusions.word_units import gathered
 from regard.records import Floats
 
 MOST_UNITS = 5
 LEAVE_ONE_OUT = "leave_one_out"
+COMPREHENSIVENESS = "comprehensiveness"
+
+
+@dataclass(frozen=True, slots=True)
+class MethodTrust:
+    """How far a method can be trusted: `difference` over the whole audit, against random units.
+
+    here, chance: comprehensiveness of this input by the method and by random units; None where it was not measured.
+    """
+
+    difference: Difference
+    operator: str
+    here: float | None
+    chance: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """speaks_for, speaks_against, removals: (unit, number), the largest first. flips: units whose removal alone changes
-    the answer; None where that was not measured."""
+    the answer; None where that was not measured. removed, removable: units that were removed one by one, of all."""
 
     example: Mapping[str, Any]
     method: str
@@ -33,6 +50,8 @@ class Decision:
     speaks_against: tuple[tuple[str, float], ...]
     removals: tuple[tuple[str, float], ...]
     flips: tuple[str, ...] | None
+    removed: int
+    removable: int
 
 
 def recommended_method(facts: RunFacts) -> str:
@@ -58,25 +77,64 @@ def decision(facts: RunFacts, example: Mapping[str, Any]) -> Decision | None:
     signed = facts.relevances[method].signed
     rows = _ranked(example, values)
     removal_values = facts.relevance_of(LEAVE_ONE_OUT, str(example["id"])) if LEAVE_ONE_OUT in facts.methods else None
-    removals = () if removal_values is None else tuple(_ranked(example, removal_values)[:MOST_UNITS])
+    effects = [] if removal_values is None else _ranked_units(example["units"], removal_values)
     two_classes = len(facts.manifest["model"].get("labels") or ()) == 2
     measured = removal_values is not None and two_classes and example.get("value") is not None
-    flips = tuple(name for name, drop in removals if drop > float(example["value"])) if measured else None
+    flips = tuple(name for name, drop in effects if drop > float(example["value"])) if measured else None
     return Decision(
         example=example,
         method=method,
         signed=signed,
         speaks_for=tuple(row for row in rows[:MOST_UNITS] if row[1] > 0),
         speaks_against=tuple(row for row in rows[::-1][:MOST_UNITS] if row[1] < 0),
-        removals=removals,
+        removals=tuple(effects[:MOST_UNITS]),
         flips=flips,
+        removed=_removed(facts, len(effects)),
+        removable=len(effects),
     )
+
+
+def method_trust(
+    facts: RunFacts, differences: Iterable[Difference], method: str, example: Mapping[str, Any]
+) -> MethodTrust | None:
+    """What the audit measured about a method, and about it on this example; None where it measured nothing.
+
+    An operator by which the method itself removes units is left out, as in every comparison.
+    """
+    own = facts.own_operators.get(method)
+    rows = [d for d in differences if d.method == method and d.metric == COMPREHENSIVENESS and d.n]
+    row = next((d for d in rows if dict(d.setting).get("operator") != own), None)
+    if row is None:
+        return None
+    here, chance = (_score(facts, name, row, str(example["id"])) for name in (method, row.baseline))
+    return MethodTrust(row, str(dict(row.setting).get("operator", "")), here, chance)
+
+
+def _score(facts: RunFacts, method: str, row: Difference, example: str) -> float | None:
+    for score in facts.scores:
+        alike = (score.method, score.metric, setting(score.where)) == (method, row.metric, row.setting)
+        if alike and example in score.ids:
+            value = float(score.values[score.ids.index(example)])
+            return value if np.isfinite(value) else None
+    return None
+
+
+def _removed(facts: RunFacts, removable: int) -> int:
+    """Units that leave-one-out removed one by one: fewer than all of them where a long input was screened."""
+    specs = facts.manifest.get("settings", {}).get("explainers", [])
+    params = next((spec.get("params", {}) for spec in specs if spec["name"] == LEAVE_ONE_OUT), {})
+    most = params.get("most")
+    return removable if most is None else min(removable, int(most))
 
 
 def _ranked(example: Mapping[str, Any], values: Floats) -> list[tuple[str, float]]:
     """(word, number) by number, largest first; words where units are pieces of words."""
     whole = example["units"]["place_kind"] == "span" and any(example.get("inputs") or {})
     display, numbers = gathered(example, values) if whole else (example, np.asarray(values))
-    names = display["units"]["names"]
-    free = [i for i in range(len(names)) if not display["units"]["special"][i]]
+    return _ranked_units(display["units"], numbers)
+
+
+def _ranked_units(units: Mapping[str, Any], numbers: Floats) -> list[tuple[str, float]]:
+    names = units["names"]
+    free = [i for i in range(len(names)) if not units["special"][i]]
     return [(str(names[i]), float(numbers[i])) for i in sorted(free, key=lambda i: (-float(numbers[i]), i))]

@@ -39,9 +39,10 @@ def default_methods(kind: str, profile: str, *, without_family: str = "") -> lis
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How thorough an audit is: its budget, examples without a budget, points on a path of gradients, removal
+    """Thoroughness of an audit: its budget, examples without a budget, points on a path of gradients, removal
     operators; the share of the examples on which metrics run explainers again, and on which the explainers beside the
-    default ones run (0: none). most: the passes of a leave-one-out; longer inputs are screened (None: never)."""
+    default ones run (0: none). most: the passes of a leave-one-out; longer inputs are screened (None: never).
+    """
 
     name: str
     budget: str
@@ -61,7 +62,7 @@ class Profile:
         return default_methods("experiment", self.name)
 
     def metrics(self, *, rationales: bool = False) -> list[str]:
-        """Those of plausibility only where the data name decisive places."""
+        """Default metrics; those of plausibility only where the data name decisive places."""
         return default_methods("metric", self.name, without_family="" if rationales else "plausibility")
 
 
@@ -69,7 +70,7 @@ PROFILES: Mapping[str, Profile] = {
     row.name: row
     for row in (
         Profile("quick", "2m", examples=80, steps=8, operators=2, most=40),
-        Profile("standard", "15m", examples=200, steps=16, operators=2, share=0.1, shelf=0.2, most=64),
+        Profile("standard", "15m", examples=200, steps=8, operators=2, share=0.1, shelf=0.1, most=64),
         Profile("full", "none", examples=800, steps=64, operators=3, share=0.25, shelf=0.25),
     )
 }
@@ -85,7 +86,7 @@ Named = TypeVar("Named", str, str | Spec)
 
 
 def expanded(explainers: Sequence[Named]) -> list[Named]:
-    """These explainers, with `all` replaced by every explainer that is neither named beside it nor an adapter.
+    """Replace `all` by every explainer that is neither named beside it nor an adapter.
 
     >>> expanded(["rollout", "random"])
     ['rollout', 'random']

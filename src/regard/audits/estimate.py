@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.errors import Unsupported
+from regard.errors import Unsupported, in_words
 from regard.protocols import Encoded, Model
-from regard.records import Json, Message
+from regard.records import Json, Message, Text
 from regard.store.shard_result import ShardResult
 
 Forecast = Callable[["Estimate"], None]
@@ -24,7 +24,7 @@ class Estimate:
     forwards: int
     backwards: int
     seconds: float
-    skipped: Mapping[str, str]
+    skipped: Mapping[str, Text]
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -32,7 +32,7 @@ class Estimate:
             "forwards": self.forwards,
             "backwards": self.backwards,
             "seconds": round(self.seconds, 2),
-            "skipped": dict(self.skipped),
+            "skipped": {name: in_words(reason) for name, reason in self.skipped.items()},
         }
 
     def sentence(self, workers: int) -> Message:
@@ -77,10 +77,10 @@ def _weight(names: Sequence[str], lengths: Mapping[str, int], power: int) -> flo
 
 @dataclass(frozen=True, slots=True)
 class CaptureCheck:
-    """How the captured attention was checked, and which softmaxes are not attention, with the reason."""
+    """Check of the captured attention, and the softmaxes that are not attention, with the reason."""
 
     checked: str = "never"
-    rejected: tuple[tuple[str, str], ...] = ()
+    rejected: tuple[tuple[str, Text], ...] = ()
 
 
 def check_capture(model: Model, encoded: Encoded, rng: np.random.Generator) -> CaptureCheck:

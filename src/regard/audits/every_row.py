@@ -172,7 +172,7 @@ def _score(metric: str, ids: Sequence[str], values: Sequence[float]) -> Score:
 
 @dataclass
 class RowAudit:
-    """One pass over every row. progress: called with rows done. count: called for each outcome with its worker."""
+    """Pass over every row. progress: called with rows done. count: called for each outcome with its worker."""
 
     plan: Plan
     stream: Stream
@@ -256,7 +256,7 @@ class RowAudit:
 
     @property
     def settings(self) -> Settings:
-        """Those of the audit without experiments; without methods where rows are only predicted."""
+        """Settings of the audit without experiments; without methods where rows are only predicted."""
         own = replace(self.plan.settings, experiments=(), companions=(), sampled=0)
         return own if self.scored else replace(own, explainers=(), metrics=())
 

@@ -23,7 +23,7 @@ from regard.store.frames import HasFrames
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explained(HasFrames):
-    """What the model said about each example, and what each method says about why.
+    """Answers of the model to each example, and the relevance by each method.
 
     `answers` has one row per example; `relevance[method][i]` is one number per unit of example i.
     `names` are the targets in words. `skipped` names the methods that did not work on this model, with the reason.
@@ -60,7 +60,7 @@ class Explained(HasFrames):
         return str(upstairs("explained_html")(self))
 
     def records(self) -> list[dict[str, Json]]:
-        """One dict per example, method and unit: the rows of `to_pandas` and `to_polars`."""
+        """Build one dict per example, method and unit: the rows of `to_pandas` and `to_polars`."""
         return [
             {
                 "example": example.id,
@@ -222,12 +222,12 @@ def _examples(model: Model, inputs: Any) -> list[Example]:
 
 
 def _is_array(given: Any) -> bool:
-    """Whether it is an array, a PIL image, or numbers of one."""
+    """Return whether a value is an array, a PIL image, or numbers of one."""
     arrays = hasattr(given, "__array__") or hasattr(given, "__array_interface__")
     return arrays or isinstance(given, int | float | list | tuple)
 
 
 def _is_pair(given: Any, labels: Sequence[str]) -> bool:
-    """Whether a tuple is a pair of texts, not a text and its label."""
+    """Return whether a tuple is a pair of texts, not a text and its label."""
     texts = isinstance(given, tuple) and len(given) == 2 and all(isinstance(part, str) for part in given)
     return texts and given[1] not in labels

@@ -27,7 +27,7 @@ KEYS = ("id", "messages", "prompt", "answer", "span", "contrast", "sources", "se
 
 
 def is_answer_record(value: object) -> bool:
-    """Whether an input is a prompt with an answer: a mapping with `messages`, or with `prompt` and `answer`."""
+    """Return whether an input is a prompt with an answer: a mapping with `messages`, or with `prompt` and `answer`."""
     return isinstance(value, Mapping) and ("messages" in value or {"prompt", "answer"} <= set(value))
 
 
@@ -93,7 +93,7 @@ def answer_cases(model: Model, records: Sequence[Mapping[str, Any]], *, units: s
     if any(text is None for text in contrasts) and any(text is not None for text in contrasts):
         raise InputError(
             "contrast",
-            expected=phrase("errors.audits.one_for_every_prompt_or"),
+            expected=phrase("errors.audits.one_for_every_prompt"),
             got=phrase("errors.audits.some_with_and_some_without"),
         )
     models = {by: answer_model(model, by) for by in dict.fromkeys((units, "token"))}

@@ -1,4 +1,4 @@
-"""From per-example scores to numbers that may be shown: mean, clustered interval, n, undefined, seed, role."""
+"""Fold per-example scores into reportable numbers: mean, clustered interval, n, undefined, seed, role."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _summary(
 
 
 def role(score: Score, spec: Spec | None = None) -> Role:
-    """Which part the method plays: the metric names its baseline and its ceiling, an explainer may be a baseline.
+    """Return the role of a method: the metric names its baseline and its ceiling, an explainer may be a baseline.
 
     Where units are removed, a method is the ceiling only if it found its relevance by the same operator. spec: the
     method's own.
@@ -76,7 +76,7 @@ def _same_operator(score: Score, spec: Spec | None) -> bool:
 
 
 def _usual(score: Score) -> bool:
-    """Whether the metric compares with what it compares with by default."""
+    """Return whether the metric uses its default comparison."""
     try:
         defaults = {p.name: p.default for p in entry("metric", score.metric).parameters}
     except UnknownName:

@@ -22,7 +22,7 @@ _RANK_SCALE = 10
 
 @dataclass(slots=True)
 class Item:
-    """One method, or metrics that share their passes, of the further stage; what it cost so far.
+    """Method, or metrics that share their passes, of the further stage, with the cost so far.
 
     weight: how informative it is (see `WEIGHTS`).
     """
@@ -38,7 +38,7 @@ class Item:
         return max(1.0, (self.passes + prior) / (self.examples + 1))
 
     def chunk(self, available: int, affordable: float, prior: float) -> int:
-        """How many more examples to run it on now; 0 where it is finished or not affordable."""
+        """Return how many more examples to run now; 0 where the item is finished or not affordable."""
         target = next((n for n in CHUNKS if n > self.examples), available)
         if not self.examples:
             return min(1, available)
@@ -98,7 +98,7 @@ def best_item(items: Sequence[Item], available: int, affordable: float, prior: f
 
 
 def named(options: AuditOptions) -> bool:
-    """Whether the user named methods: they then run on every example of the rounds."""
+    """Return whether the user named methods: they then run on every example of the rounds."""
     return options.narrowed or options.experiments is not None
 
 
@@ -108,7 +108,7 @@ def own_headline() -> list[str]:
 
 
 def is_headline(spec: Spec) -> bool:
-    """Whether an experiment with these parameters belongs to the headline stage."""
+    """Return whether an experiment with these parameters belongs to the headline stage."""
     own = {Spec.parse("experiment", name).name: Spec.parse("experiment", name) for name in own_headline()}
     if spec.name in own:
         return all(spec.params.get(key) == value for key, value in own[spec.name].params.items())

@@ -34,7 +34,7 @@ def kept_data(data: Iterator[Any], path: Path, options: AuditOptions) -> Dataset
 
 
 def _taken(path: Path) -> bool:
-    """Whether something else is there already, which the writer of the run refuses or resumes."""
+    """Return whether the directory already holds something else, which the writer of the run refuses or resumes."""
     return path.exists() and (not path.is_dir() or any(path.iterdir()))
 
 

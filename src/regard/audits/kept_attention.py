@@ -1,4 +1,4 @@
-"""What is kept of an example besides its attention, so that a view without the model can say what is what.
+"""Stored facts about an example beside its attention, so that a view without the model can label it.
 
 `reading`: the query rows that the answer reads, by site. `audited`: the sites that stand for "the attention" of this
 model (of every layer; the experiments say which of them they changed). `walks`: some rows of the last of them, step by

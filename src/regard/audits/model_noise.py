@@ -18,7 +18,7 @@ SEED = 20_240_613
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """One answer: the objective, its probability, and the probabilities of all classes where there are any."""
+    """Answer of a model: the objective, its probability, and the probabilities of all classes where there are any."""
 
     value: float
     probability: float
@@ -36,7 +36,7 @@ class Answer:
 
     @property
     def known(self) -> bool:
-        """Whether all of it are finite numbers."""
+        """Return whether all numbers are finite."""
         numbers = [self.value, self.probability, *(() if self.distribution is None else self.distribution)]
         return bool(np.isfinite(numbers).all())
 
@@ -58,7 +58,7 @@ def gap(one: float, other: float) -> float:
 
 
 def differs(one: Answer, other: Answer, tolerance: float) -> bool:
-    """Whether two answers are not the same up to rounding; one that is a number and one that is none differ."""
+    """Return whether two answers differ by more than rounding; a number and a missing one differ."""
     if not (one.known and other.known):
         return one.known != other.known
     value, probability = one.apart(other)
@@ -70,8 +70,9 @@ def differs(one: Answer, other: Answer, tolerance: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Of the objective and of its probability: pooled standard deviation of the answers to one input, and the largest
-    difference of two of them. unknown: answers that were no number."""
+    """Noise of the objective and of its probability: pooled standard deviation of the answers to one input, and the
+    largest difference of two of them. unknown: answers that are not finite.
+    """
 
     value_sd: float = 0.0
     value_largest: float = 0.0
@@ -101,7 +102,7 @@ class Noise:
 
 
 def measured(answers: Sequence[Sequence[Answer]]) -> Noise:
-    """Of the answers to each of some inputs; those that are no numbers are counted, not used."""
+    """Measure the noise of the answers to each input; count those that are not finite, and skip them."""
     finite = [[a for a in some if a.known] for some in answers]
     apart = [a.apart(b) for some in finite for a, b in combinations(some, 2)]
     values, probabilities = ([pair[i] for pair in apart] for i in (0, 1))
@@ -122,7 +123,7 @@ def _pooled(groups: Sequence[Sequence[float]]) -> float:
 
 @contextmanager
 def seeded(seed: int = SEED) -> Iterator[None]:
-    """Seed every global random generator, and put them back as they were."""
+    """Seed every global random generator inside the block, and restore them afterwards."""
     torch = sys.modules.get("torch")
     plain, legacy = random.getstate(), np.random.get_state()
     with ExitStack() as stack:

@@ -90,7 +90,7 @@ def _check_lengths(run: Run, case: DeskCase, relevance: Relevance) -> None:
                     all_units=units,
                 ),
                 got=str(values),
-                remedy=phrase("errors.audits.audit_data_anew_text_or"),
+                remedy=phrase("errors.audits.audit_data_anew_text"),
             )
 
 
@@ -128,7 +128,7 @@ def _threads() -> int:
 
 
 def example_of(run: Run, row: dict[str, object]) -> Example:
-    """One of `Run.examples` as the model read it; a rationale marked by hand is its rationale."""
+    """Rebuild one of `Run.examples` as the model read it; a rationale marked by hand is its rationale."""
     inputs = {}
     raw_inputs = row["inputs"]
     for name, value in raw_inputs.items() if isinstance(raw_inputs, dict) else ():

@@ -1,4 +1,6 @@
-"""Work by name, so that a worker imports only what it runs; and the name of the worker itself. Imports no torch."""
+"""Functions by name, so that a worker imports only what it runs; and the name of the worker itself. Imports no
+torch.
+"""
 
 from __future__ import annotations
 

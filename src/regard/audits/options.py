@@ -44,7 +44,7 @@ def _flag(default: Any, help: str, **how: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditOptions:
-    """What is audited, with which methods, on which examples, and where it runs. JSON there and back."""
+    """Options of an audit: its subject, methods and examples, and where it runs. Serialises to JSON."""
 
     profile: str | None = _flag(
         None,
@@ -121,8 +121,8 @@ class AuditOptions:
     task: str | None = _flag(
         None,
         "The model's task, if the model does not tell it; answer: judge citations (regard list citer); "
-        "series, tabular: read the data so, and train a model on them where none is named.",
-        choices=(*TASK_NAMES, "answer", "series", "tabular"),
+        "series, anomaly, tabular: read the data so, and train a model on them where none is named.",
+        choices=(*TASK_NAMES, "answer", "series", "anomaly", "tabular"),
         metavar="TASK",
     )
     window: int | None = _flag(
@@ -167,7 +167,7 @@ class AuditOptions:
                 )
 
     def changed(self, changes: Mapping[str, Any]) -> AuditOptions:
-        """These options with some of them changed; an unknown name is an error that lists near misses."""
+        """Return these options with some changed; an unknown name is an error that lists near misses."""
         names = [item.name for item in fields(self)]
         for name in changes:
             if name not in names:
@@ -187,7 +187,7 @@ class AuditOptions:
 
     @property
     def narrowed(self) -> bool:
-        """Whether explainers or metrics were named: the audit then makes no experiments of its own accord."""
+        """Return whether the user named explainers or metrics: the audit then adds no experiments."""
         return self.explainers is not None or self.metrics is not None
 
     @property

@@ -17,6 +17,7 @@ from regard.audits.shard import Settings
 from regard.desk.batching import TOKENS
 from regard.errors import InputError, UnknownName, phrase
 from regard.explainers._references import REFERENCES
+from regard.measures.bounded_mean import FEWEST_CLUSTERS
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Model, Task
 from regard.records import Example, Json, Spec
@@ -70,7 +71,7 @@ def make_plan(subject: Subject, options: AuditOptions) -> Plan:
     if not options.limits.unlimited:
         optional["budget"] = options.limits.text
     if settings.sampled:
-        optional["sampled"] = f"{settings.sampled} at {settings.share}"
+        optional["sampled"] = f"{settings.sampled} at {settings.share}" + ("" if settings.reruns else ", once")
     if settings.tokens != TOKENS:
         optional["tokens"] = settings.tokens
     if settings.headline:
@@ -154,6 +155,8 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
         judging = list(dict.fromkeys(_with(spec, brief.metric) for spec in judging))
     for spec in (*explainers, *judging, *experiments):
         build(spec)
+    # a share of the share of the examples on which sampled explainers run: too few for an interval cost passes only
+    scored_again = len(subject.examples) * base_profile.shelf * base_profile.share
     return Settings(
         explainers=tuple(dict.fromkeys(explainers)),
         metrics=tuple(judging),
@@ -165,6 +168,7 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
         sampled=len(further),
         share=base_profile.shelf if further else 1.0,
         headline=() if brief is None else brief.headline,
+        reruns=not further or scored_again >= FEWEST_CLUSTERS,
     )
 
 
@@ -208,7 +212,7 @@ def _parameters(spec: Spec) -> set[str]:
 
 
 def _open(spec: Spec) -> bool:
-    """Whether the profile chooses the operator: a method with a default of its own keeps it."""
+    """Return whether the profile chooses the operator: a method with a default of its own keeps it."""
     defaults = {p.name: p.default for p in entry(spec.kind, spec.name).parameters}
     return "operator" in defaults and defaults["operator"] is None and "operator" not in spec.params
 

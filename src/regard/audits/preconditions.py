@@ -1,4 +1,4 @@
-"""Is there anything to look at? Defects that make an attention map meaningless, found before one is shown.
+"""Preconditions: defects that make an attention map meaningless, checked before one is shown.
 
     preconditions("planted:one_key", ["a superb boat", "the door was awful"]).defects
 
@@ -40,7 +40,7 @@ _ROWS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """One thing that is wrong with the attention of a site, or of some of its heads (None: all of them).
+    """Defect of the attention of a site, or of some of its heads (None: all of them).
 
     n: the examples that show it. measured, limit: the largest gap that was found, and up to what it counts as none.
     """
@@ -83,7 +83,7 @@ class Defect:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Preconditions(HasCard):
-    """What was found in the attention of `n` examples at `sites` sites; `notes` say what could not be tested."""
+    """Defects in the attention of `n` examples at `sites` sites; `notes` list the checks that could not run."""
 
     n: int
     sites: int
@@ -122,7 +122,7 @@ def _are_examples(inputs: Any) -> bool:
 
 
 def spread(examples: Sequence[Example]) -> list[Example]:
-    """At most `LOOKED_AT` of them, from the first to the last."""
+    """Choose at most `LOOKED_AT` of them, spread from the first to the last."""
     places = np.linspace(0, len(examples) - 1, min(len(examples), LOOKED_AT)).round().astype(int)
     return [examples[int(i)] for i in dict.fromkeys(places.tolist())] if len(examples) else []
 
@@ -133,7 +133,7 @@ _Read = tuple[Encoded, Target, Answers]
 
 @dataclass(slots=True, eq=False)
 class _Seen:
-    """What was seen of one site over all examples: keys, and the gaps by head."""
+    """Statistics of one site over all examples: keys, and the gaps by head."""
 
     site: Site
     keys: list[int] = field(default_factory=list)
@@ -237,7 +237,7 @@ def _some_rows(site: SiteAttention) -> NDArray[np.float32]:
 
 
 def _of_weights(found: _Seen, *, decoder: bool) -> list[Defect]:
-    """What the weights alone show; a defect that follows from another one is not told twice."""
+    """Return the defects that the weights alone show; skip one that follows from another."""
     key = found.site.key
     if max(found.keys) == 1:
         first_token = decoder and found.site.kind not in ("cross", "pooling")
@@ -302,7 +302,7 @@ def _moved(model: Model, read: Sequence[_Read], site: Site) -> float:
 
 
 def _change(one: Answers, other: Answers) -> float:
-    """In the objective, or in any probability; NaN where an answer is not a finite number."""
+    """Return the change of the objective, or of any probability; NaN where an answer is not finite."""
     steps = [np.abs(one.value - other.value).max()]
     if one.distribution is not None and other.distribution is not None:
         steps.append(np.abs(one.distribution - other.distribution).max())
@@ -311,7 +311,7 @@ def _change(one: Answers, other: Answers) -> float:
 
 
 def of_run(model: Model, examples: Sequence[Example], rows: Iterable[Mapping[str, Any]], *, seed: int) -> Preconditions:
-    """What an audit stores: some of its examples are looked at, and no failure of this look ends the audit.
+    """Check some examples of a run and return what it stores; no failure of this check ends the audit.
 
     rows: what the run says about each example (`Run.examples`); one that it could not read is left out, and no
     example's undisturbed answer is computed again.

@@ -39,7 +39,7 @@ def preregister(
     policy: tuple[str, bytes] | None = None,
     intended_use: str = "",
 ) -> dict[str, Json]:
-    """Open model and data, and write down everything that decides the numbers; computes nothing.
+    """Open model and data, and write down everything that decides the numbers; compute nothing.
 
     policy: name and content of the policy file of a gate.
     """
@@ -127,6 +127,15 @@ def deviations(plan: Mapping[str, Any], manifest: Mapping[str, Any], identity: M
     if plan.get("sha256") != plan_digest(plan):
         rows.append(Deviation("digest of the plan", str(plan.get("sha256")), plan_digest(plan)))
     return rows
+
+
+def policy_deviations(plan: Mapping[str, Any], policy: bytes | None) -> list[Deviation]:
+    """Whether a policy that was checked is that of the plan; a plan without one leaves it open."""
+    planned = plan.get("policy")
+    if not planned:
+        return []
+    actual = "–" if policy is None else hashlib.sha256(policy).hexdigest()
+    return [] if actual == planned["sha256"] else [Deviation("policy", _short(planned["sha256"]), actual)]
 
 
 def _short(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Whether a model can read a data set at all, checked before an audit starts."""
+"""Check that a model can read a data set at all, before an audit starts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_modality(model: Model, data: Dataset, examples: Sequence[Example] | No
 
 
 def _check_shapes(model: Model, data: Dataset, examples: Sequence[Example]) -> None:
-    """Refuse arrays none of which has the shape that the model reads; say what is wrong with the first."""
+    """Refuse arrays if none has the shape that the model reads; the error names the fault of the first."""
     problems: list[InputError] = []
     for example in examples:
         try:

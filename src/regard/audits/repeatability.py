@@ -53,7 +53,7 @@ _SENTENCES: Final[dict[Kind, Message]] = {
 
 @dataclass(frozen=True, slots=True)
 class Repeatability:
-    """How far the answers of a model to the same input differ.
+    """Difference between the answers of a model to the same input.
 
     kinds: what is wrong with it; none for a sound model. examples, times: how many were asked, how often each.
     passes: forward passes spent. modules: those in training mode.
@@ -72,7 +72,7 @@ class Repeatability:
 
     @property
     def sentences(self) -> list[Message]:
-        """What is wrong, and how large the noise is; nothing for a sound model."""
+        """Sentences about faults and the size of the noise; empty for a sound model."""
         if self.repeats:
             return []
         kinds = [_SENTENCES.get(kind) or self._training_mode() for kind in self.kinds]
@@ -132,7 +132,7 @@ class RepeatCheck:
         return self.result()
 
     def end(self, rows: Iterable[Mapping[str, Any]] = ()) -> Repeatability:
-        """Ask every example twice again. rows: what the audit stored about its examples (`Run.examples`)."""
+        """Ask every example twice again. rows: the stored examples of the audit (`Run.examples`)."""
         self._round([*self._probes[1:], *self._probes[:1]])
         self._round(self._probes[::-1])
         if self._fingerprint and current_fingerprint(self._model) != self._fingerprint:
@@ -214,7 +214,7 @@ class RepeatCheck:
     # ------------------------------------------------------------------ naming
 
     def _diagnose(self) -> None:
-        """If answers differ, ask more often and find out why; once."""
+        """Find the cause of differing answers by asking more often; runs once."""
         if self._kind is not None or not self._differ():
             return
         for number in range(MORE_ROUNDS):
@@ -236,7 +236,7 @@ class RepeatCheck:
         return "answers by chance"  # by a generator of its own
 
     def _repeats_when_seeded(self) -> bool:
-        """Whether the same seed before every call makes the answers equal."""
+        """Return whether the same seed before every call makes the answers equal."""
         for probe in self._probes:
             with seeded():
                 first = self._ask(probe)
@@ -247,7 +247,7 @@ class RepeatCheck:
         return True
 
     def _answered_otherwise(self, rows: Iterable[Mapping[str, Any]]) -> bool:
-        """Whether the audit itself got other answers than were given before it and after it."""
+        """Return whether the audit itself got other answers than the checks before and after it."""
         stored = {str(row["id"]): row for row in rows if row.get("units") is not None}
         pairs = [(p.answers[0], _stored_answer(stored[p.id])) for p in self._whole if p.id in stored]
         return any(differs(before, during, STORED_TOLERANCE) for before, during in pairs)
@@ -264,7 +264,7 @@ class RepeatCheck:
 
 
 def warning(model: Model, example: Example) -> Text:
-    """What is wrong with a model that does not repeat its answer to one example; "" for a sound one.
+    """Warn about a model that does not repeat its answer to one example; "" for a sound one.
 
     Two forward passes, more only if they differ.
     """
@@ -274,14 +274,16 @@ def warning(model: Model, example: Example) -> Text:
 
 
 def worse(before: Mapping[str, Any] | None, now: Repeatability) -> dict[str, Json]:
-    """What to store: a fault that an earlier session of the same run saw stays, for its numbers are in the run."""
+    """Choose the record to store: a fault seen by an earlier session of the run stays, because its numbers are in the
+    run.
+    """
     if before is not None and now.repeats and not before.get("repeats", True):
         return dict(before)
     return now.to_json()
 
 
 def _drifts(answers: Sequence[Answer]) -> bool:
-    """Whether every answer lies on the same side of the one before it."""
+    """Return whether every answer lies on the same side of the one before it."""
     steps = [b.value - a.value for a, b in pairwise(answers)]
     return len(steps) >= DRIFTING and (all(s > 0 for s in steps) or all(s < 0 for s in steps))
 

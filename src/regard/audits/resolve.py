@@ -58,12 +58,12 @@ class Subject:
 
     @property
     def rationales(self) -> bool:
-        """Whether the data name decisive places."""
+        """Return whether the data name decisive places."""
         return any(example.rationale for example in self.examples)
 
 
 def resolve(model: str | Model, data: Source | None, options: AuditOptions) -> tuple[Subject, Subject | None]:
-    """Open the model and the data and match their labels; the second subject is the data of `options.shift`.
+    """Open the model and the data and match their labels; the second subject holds the data of `options.shift`.
 
     Report the cheapest mistake first: a model that regard makes itself may take minutes, so its data are read before.
     """
@@ -143,7 +143,7 @@ def _length(model: Model, example: Example) -> int:
 
 
 def run_folder(model: str | Model, data: Source | None, options: AuditOptions) -> Path:
-    """The directory of a run that was given none: regard-runs/MODEL-DATA-PROFILE-BUDGET-seedN.
+    """Return the default directory of a run: regard-runs/MODEL-DATA-PROFILE-BUDGET-seedN.
 
     The profile or the budget is left out where the user does not name it.
     """
@@ -166,7 +166,7 @@ def open_model(model: str | Model, device: str, **options: Any) -> Model:
 
 
 def _opened(model: str | Model, options: AuditOptions) -> Model:
-    """Open the model; one that writes is asked step by step unless `task` names the whole sequence."""
+    """Open the model; explain a generating model step by step unless `task` names the whole sequence."""
     live = open_model(
         model,
         options.device,
@@ -205,7 +205,7 @@ def default_data(model: str | Model) -> str:
 
 
 def open_data(data: Source, limit: int | None, seed: int, **columns: Any) -> Dataset:
-    """The data; columns: as `regard.read` takes them. A `Dataset` and a list of Examples are taken as they are."""
+    """Open the data; columns: as for `regard.read`. A `Dataset` and a list of Examples pass through."""
     from regard.datasets.examples import Examples
     from regard.datasets.read import read
 
@@ -237,7 +237,7 @@ def read_data(data: Source, options: AuditOptions) -> Dataset:
 
 
 def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Example], list[Text]]:
-    """The examples as the model will read them, and what was done to them: a long text becomes windows."""
+    """Prepare the examples as the model reads them, with notes: a long text becomes windows."""
     check_modality(model, data)
     readable: list[Example] = []
     notes: list[Text] = []
@@ -282,7 +282,7 @@ def with_numbers(example: Example) -> Example:
 def matched(
     model: Model, data: Dataset, examples: Sequence[Example], override: str | Mapping[str, int] | None
 ) -> tuple[list[Example], list[Json]]:
-    """The examples with the model's own label names, and the table that says how they were found.
+    """Return the examples with the model's own label names, and the table of matches.
 
     Only where a label of the data can stand for a class; other tasks keep their labels as they are.
     """
@@ -311,7 +311,7 @@ def matched(
 
 
 def siblings(model: Model) -> dict[str, Json]:
-    """Which member of which family a model is, where the same network was trained with several seeds."""
+    """Return the family and member of a model, where the same network was trained with several seeds."""
     from regard.networks.family import membership
 
     place = Path(model.spec.name).expanduser() if model.spec is not None else None
@@ -330,7 +330,7 @@ def files(model: Model) -> dict[str, Json]:
 
 
 def improved(model: Model) -> dict[str, Json]:
-    """What `regard improve` found about a model that it made: its recipe, before and after; nothing about others."""
+    """Return what `regard improve` stored about its model: recipe, before and after; empty for other models."""
     place = Path(model.spec.name).expanduser() if model.spec is not None else None
     for folder in () if place is None else (place, place.parent):
         try:
@@ -355,7 +355,7 @@ def beside(about: Mapping[str, Json]) -> list[str]:
 
 
 def unknown_words(model: Model, examples: Sequence[Example]) -> list[Text]:
-    """One sentence, where units of these examples are outside the model's vocabulary: they all look the same to it."""
+    """Warn in one sentence about units outside the model's vocabulary: they all look the same to it."""
     from regard.models.ask.unknown_units import unknown_units
 
     unknown = units = 0

@@ -1,4 +1,4 @@
-"""Which examples an audit with a budget explains, and after how many of them it asks the judge."""
+"""Rounds of an audit with a budget: its examples, and the numbers of examples after which it asks the judge."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _spread(rows: Sequence[Mapping[str, Any]], seed: int, key: str) -> list[str]
 
 
 def planned_looks(pilot: int, most: int) -> list[int]:
-    """Cumulative numbers of examples at which the judge is asked: about half as many again each time, up to `most`.
+    """Return the cumulative numbers of examples at which to ask the judge: each about 1.5 times the last, up to `most`.
 
     >>> planned_looks(16, 90), planned_looks(16, 20), planned_looks(2, 2)
     ([16, 32, 64, 90], [16, 20], [2])

@@ -25,7 +25,7 @@ FURTHER_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What an audit plans; a resumed run follows the stored one. Zeros and empty lists stand for "not decided yet".
+    """Plan of an audit; a resumed run follows the stored one. Zeros and empty lists stand for "not decided yet".
 
     available: examples of the data. predictions: how many of them are predicted. pilot: examples of the first round.
     passes: all that may be spent. looks: cumulative numbers of examples after which the judge is asked; the last is the
@@ -82,7 +82,7 @@ class Spending:
 
 
 def predictions_within(budget: Budget, available: int, seconds_per_prediction: float) -> int:
-    """How many examples to predict: a tenth of the budget, at least 200 unless those take more than a quarter.
+    """Return how many examples to predict: a tenth of the budget, at least 200 unless those take more than a quarter.
 
     >>> predictions_within(Budget("", passes=50_000), 9000, 0.0), predictions_within(Budget("", passes=400), 9000, 0.0)
     (5000, 100)
@@ -97,7 +97,7 @@ def predictions_within(budget: Budget, available: int, seconds_per_prediction: f
 
 
 def allowance(budget: Budget, spent: int, elapsed: float, seconds_per_pass: float) -> int:
-    """All passes that the budget pays for, those already spent included; the clock is read here only."""
+    """Return all passes that the budget pays for, including those already spent; the only reader of the clock."""
     if budget.passes is not None:
         return budget.passes
     left = max(0.0, (budget.seconds or 0.0) * (1 - END_SHARE) - elapsed)
@@ -105,7 +105,9 @@ def allowance(budget: Budget, spent: int, elapsed: float, seconds_per_pass: floa
 
 
 def pilot_size(passes: int, spent: int, first: int, available: int) -> int:
-    """Examples of the pilot: 16, fewer where those would cost more than half of what is left. first: cost of one."""
+    """Return the size of the pilot: 16 examples, fewer where those would cost more than half of the rest. first: cost
+    of one.
+    """
     affordable = int(PILOT_SHARE * (passes - spent) / max(1, first)) + 1
     return min(available, PILOT, max(SMALLEST_PILOT, affordable))
 
@@ -113,7 +115,7 @@ def pilot_size(passes: int, spent: int, first: int, available: int) -> int:
 def affordable_examples(
     order: Sequence[str], lengths: Mapping[str, int], *, pilot: int, cost: int, passes: int, further: float
 ) -> int:
-    """How many examples the rounds can explain with `passes`: an example costs in proportion to its length.
+    """Return how many examples the rounds can explain with `passes`: an example costs in proportion to its length.
 
     cost: passes of the pilot. further: the share that is kept back for further methods.
     """
@@ -129,7 +131,7 @@ def affordable_examples(
 
 
 def looks_within(pilot: int, most: int, *, rounds: bool) -> tuple[int, ...]:
-    """rounds: whether the judge is asked between them; otherwise there is one look, at the end."""
+    """Return the looks of the judge. rounds: whether to look between them; otherwise there is one look, at the end."""
     return tuple(planned_looks(pilot, most)) if rounds else (most,)
 
 

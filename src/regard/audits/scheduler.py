@@ -29,7 +29,7 @@ RETRIES = 1
 
 
 class Progress(Protocol):
-    """Called with examples done, all examples, and the seconds that are probably left; with a budget, with passes."""
+    """Callback with examples done, all examples, and the estimated seconds left; with a budget, with passes."""
 
     def __call__(self, done: int, total: int, eta: float | None, /) -> None: ...
 
@@ -84,7 +84,7 @@ def kept_workers(engine: Executor) -> Iterator[Executor]:
 
 @dataclass
 class _Clock:
-    """How much is done and how long the rest will take. A text of n positions weighs n x n: its n leave-one-outs."""
+    """Progress and remaining time. A text of n positions weighs n x n: its n leave-one-outs."""
 
     weights: Mapping[str, float]
     tell: Progress | None
@@ -116,7 +116,7 @@ Settled = Callable[[Sequence[str], ShardResult | None, bool], None]
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """Where shards run: an engine, how it opens the model, and the run that their pages go into.
+    """Place where shards run: an engine, how it opens the model, and the run that stores their results.
 
     rates: counts the shards of every worker.
     """

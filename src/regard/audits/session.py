@@ -1,4 +1,4 @@
-"""Who listens to an audit, and what it may use."""
+"""Listeners and resources of an audit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Say = Callable[[Text], None]
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Who listens to an audit, the command line that started it, and how many workers the memory allows."""
+    """Listeners of an audit, the command line that started it, and the number of workers that fit into memory."""
 
     say: Say
     progress: Progress | None
@@ -29,7 +29,7 @@ class Session:
             self.progress(done, total, None)
 
     def watched(self, writer: ActivityWriter) -> tuple[Session, WorkerRates]:
-        """This session, whose progress the run stores, too."""
+        """Return this session with progress that is also stored in the run."""
         rates = WorkerRates(writer, self.watch)
         tell = self.progress
 

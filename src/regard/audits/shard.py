@@ -1,4 +1,4 @@
-"""One shard: some examples, one model, the methods -> a page of results. Pure: nothing but the page comes out.
+"""Shard: some examples, one model and the methods give one page of results. Pure: it has no other effect.
 
 An example that makes a method fail is reported and left out of that method; everything else goes on.
 """
@@ -18,11 +18,11 @@ from regard.desk.case import DeskCase, label, selected
 from regard.desk.desk import Desk
 from regard.desk.finite_answers import UnknownAnswer, unknown
 from regard.desk.site_questions import Sites
-from regard.errors import RegardError, Unsupported, in_words, phrase
+from regard.errors import Unsupported, error_message, phrase
 from regard.models.ask.answers_in_words import names_of_tokens
 from regard.models.open.labels import named
 from regard.protocols import Model, Target
-from regard.records import Attention, Example, Json, Relevance, Score, Spec
+from regard.records import Attention, Example, Json, Relevance, Score, Spec, Text
 from regard.registry import build, entry
 from regard.store.codec import fields_to_json, from_json
 from regard.store.example_json import example_from_json, example_to_json
@@ -36,13 +36,14 @@ PREDICTIONS = "predictions"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is done with every example; JSON there and back, so that it can travel.
+    """Methods and settings applied to every example; serialises to JSON for workers.
 
     companions: a few examples of the same data that every shard has at hand, for experiments that take something from
     another example; the same for all shards, so that no number depends on how examples were shared out. sampled: how
     many of the explainers, from the last, are asked about a share of the examples only. audited: every explainer of the
     audit where these settings hold some of them only; names refer to it. headline: names of the explainers and
-    metrics of the headline stage where they are not the usual ones.
+    metrics of the headline stage where they are not the usual ones. reruns: whether metrics that run an explainer again
+    on a share of its examples do so for the sampled explainers too.
     """
 
     explainers: tuple[Spec, ...]
@@ -56,21 +57,28 @@ class Settings:
     share: float = 1.0
     audited: tuple[Spec, ...] = ()
     headline: tuple[str, ...] = ()
+    reruns: bool = True
 
     @property
     def everywhere(self) -> tuple[Spec, ...]:
-        """The explainers that are asked about every example."""
+        """Explainers that run on every example."""
         return self.explainers[: len(self.explainers) - self.sampled]
 
     @property
     def by_name(self) -> dict[str, Spec]:
-        """What this audit means by the name of an explainer; the first where there are several."""
+        """Map names to the explainers of this audit; the first where several share a name."""
         return {spec.name: spec for spec in reversed(self.audited or self.explainers)}
 
     @property
     def labels(self) -> list[Json]:
-        """How the explainers are called in the results: by name where that is enough."""
+        """Labels of the explainers in the results: the name where that is enough."""
         return [label(spec, self.by_name) for spec in self.explainers]
+
+    def metrics_of(self, explainer: Spec) -> list[Spec]:
+        """The metrics that score an explainer."""
+        if self.reruns or not self.sampled or explainer in self.everywhere:
+            return [*self.metrics]
+        return [metric for metric in self.metrics if "share" not in metric.params]
 
     def to_json(self) -> dict[str, Json]:
         names = ("explainers", "metrics", "seed", "batch", "tokens", "experiments")
@@ -78,10 +86,11 @@ class Settings:
         sampled = fields_to_json(self, "sampled", "share") if self.sampled else {}
         audited = fields_to_json(self, "audited") if self.audited else {}
         headline = fields_to_json(self, "headline") if self.headline else {}
-        return {**fields_to_json(self, *names), "companions": companions, **sampled, **audited, **headline}
+        reruns = {} if self.reruns else fields_to_json(self, "reruns")
+        return {**fields_to_json(self, *names), "companions": companions, **sampled, **audited, **headline, **reruns}
 
     def about(self) -> dict[str, Json]:
-        """For the manifest: companions by name only."""
+        """Describe the settings for the manifest: companions by name only."""
         return {**self.to_json(), "companions": [e.id for e in self.companions]}
 
     @staticmethod
@@ -92,20 +101,19 @@ class Settings:
 
 @dataclass
 class _Notes:
-    """What went wrong so far."""
+    """Problems so far."""
 
     problems: list[Problem] = field(default_factory=list)
-    skipped: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, Text] = field(default_factory=dict)
 
     def report(self, name: str, stage: str, error: Exception) -> None:
-        message = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
-        self.problems.append(Problem(name, stage, message))
+        self.problems.append(Problem(name, stage, error_message(error)))
 
     def healed(self, name: str, stage: str, error: Exception) -> None:
-        """Report a model that answered together with NaN what it answers alone with numbers: those are used."""
+        """Report a model that returned NaN in a batch but numbers for single examples; the audit uses the latter."""
         if isinstance(error, UnknownAnswer):
             message = phrase("errors.audits.healed", place=error.subject, problem=error.got)
-            self.problems.append(Problem(name, stage, in_words(message)))
+            self.problems.append(Problem(name, stage, message))
 
 
 def compute(
@@ -140,7 +148,7 @@ def compute(
     for spec, relevance in (relevances if settings.explainers else earlier).items():
         part = case if relevance.ids == case.ids else case.subset([case.ids.index(name) for name in relevance.ids])
         part.learn(spec, relevance)
-        for metric in settings.metrics:
+        for metric in settings.metrics_of(spec):
             name = f"{metric.name} of {relevance.method}"
             with desk.charged_to("metric", metric.name):
                 scores += _isolated(part, "metric", name, partial(_scored, spec=spec, metric=metric), notes)
@@ -179,7 +187,7 @@ def _learned(case: DeskCase, known: Mapping[Spec, Relevance]) -> dict[Spec, Rele
 
 
 def _drawn(case: DeskCase, settings: Settings) -> DeskCase:
-    """The examples about which costly explainers are asked: by lot for each, whoever stands beside it."""
+    """Draw the examples for costly explainers, each independently of its neighbours."""
     return case.subset([i for i in range(len(case.ids)) if case.rng(i, "shelf").random() < settings.share])
 
 
@@ -200,7 +208,7 @@ def _admitted(desk: Desk, examples: Sequence[Example], settings: Settings, notes
             if desk.admit(example).free.any():
                 readable.append(example)
             else:
-                notes.problems.append(Problem(example.id, "encode", "there is nothing in it that could be removed"))
+                notes.problems.append(Problem(example.id, "encode", phrase("errors.audits.nothing_removable")))
         except Exception as error:
             notes.report(example.id, "encode", error)
     case = DeskCase(desk, readable, settings.by_name, settings.companions)
@@ -225,7 +233,7 @@ def _answers(desk: Desk, example: Example, notes: _Notes) -> bool:
 
 
 def _isolated(case: DeskCase, kind: str, name: str, call: Callable[[DeskCase], T], notes: _Notes) -> list[T]:
-    """`call` of the case; where it fails, of every example alone, so that only the guilty one is left out.
+    """Call the function for the case; after a failure, for every example alone, so that only the guilty one is skipped.
 
     What the model supports for no example is skipped with the reason, once; it is not a problem of the examples.
     """
@@ -246,7 +254,7 @@ def _isolated(case: DeskCase, kind: str, name: str, call: Callable[[DeskCase], T
     if results and not failures:
         notes.healed(case.ids[0], f"{kind} {name}".strip(), first)
     if not results and all(isinstance(error, Unsupported) for _, error in failures):
-        notes.skipped[name] = str(failures[0][1])
+        notes.skipped[name] = error_message(failures[0][1])
     else:
         for guilty, reason in failures:
             notes.report(guilty, f"{kind} {name}".strip(), reason)
@@ -270,7 +278,7 @@ def _tried(case: DeskCase, spec: Spec) -> list[Score]:
 
 
 def named_findings(found: Sequence[Score], spec: Spec) -> list[Score]:
-    """What an experiment left, with its name and its setting in `where`."""
+    """Return the findings of an experiment, with its name and its setting in `where`."""
     return [replace(score, where={"experiment": spec.name, **spec.params, **score.where}) for score in found]
 
 

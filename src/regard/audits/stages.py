@@ -60,7 +60,7 @@ class Listeners:
 
 @dataclass
 class Stages:
-    """One audit with a budget. `run` follows the stored schedule as far as there is one."""
+    """Audit with a budget. `run` follows the stored schedule as far as there is one."""
 
     workshop: Workshop
     plan: Plan
@@ -255,7 +255,7 @@ class Stages:
     # ------------------------------------------------------------------ further methods
 
     def _further(self, names: Sequence[str]) -> None:
-        """Spend the passes that are left on further methods, on as many of the explained examples as they pay for."""
+        """Spend the remaining passes on further methods, on as many of the explained examples as they pay for."""
         prior = self.schedule.passes_per_example
         while names:
             left = self.schedule.passes - self.spending.passes

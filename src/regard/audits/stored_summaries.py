@@ -1,4 +1,4 @@
-"""Summaries of a stored run, recomputed from its tables and compared with the stored ones before anybody sees them."""
+"""Summaries of a stored run, recomputed from its tables and compared with the stored ones before use."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _checked(run: Run) -> list[Summary]:
 
 
 def _key(summary: Summary) -> Key:
-    """What a summary is about. Fractions are measured, not chosen, so they do not tell two summaries apart."""
+    """Return the identity of a summary. Fractions are measured, not chosen, so they do not distinguish summaries."""
     setting = {name: value for name, value in summary.where.items() if not isinstance(value, float)}
     return summary.metric, summary.method, canonical(setting)
 
@@ -100,7 +100,7 @@ def _same(one: float, other: float) -> bool:
 
 
 def _same_setting(one: Summary, other: Summary) -> bool:
-    """Direction, part and measured columns. Without its plug-in nobody knows the part that a method plays."""
+    """Compare direction, part and measured columns; without its plug-in the role of a method is unknown."""
     built_in = one.metric in names("metric") and Spec.parse("explainer", one.method).name in names("explainer")
     if one.better != other.better or (built_in and one.role != other.role) or set(one.where) != set(other.where):
         return False

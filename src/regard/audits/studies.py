@@ -1,4 +1,4 @@
-"""Experiments that are asked once about a whole audit: those that train. Each is a task of its own in the run."""
+"""Experiments that run once per audit because they train. Each is a task of its own in the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from regard.audits.plan import Plan
 from regard.audits.shard import Settings, named_findings
-from regard.errors import RegardError, Unsupported
+from regard.errors import Unsupported, error_message
 from regard.protocols import Model
 from regard.records import Example, Message, Score, Spec, Text
 from regard.registry import build, entry
@@ -26,7 +26,7 @@ FOLDER = "studies"
 
 @dataclass(frozen=True, slots=True)
 class AuditStudy:
-    """What such an experiment is given (implements `protocols.Study`)."""
+    """Study of an audit, the argument of such experiments (implements `protocols.Study`)."""
 
     model: Model
     examples: tuple[Example, ...]
@@ -35,19 +35,19 @@ class AuditStudy:
 
 
 def studies_of(settings: Settings) -> list[Spec]:
-    """Those of the experiments that are asked once."""
+    """Return the experiments that run once per audit."""
     return [spec for spec in settings.experiments if entry(spec.kind, spec.name).facts.get("scope") == "study"]
 
 
 def without_studies(plan: Plan) -> Plan:
-    """The plan without experiments that are asked once: they are about the network, not about the data."""
+    """Return the plan without experiments that run once: they are about the network, not about the data."""
     studies = studies_of(plan.settings)
     rest = tuple(spec for spec in plan.settings.experiments if spec not in studies)
     return replace(plan, settings=replace(plan.settings, experiments=rest))
 
 
 def trainings(spec: Spec) -> int:
-    """How many networks an experiment trains at most (what another one trained alike is found again)."""
+    """Return how many networks an experiment trains at most; equal networks of another one are reused."""
     method_entry = entry(spec.kind, spec.name)
     per_seed = method_entry.facts.get("trainings")
     params = {**{p.name: p.default for p in method_entry.parameters}, **spec.params}
@@ -58,7 +58,7 @@ def trainings(spec: Spec) -> int:
 
 
 def cost_in_words(settings: Settings) -> Text:
-    """What the studies of an audit train, before it starts; "" where they train nothing."""
+    """Describe the networks that the studies of an audit will train; "" where they train none."""
     count = {spec.name: trainings(spec) for spec in studies_of(settings)}
     studies = [f"{name} {n}" for name, n in count.items() if n]
     return Message.of("estimate.trainings", n=sum(count.values()), studies=studies) if studies else ""
@@ -92,7 +92,7 @@ def _run_all(writer: RunWriter, study: AuditStudy, settings: Settings, say: Call
 
 
 def in_words(score: Score) -> str:
-    """What a finding over training seeds says, in a line; "" for one that has a row per example.
+    """Describe a finding over training seeds in one line; "" for one with a row per example.
 
     >>> import numpy as np
     >>> where = {"seeds": [1, 2], "mean": 0.7, "low": 0.6, "high": 0.8, "n": 90, "baseline": 0.5, "when": "test"}
@@ -116,8 +116,7 @@ def _page(study: AuditStudy, spec: Spec) -> ShardResult:
     try:
         findings = named_findings(build(spec)(study), spec)
     except Unsupported as refusal:
-        return ShardResult(skipped={name: str(refusal)})
+        return ShardResult(skipped={name: refusal.message})
     except Exception as error:  # one experiment never takes the audit with it
-        message = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
-        return ShardResult(problems=(Problem("", name, message),))
+        return ShardResult(problems=(Problem("", name, error_message(error)),))
     return ShardResult(findings=tuple(findings), costs=(Cost("experiment", spec.name, time.monotonic() - start),))

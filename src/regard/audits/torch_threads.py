@@ -1,4 +1,4 @@
-"""How many threads of torch an audit computes with.
+"""Number of torch threads of an audit.
 
 Sums that several threads share out are added in another order, so the last bit of a number depends on how many there
 are. The number is therefore part of the identity of a run, and a resumed run keeps it whatever its number of workers.
@@ -23,7 +23,7 @@ SMALL = 4e6
 
 
 def threads_for(model: Model, workers: int) -> int:
-    """One for a small model, else this process's share of the processor."""
+    """Return one thread for a small model, else this process's share of the processor."""
     if torch_module.supports(model) and flops_per_position(torch_module(model)) <= SMALL:
         return 1
     processes = max(1, workers) if model.spec is not None else 1

@@ -1,4 +1,4 @@
-"""From a table to a model and its test data: what `regard audit --task series|tabular` does without a model."""
+"""Train a model on a table and split off its test data: `regard audit --task series|anomaly|tabular` alone."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from regard.errors import InputError, phrase
 from regard.protocols import Dataset
 from regard.training.train import read_splits, train
 
-FileTask = Literal["series", "tabular"]
-FILE_TASKS: tuple[FileTask, ...] = ("series", "tabular")
+FileTask = Literal["series", "anomaly", "tabular"]
+FILE_TASKS: tuple[FileTask, ...] = ("series", "anomaly", "tabular")
+"""Names of learners, too."""
 
 
 def read_for(task: FileTask, data: str | Path, options: AuditOptions, split: str | None) -> Dataset:
     """The windows of a recording, or the rows of a table."""
-    if task == "series":
+    if task != "tabular":
         if options.window is None:
             raise InputError(
-                "--task series",
+                f"--task {task}",
                 expected=phrase("errors.audits.window_steps_one_window"),
                 got=phrase("errors.common.none"),
             )

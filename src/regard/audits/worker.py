@@ -1,4 +1,4 @@
-"""What an engine runs: made once per worker (`open_model`), then called for every task (`do_shard`). JSON in."""
+"""Entry points of a worker: `open_model` once per worker, `do_shard` for every task. JSON in."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ STORED_EVERY = 2.0
 
 
 class ActivityWriter(Protocol):
-    """Where the facts go: a run, or the pages of every row."""
+    """Destination of the facts: a run, or the pages of every row."""
 
     def note_activity(self, activity: Json, /) -> None: ...
 
@@ -29,7 +29,7 @@ class _Worker:
 
 @dataclass
 class WorkerRates:
-    """What every worker did in this session, and how far the audit is.
+    """Record of what each worker did in this session, and of the progress of the audit.
 
     watch: called with the same facts that the run stores. clock: seconds that never go back.
     """

@@ -41,7 +41,7 @@ class ModelChoice:
 
     @property
     def named(self) -> bool:
-        """Whether the source names one of regard's own models."""
+        """Return whether the source names one of regard's own models."""
         from regard.registry import named_model
 
         return not exists(self.source) and named_model(self.source) is not None
@@ -198,7 +198,11 @@ class DeviceName(click.ParamType[str]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         kind, _, number = value.partition(":")
         if kind not in self.kinds or (number and not number.isdecimal()) or (number and kind in ("auto", "cpu")):
-            self.fail(f"{value!r} is not one of {', '.join(map(repr, self.kinds))} or 'cuda:1'.", param, ctx)
+            raise InputError(
+                phrase("errors.cli.option_name", name="'--device'"),
+                expected=phrase("error.one_of", names=", ".join([*self.kinds, "cuda:1"])),
+                got=repr(value),
+            )
         return value
 
 
@@ -269,7 +273,7 @@ class Columns:
     split: str | None = None
 
     def completed(self) -> Columns:
-        """These columns with those that the user passed through `row_options` and `split_option`."""
+        """Return these columns with those that the user passed through `row_options` and `split_option`."""
         context = click.get_current_context(silent=True)
         meta = context.meta if context is not None else {}
         return Columns(

@@ -32,7 +32,7 @@ def with_out_file(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def printed_to(path: Path) -> Iterator[None]:
-    """Write what the block prints to `path` once it ends; an error leaves the file as it was."""
+    """Write the output of the block to `path` once it ends; an error leaves the file as it was."""
     from regard.present.messages.messages import say
     from regard.store.blobs import write_output
 

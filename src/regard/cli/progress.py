@@ -83,7 +83,7 @@ class Pace:
         self.done, self.now = done, now
 
     def seconds(self, left: float) -> float | None:
-        """Return the time that the items left will take; None while nothing is known."""
+        """Estimate the time for the remaining items; None while nothing is known."""
         return left / self.rate if self.rate > 0 else None
 
 

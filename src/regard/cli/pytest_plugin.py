@@ -68,7 +68,7 @@ class GateFile(pytest.File):
 
 
 class GateItem(pytest.Item):
-    """One check."""
+    """Check of a gate as a pytest item."""
 
     def __init__(self, *, check: Check, outcome: Outcome, **settings: Any) -> None:
         super().__init__(**settings)

@@ -198,9 +198,11 @@ def _tell(error: BaseException, stopped: int = 130) -> int:
     if isinstance(error, RegardError):
         return _say(str(error), error.exit_code)
     if isinstance(error, click.ClickException):
+        from regard.cli.usage_errors import usage_error
+
         context = getattr(error, "ctx", None)
         hint = f" ({say('term.see_help', command=context.command_path)})" if context else ""
-        return _say(error.format_message().rstrip(".") + hint, 2)
+        return _say(str(usage_error(error) or error.format_message()).rstrip(".") + hint, 2)
     if isinstance(error, click.Abort) and isinstance(error.__cause__, EOFError):
         error = error.__cause__  # click takes it for the end of a terminal's input; no command of ours asks for any
     if isinstance(error, click.Abort):

@@ -30,7 +30,7 @@ class Outcome:
 
 
 class Tiny(nn.Module):
-    """One layer of two-headed attention over random embeddings."""
+    """Layer of two-headed attention over random embeddings."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -9,6 +9,7 @@ import click
 
 from regard.cli.out_file import with_out_file
 from regard.cli.shared_options import missing_option_text
+from regard.errors import InputError, phrase
 from regard.files import limited, parse_size
 from regard.present.messages.messages import is_language, say
 
@@ -25,7 +26,11 @@ def _limited(context: click.Context, option: click.Parameter, size: str | None) 
     try:
         context.with_resource(limited(parse_size(size)))
     except ValueError:
-        raise click.BadParameter(f"expected a size such as 500MB or 2GB; got {size!r}", context, option) from None
+        raise InputError(
+            phrase("errors.cli.option_name", name="'--max-bytes'"),
+            expected=phrase("errors.cli.size_such_as"),
+            got=repr(size),
+        ) from None
 
 
 def _wished(context: click.Context, parameter: click.Parameter, value: bool) -> None:
@@ -47,7 +52,11 @@ class _Language(click.ParamType[str]):
         if not is_language(value):
             from regard.registry import names
 
-            self.fail(f"{value!r} is not one of {', '.join(map(repr, names('language')))}.", param, ctx)
+            raise InputError(
+                phrase("errors.cli.option_name", name="'--lang'"),
+                expected=phrase("error.one_of", names=", ".join(names("language"))),
+                got=repr(value),
+            )
         return value
 
 
@@ -59,8 +68,11 @@ class Verb(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            text = missing_option_text(self.name or "", error.option_name)
+        except click.UsageError as error:  # the parser of click does not know the command
+            error.ctx = error.ctx or ctx
+            text = None
+            if isinstance(error, click.NoSuchOption):
+                text = missing_option_text(self.name or "", error.option_name)
             if text is None:
                 raise
             raise click.UsageError(text, ctx) from None

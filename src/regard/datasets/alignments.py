@@ -10,7 +10,7 @@ Alignment: TypeAlias = tuple[tuple[int, int, int, int], ...]
 
 
 class Piece(NamedTuple):
-    """A piece of a text, and the names of what it stands for; pieces of two texts that share a name are linked."""
+    """Piece of a text with the names of its meaning; pieces of two texts that share a name are linked."""
 
     text: str
     stands_for: tuple[Hashable, ...] = ()

@@ -84,7 +84,7 @@ def label_of(value: Any, *, typed: bool) -> Json:
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
-        raise RowError(phrase("errors.datasets.label_that_text_number_or"), shown(value)) from None
+        raise RowError(phrase("errors.datasets.label_that_text_number"), shown(value)) from None
     label: Json = value
     return label
 
@@ -101,7 +101,7 @@ def _check_depth(label: Any) -> None:
         ]
     if inside:
         raise RowError(
-            phrase("errors.datasets.label_that_text_number_or"),
+            phrase("errors.datasets.label_that_text_number"),
             phrase("errors.datasets.lists_nested_deep", deepest_label=DEEPEST_LABEL),
         )
 
@@ -189,7 +189,7 @@ def _number(row: Row, column: str) -> float:
     if not math.isfinite(number):
         raise RowError(
             phrase("errors.common.number"),
-            phrase("errors.datasets.in_column_b", column=shown(row.values.get(column)), column_2=repr(column)),
+            phrase("errors.datasets.value_in_column", column=shown(row.values.get(column)), column_2=repr(column)),
         )
     return number
 
@@ -207,7 +207,7 @@ def _picture(row: Row, columns: Columns, decoder: PictureDecoder | None) -> Any:
             if remote
             else phrase("errors.datasets.picture_file_or_numbers_picture")
         )
-        raise RowError(expected, phrase("errors.datasets.in_column_b", column=shown(cell), column_2=repr(column)))
+        raise RowError(expected, phrase("errors.datasets.value_in_column", column=shown(cell), column_2=repr(column)))
     if not is_encoded(cell):
         return _array(row, columns)
     if decoder is None:
@@ -235,7 +235,7 @@ def _array(row: Row, columns: Columns) -> Any:
     except (TypeError, ValueError, OverflowError, RecursionError):
         raise RowError(
             phrase("errors.datasets.numbers_shape", shape=shape),
-            phrase("errors.datasets.in_column_b", column=shown(value), column_2=repr(column)),
+            phrase("errors.datasets.value_in_column", column=shown(value), column_2=repr(column)),
         ) from None
     if columns.modality == "series" and array.ndim == 1:
         array = array[:, None]
@@ -254,7 +254,7 @@ def _array(row: Row, columns: Columns) -> Any:
         if top is None:
             raise RowError(
                 phrase("errors.datasets.pixels_or"),
-                phrase("errors.datasets.in_column_c", array=array.min(), array_2=array.max(), column=repr(column)),
+                phrase("errors.datasets.range_in_column", array=array.min(), array_2=array.max(), column=repr(column)),
             )
         array = array / top
     return frozen(array)

@@ -243,7 +243,7 @@ def _inputs(
 
 
 def _holds_pictures(table: Table, column: str) -> bool:
-    """Whether the first cells of a column are picture files."""
+    """Return whether the first cells of a column are picture files."""
     cells = [row.values.get(column) for row in islice(table.walk((column,)), PEEKED) if not row.problem]
     present = [cell for cell in cells if cell is not None]
     return bool(present) and all(is_encoded(cell) or hasattr(cell, "convert") for cell in present)

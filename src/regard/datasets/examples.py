@@ -59,7 +59,9 @@ class Examples(HasFrames, HasCard):
         return self.items[i]
 
     def records(self) -> list[dict[str, Json]]:
-        """One dict per example: id, inputs and slices as columns, label (its name where it has one); no arrays."""
+        """Build one dict per example: id, inputs and slices as columns, label (its name where it has one); no
+        arrays.
+        """
         return [
             {
                 "id": example.id,

@@ -60,7 +60,7 @@ def generated(
     while len(items) < n:
         tries += 1
         if tries > PATIENCE:
-            expected = phrase("errors.datasets.fewer_examples_or_settings_that")
+            expected = phrase("errors.datasets.fewer_examples_or_settings")
             raise InputError(f"{name}.n", expected=expected, got=phrase("errors.datasets.found_n", n=len(items), n_2=n))
         candidate = draw(rng, count)
         if split != "all" and split_of(f"{name} {candidate.home}", fractions=THIRDS) != split:

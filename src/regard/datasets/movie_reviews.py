@@ -37,7 +37,7 @@ def movie_reviews(source: str, *, name: str, split: str, n: int | None, seed: in
 
 @cache
 def _reviews(source: str) -> tuple[list[tuple[Example, str]], int]:
-    """Every review with its split, and how many were left out because they repeat another."""
+    """Return every review with its split, and the number of skipped duplicates."""
     content = package_bytes(
         "movie_reviews",
         "data/combined_movie_reviews.csv",

@@ -41,7 +41,7 @@ class PictureDecoder:
 
 
 def is_encoded(cell: Any) -> bool:
-    """Whether a cell holds a picture file: its path, its bytes, or both.
+    """Return whether a cell holds a picture file: its path, its bytes, or both.
 
     >>> is_encoded("cats/1.PNG"), is_encoded("[[0, 1], [1, 0]]"), is_encoded({"bytes": b"...", "path": None})
     (True, False, True)
@@ -62,7 +62,7 @@ def picture_bytes(cell: Any) -> bytes | None:
 
 
 def picture_name(cell: Any) -> str:
-    """The path of the file; "" where only its bytes are known."""
+    """Return the path of the file; "" where only its bytes are known."""
     name = cell.get("path") if isinstance(cell, Mapping) else cell
     return name.strip() if isinstance(name, str) else ""
 

@@ -41,7 +41,7 @@ class PlantedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One sort of fact; {n} is a person, {v} a value. again: the same fact in other words. other: a near miss."""
+    """Sort of fact; {n} is a person, {v} a value. again: the same fact in other words. other: a near miss."""
 
     fact: str
     again: str
@@ -216,7 +216,9 @@ def planted_answers(
         raise UnknownName(phrase("errors.datasets.language_planted_answers"), language, WORDINGS)
     if n < 1 or not 3 <= passages[0] <= passages[1] <= 10:
         raise InputError(
-            "planted_answers", expected=phrase("errors.datasets.above_passages_b"), got=f"n={n}, passages={passages}"
+            "planted_answers",
+            expected=phrase("errors.datasets.three_to_ten_passages"),
+            got=f"n={n}, passages={passages}",
         )
     rng = keyed_rng(seed, "planted_answers", kind, language)
     return [_drawn(kind, language, rng, passages) for _ in range(n)]

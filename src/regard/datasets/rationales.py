@@ -127,7 +127,7 @@ def _word_span(pair: Sequence[float], text: str) -> tuple[float, float]:
 
 
 def _named_span(span: dict[str, Any], text: str) -> Places:
-    """A span whose keys say what it counts: start_token and end_token words, start and end characters."""
+    """Parse a span whose keys name its unit: start_token and end_token count words, start and end characters."""
     for first, last, by_word in (("start_token", "end_token", True), ("start", "end", False)):
         pair = [span.get(first), span.get(last)]
         if _pair(pair):

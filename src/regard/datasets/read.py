@@ -147,7 +147,7 @@ def open_table(path: Path, *, split: str | None = None) -> Table:
     """Open a file or directory as a table by its suffix, importing only the reader of that format."""
     kind_on_disk = kind_of(path)
     if kind_on_disk == "directory" and not any(path.iterdir()):
-        expected = phrase("errors.datasets.pictures_png_jpg_sounds_wav_b")
+        expected = phrase("errors.datasets.pictures_sounds_or_saved_data")
         raise InputError(
             phrase("errors.common.directory_path", path=path),
             expected=expected,
@@ -234,7 +234,7 @@ def _nobody(source: str) -> InputError:
             remedy=remedy,
         )
     remedy = " or ".join(near)
-    expected = phrase("errors.datasets.built_in_csv_jsonl_or", builtin_names=", ".join(builtin_names))
+    expected = phrase("errors.datasets.built_in_csv_jsonl", builtin_names=", ".join(builtin_names))
     return InputError(
         phrase("errors.common.data_path", path=repr(source)),
         expected=expected,

@@ -33,7 +33,7 @@ CALENDAR: Final = ((28 * 86400.0, 31 * 86400.0), (365 * 86400.0, 366 * 86400.0))
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """How a recording is cut: steps of a window, steps between two, values to forecast.
+    """Windows of a recording: steps of a window, steps between two, values to forecast.
 
     stride 0: half a window where steps are marked, one step where values are to be forecast.
     """
@@ -200,7 +200,7 @@ def _whole(table: Table, column: str, numbers: list[float | None] | None, lines:
 
 
 def _marks(cells: Sequence[Any], numbers: list[float | None] | None) -> tuple[Json, ...] | None:
-    """One mark per step; None where the column holds measured numbers, which are then what is forecast."""
+    """Return one mark per step; None where the column holds measured numbers, which are then the forecast target."""
     if numbers is None:
         return tuple("" if cell is None else str(cell) for cell in cells)
     if all(v in (0.0, 1.0) for v in numbers):
@@ -235,6 +235,6 @@ def _seconds(cell: Any, table: Table, number: int) -> float:
     except ValueError:
         raise InputError(
             phrase("errors.datasets.of_noun", noun=table.counted, lines=number, table=table.name),
-            expected=phrase("errors.datasets.time_number_or_date_such"),
+            expected=phrase("errors.datasets.time_number_or_date"),
             got=repr(cell),
         ) from None

@@ -1,4 +1,4 @@
-"""Every row of a data set, one after another: nothing that was read is kept."""
+"""Rows of a data set, one after another, without keeping any in memory."""
 
 from __future__ import annotations
 

@@ -32,7 +32,9 @@ _DIFFERENT_IDS = phrase("errors.datasets.ids_that_differ")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which rows: of one split, at most `limit`, whole groups or stratified by label, bad rows skipped or refused."""
+    """Selection of rows: one split, at most `limit`, whole groups or stratified by label, bad rows skipped or
+    refused.
+    """
 
     split: str | None = None
     limit: int | None = 200
@@ -87,7 +89,7 @@ def _late_notes(stream: TableStream, unusable: list[str]) -> list[Text]:
 
 
 class TableStream:
-    """One pass over a table."""
+    """Pass over a table."""
 
     def __init__(self, table: Table, columns: Columns, selection: Selection) -> None:
         self.table, self.columns, self.selection = table, columns, selection
@@ -149,7 +151,7 @@ class TableStream:
         return label
 
     def holds(self, row: Row) -> bool:
-        """Whether a row belongs to the selected split; raises where it is unusable."""
+        """Return whether a row belongs to the selected split; raise where it is unusable."""
         inputs = inputs_of(row, self.columns)
         group = word(row.values.get(self.columns.group)) if self.columns.group else ""
         return self._in_split(row, inputs, group)

@@ -40,7 +40,7 @@ def _quoted(label: str) -> str:
 
 
 def quotas(counts: Mapping[str, int], n: int) -> dict[str, int]:
-    """How many to take of each stratum: proportional, within 1 of exact, small strata first in line for a seat.
+    """Allocate a sample to strata: proportional, within 1 of exact, small strata first in line for a seat.
 
     >>> quotas({"a": 50, "b": 30, "rare": 2}, 10)
     {'a': 6, 'b': 3, 'rare': 1}
@@ -154,7 +154,7 @@ def stratified(examples: Iterable[Example], n: int | None, *, seed: int = 0) -> 
 
 
 def whole_groups(examples: Iterable[Example], n: int | None, *, seed: int = 0) -> list[Example]:
-    """Whole groups of examples, about `n` and never more unless one group alone has more."""
+    """Sample whole groups of examples, about `n` and never more unless one group alone has more."""
     sample: GroupSample[Example] = GroupSample(n, seed=seed)
     for example in examples:
         sample.add(example.cluster, example)

@@ -23,7 +23,7 @@ MOST_LISTED: Final = 40
 
 
 class Row(NamedTuple):
-    """One row: its number as a person counts (line or row), its cells, or what is wrong with it."""
+    """Table row: its number as a person counts (line or row), its cells, or its fault."""
 
     number: int
     values: Mapping[str, Any]
@@ -60,7 +60,7 @@ class Table:
 
 
 def lines(path: Path, longest: int = LONGEST_LINE) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a UTF-8 file (.gz too), ends kept; a byte that is no UTF-8 is an error that names its line.
+    """Yield numbered lines of a UTF-8 file (.gz too), with their ends; an invalid byte is an error that names its line.
 
     A line ends with a line feed; in a file that begins without any, with a carriage return.
     """

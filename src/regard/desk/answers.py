@@ -25,7 +25,7 @@ class Answer:
 
 
 def split(answers: Answers) -> list[Answer]:
-    """One `Answer` per row."""
+    """Split answers into one `Answer` per row."""
     rows = answers.distribution
     return [
         Answer(float(value), float(probability), None if rows is None else np.asarray(rows[i], np.float64))

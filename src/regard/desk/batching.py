@@ -55,7 +55,7 @@ class Batching:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether a smaller batch may help.
+    """Return whether a smaller batch may help.
 
     >>> out_of_memory(RuntimeError("DefaultCPUAllocator: not enough memory")), out_of_memory(ValueError())
     (True, False)

@@ -101,7 +101,7 @@ class DeskCase:
         return keyed_rng(self.desk.seed, *(() if i is None else (self.ids[i],)), *keys)
 
     def subset(self, positions: Sequence[int]) -> Self:
-        """The same case with some of its examples; relevances computed so far are kept."""
+        """Return the case restricted to some of its examples; keep the relevances computed so far."""
         part = copy(self)._bind(self.desk, [self.examples[i] for i in positions], self._others)
         part._relevances = {spec: selected(relevance, positions) for spec, relevance in self._relevances.items()}
         return part

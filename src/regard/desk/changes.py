@@ -237,7 +237,7 @@ def shuffle(units: Units, rng: np.random.Generator) -> Ints:
 
 
 def reads_masks(model: Model) -> bool:
-    """Whether the model learned from masked inputs: a masked twin, or a network trained with `masking`."""
+    """Return whether the model learned from masked inputs: a masked twin, or a network trained with `masking`."""
     if getattr(model, "reads_masks", False):
         return True
     name = "" if model.spec is None else model.spec.name

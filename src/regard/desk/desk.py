@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 
 class Desk:
-    """One model and the answers it gave so far. `batch` rows, or `tokens` positions, go through it at a time.
+    """Model with a cache of its answers. `batch` rows, or `tokens` positions, go through it at a time.
 
     A variant has an `origin`, whose targets it is asked about and whose meter it charges, and the `change` between
     them. pools: whether all attention seen so far was pooling attention, which padding does not change.
@@ -91,7 +91,7 @@ class Desk:
         return name_of_answer(self.model, self.target(name), self.encoded(name))
 
     def reads(self, example: Example) -> bool:
-        """Whether the model can read and answer an example; it is read in."""
+        """Encode an example; return whether the model can read and answer it."""
         try:
             self.admit(example)
             try:
@@ -143,7 +143,7 @@ class Desk:
         return self.targets([name])[0]
 
     def split(self, answers: Answers) -> list[Answer]:
-        """One answer per row; an error where one of them is not a number."""
+        """Split answers into one per row; raise where one of them is not finite."""
         return split(known(answers, self.model.name))
 
     # ------------------------------------------------------------------ variants

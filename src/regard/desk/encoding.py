@@ -19,7 +19,7 @@ UNITS = 2048
 
 
 class EncodedCache:
-    """Encoded examples of one model, by their inputs."""
+    """Cache of encoded examples of one model, by their inputs."""
 
     def __init__(self) -> None:
         self._encoded: OrderedDict[Hashable, tuple[Encoded, int]] = OrderedDict()

@@ -107,7 +107,7 @@ class DeskQuestion(Question[R]):
 
     @classmethod
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[R]]:
-        """One pass of the model: for each bundle, the answer to each of its questions."""
+        """Answer every question of each bundle in one pass of the model."""
         raise NotImplementedError
 
     @classmethod
@@ -318,7 +318,7 @@ def with_weights(case: Case, edits: Sequence[Sequence[Edit]]) -> Answers:
 
 @dataclass(frozen=True)
 class Patched(DeskQuestion[Answer]):
-    """The answer with the attention output of a donor example in the rows that are read."""
+    """Answer with the attention output of a donor example in the rows that the objective reads."""
 
     reads: tuple[Read, ...]
     donor: str
@@ -590,7 +590,7 @@ class ReadRows(_Fact[tuple[int, ...]]):
 
 @dataclass(frozen=True, eq=False)
 class TokenIds(_Fact[Ints]):
-    """(units,) the ids that a text is read as; any text, not only that of the example."""
+    """(units,) token ids of a text; any text, not only that of the example."""
 
     candidate: Example
 
@@ -606,7 +606,7 @@ class Vocabulary(_Fact[Lexicon]):
 
 
 class Displacement(_Fact[float]):
-    """How far a variant moved the continuous inputs, as a share of their norm; 0 in the case itself."""
+    """Distance by which a variant moved the continuous inputs, relative to their norm; 0 in the case itself."""
 
     def fact(self, desk: Desk) -> float:
         return desk.admission(self.example).displacement
@@ -632,7 +632,7 @@ class UnitOrigins(_Fact[Ints]):
 
 
 def token_ids(case: Case, example: Example) -> Ints:
-    """(units,) the ids that a text is read as; the model computes nothing."""
+    """Return (units,) token ids of a text; runs no model."""
     return case.ask([TokenIds(example.id, example)])[0]
 
 

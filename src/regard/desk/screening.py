@@ -29,9 +29,12 @@ PARTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """values: (units,) per example, f(x) - f(x without the unit), the median of the random sample where `asked` is
-    false. largest: (examples,) the largest effect in the sample; missed: the share of the units not asked that may
-    have a larger one, at 95 % confidence. NaN and 0 where every unit was asked."""
+    """Screened leave-one-out.
+
+    values: (units,) per example, f(x) - f(x without the unit), the median of the random sample where `asked` is false.
+    largest: (examples,) the largest effect in the sample; missed: the share of the units not asked that may have a
+    larger one, at 95 % confidence. NaN and 0 where every unit was asked.
+    """
 
     values: tuple[Floats, ...]
     asked: tuple[Bools, ...]
@@ -103,8 +106,9 @@ def _drops(groups: Sequence[Sequence[int] | Ints], size: int) -> Bools:
 
 
 def _groups(units: Units, free: Ints, count: int) -> list[Ints]:
-    """At most `count` groups of neighboring free units: sentences, joined or halved to as even a size as they allow;
-    blocks of a picture."""
+    """Form at most `count` groups of neighboring free units: sentences, joined or halved to as even a size as they
+    allow; blocks of a picture.
+    """
     if units.place_kind == "box":
         return _divided(units, free, count)
     ends = [units.names[p].endswith(SENTENCE_ENDS) for p in free]
@@ -139,9 +143,12 @@ def _divided(units: Units, group: Ints, count: int) -> list[Ints]:
 
 @dataclass(slots=True)
 class _Search:
-    """The search in one input. groups and effects: the groups asked so far; budget: passes left for parts of groups and
-    for single units; ranked: units in the order of the hints, of each of which the first two are asked, or the first
-    one where a group has more units than passes are left."""
+    """Search in one input.
+
+    groups and effects: the groups asked so far; budget: passes left for parts of groups and for single units; ranked:
+    units in the order of the hints, of each of which the first two are asked, or the first one where a group has more
+    units than passes are left.
+    """
 
     units: Units
     groups: list[Ints]

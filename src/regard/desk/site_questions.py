@@ -217,7 +217,7 @@ class Decomposition(_OfSite[Parts]):
 
 @dataclass(frozen=True)
 class ZeroedValues(_OfSite[Zeroed]):
-    """How far the layer output around a site moves when the value of one key is zero, for every key."""
+    """Distance that the layer output around a site moves when the value of one key is zero, for every key."""
 
     @classmethod
     def cost(cls, bundle: Sequence[Self], answers: Sequence[Zeroed]) -> int:
@@ -239,7 +239,7 @@ def decomposition(case: Case, i: int, sites: Sequence[str]) -> list[Parts]:
 
 
 def zeroed_values(case: Case, i: int, sites: Sequence[str]) -> list[Zeroed]:
-    """How far the layers around these sites (their keys) move when the value of one key of example i is zero."""
+    """Return how far the layers around these sites (their keys) move when the value of one key of example i is zero."""
     return case.ask([ZeroedValues(case.ids[i], site) for site in sites])
 
 

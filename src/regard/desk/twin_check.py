@@ -1,4 +1,4 @@
-"""Whether the answers of a masked twin may stand for those of the model: accuracy and agreement on unmasked inputs."""
+"""Check of a masked twin before it stands in for the model: accuracy and agreement on unmasked inputs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TwinCheck:
 
     @property
     def usable(self) -> bool:
-        """Whether the twin answers like the model on inputs that are not masked.
+        """Return whether the twin answers like the model on unmasked inputs.
 
         >>> TwinCheck(400, (0.9, 0.87, 0.93), 0.8, (0.79, 0.75, 0.83), (0.01, -0.03, 0.05)).usable
         True

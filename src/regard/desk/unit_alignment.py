@@ -25,7 +25,7 @@ def unit_origins(before: Units, after: Units, original: Example, made: Perturbed
                 phrase("errors.desk.example_under_noise", original=repr(original.id)),
                 expected=phrase("errors.desk.units_in_same_places", n=len(before)),
                 got=phrase("errors.desk.units_n", n=len(after)),
-                remedy=phrase("errors.desk.return_origin_from_noise_that"),
+                remedy=phrase("errors.desk.return_origin_from_noise"),
             )
         return np.arange(len(after))
     words, original_words = words_of_units(after, made.example), words_of_units(before, original)

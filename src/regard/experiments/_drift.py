@@ -153,7 +153,7 @@ def attacked_drift(
 
 
 def one_pass_only(explainers: Sequence[str]) -> list[str]:
-    """Those that need one pass per input: no removals, no path of gradients, no draws.
+    """Return the explainers that need one pass per input: no removals, no path of gradients, no draws.
 
     >>> one_pass_only(["attention", "lrp", "integrated_gradients", "leave_one_out", "lime:samples=8"])
     ['attention', 'lrp']

@@ -61,7 +61,7 @@ def modality(case: Case, name: str) -> str:
     if not kind:
         raise Unsupported(
             phrase("errors.experiments.experiment_name", name=name),
-            expected=phrase("errors.experiments.text_image_sound_series_or"),
+            expected=phrase("errors.experiments.text_image_sound_series"),
             got=phrase("errors.experiments.other_inputs"),
         )
     return kind

@@ -188,10 +188,11 @@ def _under(
         )
     )
     operator = case.operators[0]
-    faithfulness: Score = build(Spec("metric", FAITHFUL, {"operator": operator}))(variant, after)
-    faithful = np.where(
-        kept, faithfulness.values, np.nan
-    )  # where the answer is another one, there is nothing left to lose
+    faithful = np.full(len(case.ids), np.nan)
+    if kept.any():  # where the answer is another one, there is nothing left to lose, and nothing is removed
+        same = variant.subset(np.flatnonzero(kept).tolist())
+        metric = build(Spec("metric", FAITHFUL, {"operator": operator}))
+        faithful[kept] = metric(same, same.relevance(method)).values
     scores.append(
         Score(
             metric=FAITHFUL,

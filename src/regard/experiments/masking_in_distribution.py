@@ -1,4 +1,6 @@
-"""Whether masked inputs are like those that the model learned from, and whether its masked twin may answer for it."""
+"""Check of masking: whether masked inputs are like the training inputs, and whether the masked twin can stand in for
+the model.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ FEWEST = 40
 def masking_in_distribution(
     study: Study, *, shares: tuple[float, ...] = (0.1, 0.2, 0.5), examples: int = EXAMPLES
 ) -> Findings:
-    """p-values of masked inputs under "drawn like what the model learned from", for the model and its masked twin.
+    """p-values of masked inputs under "drawn from the training inputs", for the model and its masked twin.
 
     Returns, for each subject (model, twin) and share of top-ranked units that is masked: `masked_p`, one p-value per
     example; `where` holds `p` (all examples together), `corrected` (Holm over the shares), and `rejected`, the share
@@ -163,7 +165,7 @@ def _without(case: DeskCase, i: int, drop: np.ndarray) -> Encoded:
 
 
 def _reference(model: Model, examples: Sequence[Example], seed: int) -> Floats:
-    """(inputs, features) of what the model learned from: half of the inputs masked where it learned from masks."""
+    """Return (inputs, features) of the training inputs: half of them masked where the model learned from masks."""
     case = DeskCase(Desk(model, seed=seed), examples)
     inputs = []
     for i, units in enumerate(case.units):

@@ -1,4 +1,4 @@
-"""ROAR: remove what a method marks from all data, train again, and see how much accuracy is lost."""
+"""ROAR: remove the units that a method ranks first from all data, retrain, and measure the loss of accuracy."""
 
 from __future__ import annotations
 

@@ -13,5 +13,9 @@ STEPS = 8
 
 
 def reference_path(baselines: Sequence[str]) -> dict[str, Json]:
-    """Parameters of integrated gradients as a reference: few steps, from zeros where the model knows them."""
-    return {"steps": STEPS, "baseline": "zero" if "zero" in baselines else baselines[0]}
+    """Parameters of integrated gradients as a reference: few steps, from zeros where the model can tell them.
+
+    A model whose first baseline is drawn at random evens out how loud its input is: a path from zeros tells nothing.
+    """
+    zero = "zero" in baselines and baselines[0] != "resample"
+    return {"steps": STEPS, "baseline": "zero" if zero else baselines[0]}

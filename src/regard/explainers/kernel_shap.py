@@ -34,7 +34,7 @@ def kernel_shap(case: Case, *, samples: int = 256, operator: str | None = None) 
     [0.0, 2.0, 0.11]
     """
     if samples < 2:
-        raise InputError("kernel_shap.samples", expected=phrase("errors.common.at_least_b"), got=str(samples))
+        raise InputError("kernel_shap.samples", expected=phrase("errors.common.at_least_two"), got=str(samples))
     base = case.base()
     samples_of = []
     for i, units in enumerate(case.units):

@@ -1,4 +1,4 @@
-"""One check: an interval against a requirement, with three results: pass, fail, inconclusive."""
+"""Check of an interval against a requirement, with three results: pass, fail, inconclusive."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from regard.errors import EnvironmentProblem, Incomplete, InputError, RegardError, UnknownName, phrase
+from regard.errors import EnvironmentProblem, Incomplete, InputError, RegardError, UnknownName, in_words, phrase
 from regard.gate.baseline import BaselineComparison
 from regard.gate.check import Check, judge_interval
 from regard.gate.policy import AGAINST_BASELINE, Drift, Gate, Policy
@@ -19,8 +19,8 @@ from regard.gate.run_numbers import RunNumbers, Series, setting
 from regard.records import Json, Message, Text, encoded
 from regard.store.run import Run
 
-VERDICTS: Final = {0: "PASSED", 1: "FAILED", 2: "BAD POLICY OR INPUT", 3: "INCONCLUSIVE", 4: "ENVIRONMENT PROBLEM"}
-"""Exit code -> the word that says the same."""
+VERDICTS: Final = {0: "passed", 1: "failed", 2: "bad policy or input", 3: "inconclusive", 4: "environment problem"}
+"""Exit code -> the id of the verdict in JSON, the same in every language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +46,29 @@ class Outcome:
         return 3 if "inconclusive" in results and self.open_ones == "report" else 0
 
     @property
-    def verdict(self) -> str:
-        """The one-line summary with the exit code, the same in every language, since scripts read it.
+    def verdict(self) -> Message:
+        """The one-line summary with the exit code. Scripts read `exit_code`, or the id of the verdict in JSON.
 
-        >>> Outcome("run", "policy.toml", ()).verdict
-        'PASSED (exit 0): 0 checks passed'
+        >>> str(Outcome("run", "policy.toml", ()).verdict)
+        'PASSED (exit 0): no checks'
         """
-        word = f"{VERDICTS[self.exit_code]} (exit {self.exit_code})"
+        word = Message(f"gate.verdict.{VERDICTS[self.exit_code].replace(' ', '_')}")
+        counts = [
+            Message.of(f"gate.count.{result}{'_warning' if level == 'warn' else ''}", n=n)
+            for result in ("fail", "inconclusive", "pass")
+            for level in (("block", "warn") if result != "pass" else ("",))
+            if (n := sum(c.result == result and (not level or c.level == level) for c in self.checks))
+        ]
+        reason: Text | list[Message] = counts or Message("gate.no_checks")
         if self.problem is not None:
-            return f"{word}: {' '.join(str(self.problem).split())}"
-        counts = []
-        for result, label in (("fail", "failed"), ("inconclusive", "inconclusive"), ("pass", "passed")):
-            for level, how in (("block", ""), ("warn", " (warning only)")):
-                n = sum(c.result == result and (c.level == level or result == "pass") for c in self.checks)
-                if n and not (result == "pass" and level == "warn"):
-                    counts.append(f"{n} {label}{how}")
-        return f"{word}: {', '.join(counts)}" if counts else f"{word}: 0 checks passed"
+            reason = self.problem.message
+        return Message.of("gate.line", verdict=word, code=self.exit_code, reason=reason)
 
     def to_json(self) -> dict[str, Json]:
         return {
-            "verdict": VERDICTS[self.exit_code].lower(),
+            "verdict": VERDICTS[self.exit_code],
             "exit_code": self.exit_code,
-            "line": self.verdict,
+            "line": in_words(self.verdict),
             "run": self.run,
             "baseline": self.baseline or None,
             "policy": self.policy,
@@ -132,8 +133,9 @@ def _refuse_broken(stored: RunNumbers) -> None:
 
 
 def _holm(asked: Sequence[Callable[[float], list[Check]]], count: int, level: float) -> list[Check]:
-    """Holm's procedure with intervals: what is decided with the error shared by all checks is decided; those that are
-    left share the whole error again, until none of them is decided any more."""
+    """Apply Holm's procedure with intervals: decide checks with the error shared by all; those left share the whole
+    error again, until none of them is decided any more.
+    """
     decided: dict[tuple[int, int], Check] = {}
     while True:
         each = 1 - (1 - level) / max(1, count - len(decided))
@@ -158,7 +160,7 @@ def _against(stored: RunNumbers, policy: Policy, baseline: str | Path | Run | No
     if not isinstance(baseline_run, Run) and not Path(baseline_run).exists():
         raise EnvironmentProblem(
             phrase("errors.gate.baseline_run", run=baseline_run),
-            expected=phrase("errors.gate.run_compare_with_b"),
+            expected=phrase("errors.gate.the_run_to_compare_with"),
             got=phrase("errors.common.nothing_there"),
             remedy=phrase("errors.gate.fetch_ci_cache_or_artifact"),
         )
@@ -245,7 +247,7 @@ def _range(kind: str, value: float, column: Series, asked: Gate) -> tuple[float,
         phrase("errors.gate.gate_on_drop", metric=column.metric),
         expected=phrase("errors.gate.metric_that_better_one_way"),
         got=phrase("errors.gate.one_that_not"),
-        remedy=phrase("errors.gate.better_higher_or_lower_or"),
+        remedy=phrase("errors.gate.better_higher_or_lower"),
     )
 
 

@@ -18,6 +18,11 @@ Render = Callable[[Text], str]
 """`present.messages.messages.render`, which this package must not import."""
 
 
+def _line(outcome: Outcome, render: Render) -> str:
+    """Render the verdict as one line."""
+    return " ".join(render(outcome.verdict).split())
+
+
 def junit(outcome: Outcome, render: Render) -> str:
     """Return JUnit XML with one test case per check; blocking checks fail or error, others only print."""
     suite = ET.Element("testsuite", name="regard gate")
@@ -26,7 +31,7 @@ def junit(outcome: Outcome, render: Render) -> str:
         "run": outcome.run,
         "baseline": outcome.baseline,
         "policy": outcome.policy,
-        "verdict": outcome.verdict,
+        "verdict": _line(outcome, render),
         "exit_code": str(outcome.exit_code),
     }
     for name, value in facts.items():
@@ -75,7 +80,7 @@ def _clean(text: str) -> str:
 
 def markdown(outcome: Outcome, render: Render) -> str:
     """Return the verdict, the notes and a table of checks, failures first."""
-    lines = [f"## regard gate: {_escaped(outcome.verdict)}", ""]
+    lines = [f"## regard gate: {_escaped(_line(outcome, render))}", ""]
     about = {"run": outcome.run, "baseline": outcome.baseline, "policy": outcome.policy}
     lines += [f"- {_escaped(render(Message.of(f'gate.{key}', x=value)))}" for key, value in about.items() if value]
     lines += [f"- {_escaped(render(note))}" for note in outcome.notes]

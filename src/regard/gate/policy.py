@@ -1,4 +1,4 @@
-"""A policy: what a run has to reach, read from a small TOML file. A name that nobody answers to is refused.
+"""Policy: the requirements on a run, from a small TOML file. Unknown names are refused.
 
 confidence = 0.95                 # of every interval
 fewest = 10                       # independent examples below which nothing is decided
@@ -48,7 +48,7 @@ ANSWERS: Final = (*ANSWER_IDS.values(), *OTHER_ANSWERS)
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One requirement of a stored metric.
+    """Requirement of a stored metric.
 
     method, where: which of its numbers; a name with * stands for many, a list for any of them, "any" for all that have
     the setting. Each number that is meant has to pass. min, max: of the interval's near end. drop: how much worse than
@@ -91,7 +91,8 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What the judge must have said of the attention of a run: exactly one of share, question with answer, and verdict.
+    """Requirement of the judge's answer about a run's attention: exactly one of share, question with answer, and
+    verdict.
 
     share: the least share of the best method's effect, by the lower end of its interval. question, answer: a question
     of the judge and the answers that pass. verdict: the readings that pass.

@@ -50,7 +50,7 @@ ANY = "any"
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One metric of one method in one setting: a value per example."""
+    """Values of one metric of one method in one setting, one per example."""
 
     metric: str
     method: str

@@ -1,1 +1,1 @@
-"""Models made sturdier, and whether they became it: recipes on the one training loop, before and after in pairs."""
+"""Robustness training: recipes on the one training loop, and the paired comparison before and after."""

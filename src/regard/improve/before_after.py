@@ -27,7 +27,7 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One quantity before and after.
+    """Quantity before and after.
 
     before, after: means over the pairs of (seed, example) that have both. difference: after - before, with its interval
     over seeds and examples. p: of the bootstrap; corrected: after Holm over the rows; p_seeds: Student's paired t over
@@ -71,7 +71,9 @@ class Row:
 def compared(
     before: Sequence[Columns], after: Sequence[Columns], plan: Plan, clusters: Mapping[str, str]
 ) -> tuple[Row, ...]:
-    """before, after: the columns of each seed, in the same order. clusters: example id -> what is one draw."""
+    """Compare the columns of each seed in `before` and `after`, in the same order. clusters: example id -> independent
+    draw.
+    """
     rows = []
     for quantity in plan.quantities():
         if all(quantity.name in columns for columns in (*before, *after)):

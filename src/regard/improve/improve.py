@@ -40,7 +40,7 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One way to train: its name (a directory), its recipe, and its control arm beside `plain`, if any."""
+    """Training arm: its name (a directory), its recipe, and its control arm beside `plain`, if any."""
 
     name: str
     recipe: Recipe

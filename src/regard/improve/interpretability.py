@@ -1,4 +1,4 @@
-"""How far the attention of one network can be read: its share of the best method's effect, trust per example."""
+"""Trustworthiness of a network's attention: its share of the best method's effect, trust per example."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def readability(case: Case) -> dict[str, Floats]:
 
 
 def linearised_share(ours: Floats, best: Floats) -> Floats:
-    """One value per example whose mean is mean(ours) / mean(best), and whose spread is that of the ratio.
+    """Return one value per example whose mean is mean(ours) / mean(best), and whose spread is that of the ratio.
 
     The delta method: share + (a - share b) / mean(best). NaN throughout where the best method has no effect.
 

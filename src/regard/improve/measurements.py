@@ -1,4 +1,4 @@
-"""One trained network, looked at: one number per example and quantity, so that networks can be compared in pairs."""
+"""Measurements of a trained network: one number per example and quantity, so that networks can be compared in pairs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SUBSTITUTES = 12
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One row of the table: what it is in words, and which direction is an improvement."""
+    """Row of the table: the quantity in words, and which direction is an improvement."""
 
     name: str
     words: str
@@ -44,7 +44,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked of every network.
+    """Measurements made of every network.
 
     examples: of the test split, drawn by lot once; accuracy is asked of all of it. learned_noises, other_noises: kinds
     that recipes learn from, and kinds that none does. severity: of each. attack, budget: questions per text.
@@ -140,7 +140,7 @@ class NetworkMeasurements:
         write_json(file, {word: others for word in words if (others := find(word))})
 
     def columns(self, table: Path | None = None, *, own: bool = False) -> dict[str, dict[str, float]]:
-        """Every quantity of the plan; one that this model does not support is left out.
+        """Return every quantity of the plan that this model supports.
 
         table: a file {word: [substitute, ...]} with which every network is attacked alike. own: it is this network's.
         """

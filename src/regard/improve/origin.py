@@ -1,4 +1,4 @@
-"""Where a model came from: how it is trained again, on what."""
+"""Origin of a model: how, and on which data, it can be retrained."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def origin(model: str, data: str | Splits | None, *, limit: int | None = None, l
             if isinstance(facts, dict)
             else phrase("errors.improve.no_record_training")
         )
-        expected = phrase("errors.improve.classifier_that_regard_trained_or")
+        expected = phrase("errors.improve.classifier_that_regard_trained")
         raise Unsupported(phrase("errors.common.model_live", live=model), expected=expected, got=problem)
     if layers is not None:
         raise InputError(
@@ -95,13 +95,13 @@ def _folder(model: str) -> Path:
             if spec is not None
             else phrase("errors.common.no_such_directory")
         )
-        expected = phrase("errors.improve.name_regard_list_source_or")
+        expected = phrase("errors.improve.name_regard_list_source")
         raise InputError(phrase("errors.common.model_live", live=model), expected=expected, got=problem)
     if is_family(folder):
         folder = folder / read_family(folder).best
     if not any((folder / name).is_file() for name in ("regard.json", "config.json")):
         remedy = "regard train"
-        expected = phrase("errors.improve.directory_with_regard_json_or")
+        expected = phrase("errors.improve.directory_with_regard_json")
         raise InputError(
             phrase("errors.common.model_live", live=model),
             expected=expected,
@@ -125,7 +125,7 @@ def _layers(folder: Path, layers: int | None) -> int:
 
 
 def _learner(folder: Path, network: str, config: Mapping[str, Any]) -> Spec:
-    """As the record of the training says, else as the network itself does."""
+    """Return the learner from the training record, else from the network itself."""
     for place in (folder, folder.parent):
         try:
             learner = Spec.from_json(json.loads((place / TRAINING).read_text("utf-8"))["recipe"]["learner"])

@@ -1,4 +1,4 @@
-"""What a recipe adds to a training."""
+"""Recipe: additions to a training."""
 
 from __future__ import annotations
 

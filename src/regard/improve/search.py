@@ -41,7 +41,7 @@ GRADIENT = 3
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One mixture of recipes: its parts as text, its validation figures, and its cost in passes.
+    """Mixture of recipes: its parts as text, its validation figures, and its cost in passes.
 
     share: of the best method's effect that attention finds; None where no method has an effect.
     """

@@ -1,1 +1,1 @@
-"""From stored evidence to verdicts: pure functions of numbers. No model is asked anything here."""
+"""Judge: from stored evidence to verdicts, by pure functions of numbers. Runs no model."""

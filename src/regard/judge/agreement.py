@@ -14,7 +14,7 @@ import numpy as np
 
 from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
-from regard.judge.margins import AGREE, GOOD, MOST_OTHER, POOR, SOME_OTHER
+from regard.judge.margins import AGREE, GOOD, LEVEL, MOST_OTHER, POOR, SOME_OTHER
 from regard.judge.mean_tests import Mean, Test, all_of, share_bounds
 from regard.records import Answer, Json, Message
 from regard.registry import question
@@ -75,6 +75,7 @@ def exclusive(evidence: Evidence) -> Draft:
     other = evidence.mean(evidence.of("displaceable"), share=True)
     name = Message("judge.exclusive.displaceable")
     few, many = Test(name, "below", SOME_OTHER, other), Test(name, "above", MOST_OTHER, other)
+    between = (replace(few, claim="above"), replace(many, claim="below"))
     # runs of earlier versions know only whether the distances are exact as well
     proof = "displaceable_exact" if evidence.measured("displaceable_exact") else "linear"
     exact = evidence.measured(proof) and float(np.nanmin(evidence.of(proof))) > 0.5
@@ -87,9 +88,10 @@ def exclusive(evidence: Evidence) -> Draft:
         answer, p, key, rule, rests = "holds", few.p, "judge.exclusive.holds", "Q4.holds", (few,)
     elif few.passes:
         answer, p, key, rule, rests = "uninformative", math.nan, "judge.exclusive.searched", LOWER, ()
+    elif all_of(between) < LEVEL:
+        answer, p, key, rule, rests = "mixed", all_of(between), "judge.exclusive.mixed", "Q4.between", between
     else:
-        rests = (replace(few, claim="above"), replace(many, claim="below"))
-        answer, p, key, rule = "mixed", all_of(rests), "judge.exclusive.mixed", "Q4.between"
+        answer, p, key, rule, rests = "uninformative", math.nan, "judge.exclusive.lost", "Q4.open", ()
     names = ("displaceable", "displaceable_random", "max_jsd", "feasible_jsd", "reach")
     row: dict[str, Json] = {name: _mean(evidence.of(name)) for name in names}
     row["exact"] = exact
@@ -103,9 +105,14 @@ def exclusive(evidence: Evidence) -> Draft:
         tests=(few, many),
         rows=(row,),
         rests=rests,
-        deciding=(few if other.estimate < (SOME_OTHER + MOST_OTHER) / 2 else many,),
-        more=rule != LOWER,
+        deciding=_nearest(other.estimate, few, many, between),
+        more=exact or other.estimate > SOME_OTHER,  # a search that finds little proves nothing, however long
     )
+
+
+def _nearest(share: float, few: Test, many: Test, between: tuple[Test, ...]) -> tuple[Test, ...]:
+    """The comparisons that would answer as the estimate does."""
+    return (few,) if share < SOME_OTHER else (many,) if share > MOST_OTHER else between
 
 
 def _mean(values: np.ndarray) -> float | None:

@@ -25,7 +25,7 @@ MOST_ROWS = 12
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """One candidate: its worth above random words, and what it has over the audited attention."""
+    """Candidate method: its worth above random words, and its advantage over the audited attention."""
 
     name: str
     worth: Test

@@ -1,4 +1,4 @@
-"""What the prediction loses without the words of attention, beside what it loses without random words.
+"""Loss of the prediction without the words of attention, beside the loss without random words.
 
 The numbers that choose the wording of Q2.fails; the answer itself does not depend on them.
 
@@ -27,7 +27,7 @@ CONFIDENCE: Final = 0.95
 
 
 def beyond_random(evidence: Evidence, inside: Bools, operator: str, sizes: Sequence[int]) -> Beyond:
-    """How the loss without the first words of attention compares with that without random words, for some examples."""
+    """Compare the loss without the first words of attention with that without random words, for some examples."""
     size_index = [evidence.sizes.index(k) for k in sizes if k in evidence.sizes]
     random_rankings = [r for r, o in evidence.pointing if o == operator and r.startswith("random")]
     attention_loss = _loss(evidence, "attention", operator, size_index)[inside]

@@ -128,7 +128,7 @@ def _effect(evidence: Evidence, ours: Floats, best: Floats) -> tuple[float, floa
 
 
 def _edge(possible: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Where the shares stop being possible between a possible one and a bound; infinite where they never do."""
+    """Return where shares become impossible between a possible one and a bound; infinite where they never do."""
     if possible(outside):
         return math.copysign(math.inf, outside)
     for _ in range(24):
@@ -174,7 +174,9 @@ def _action(evidence: Evidence, verdicts: Sequence[Verdict]) -> tuple[str, tuple
 
 
 def _behind(evidence: Evidence, name: str, best: str) -> bool:
-    """Whether a method is shown to be worse than the best one by more than `TIE`, by the operators that judge both."""
+    """Return whether a method is shown to be worse than the best one by more than `TIE`, by the operators that judge
+    both.
+    """
     methods = evidence.beside.methods
     own = {evidence.beside.own.get(name), evidence.beside.own.get(best)}
     shared = [o for o in methods[best] if o in methods.get(name, {}) and o not in own]

@@ -90,7 +90,7 @@ class ExactEffects:
         return bool(self.alone.max() >= DELTA and self.whole >= DELTA)
 
     def hit(self, scores: Floats) -> bool:
-        """Whether the first source of these scores has half of the best effect."""
+        """Return whether the first source of these scores has half of the best effect."""
         return bool(self.alone[int(np.argmax(scores))] >= HALF * self.alone.max())
 
 
@@ -113,12 +113,12 @@ def method_verdict(prompts: Sequence[ExactEffects], scores: Sequence[Floats], lo
 
 
 def settled(use: UseVerdict, methods: Mapping[str, MethodVerdict], awaited: Sequence[str]) -> bool:
-    """Whether more prompts can change nothing: the sources are not used, or every awaited method is judged."""
+    """Return whether more prompts can change nothing: the sources are not used, or every awaited method is judged."""
     return use.answer == "no" or all(methods[name].answer != "not_settled" for name in awaited)
 
 
 def planned_looks(first: int, most: int) -> tuple[int, ...]:
-    """Cumulative numbers of prompts at which the verdicts are asked: `first`, then half as many again, up to `most`.
+    """Return the cumulative numbers of prompts at which to judge: `first`, then 1.5 times the last, up to `most`.
 
     >>> planned_looks(16, 60), planned_looks(16, 10)
     ((16, 24, 36, 54, 60), (10,))

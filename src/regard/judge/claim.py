@@ -1,4 +1,4 @@
-"""A verdict before it is known how many questions were asked with it."""
+"""Claim: a verdict before the number of questions asked with it is known."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def settled(drafts: Sequence[Draft]) -> list[Verdict]:
 
 
 def holm_levels(p: Sequence[float]) -> list[float]:
-    """The level at which Holm's procedure decides each of several claims; what makes none is shown at the strictest.
+    """Return the level at which Holm's procedure decides each of several claims; drafts without a claim get the
+    strictest.
 
     >>> [round(x, 4) for x in holm_levels([0.001, 0.02, 0.04, float("nan")])]
     [0.0167, 0.025, 0.05, 0.0167]
@@ -92,5 +93,5 @@ def _verdict(draft: Draft, family: int, level: float) -> Verdict:
 
 
 def _hardest_first(tests: Sequence[Test]) -> tuple[Test, ...]:
-    """The one that nearly failed, or that failed, before the others; what was not measured is no comparison."""
+    """Sort the comparisons that failed, or nearly failed, first; skip those that were not measured."""
     return tuple(sorted((t for t in tests if t.mean.n), key=lambda t: -t.p * t.times))

@@ -1,4 +1,4 @@
-"""What the judge looks at: per-example numbers, read from a run or made by hand."""
+"""Evidence of the judge: per-example numbers, from a run or made by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def single_quantities() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curves:
-    """One ranking by one operator: (examples, sizes) p without its first units, and with them alone (or None).
+    """Curves of one ranking by one operator: (examples, sizes) p without its first units, and with them alone (or
+    None).
 
     own: the ranking was made with this very operator, so it is no judge of it.
     """
@@ -107,7 +108,7 @@ class Evidence:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """In the order of the plan; one that gave the very same answers as another says nothing new."""
+        """Removal operators in the order of the plan, without those that gave the very same answers as another."""
         distinct: dict[str, None] = {}
         for _, operator in self.pointing:
             if operator not in distinct and not any(self._same(operator, other) for other in distinct):
@@ -149,12 +150,13 @@ def evidence_of(
     schedule: Mapping[str, Any] = MappingProxyType({}),
     steps: bool = False,
 ) -> list[Evidence]:
-    """The evidence about every attention that experiments were made on, in the order in which it was found.
+    """Return the evidence about every audited attention, in the order of the run.
 
     examples: id, predicted, target, probability, distribution, cluster of each (see `Run.examples`). scores: the
     metrics of every explainer; own: explainer -> the operator it is made with; plain: explainers that see no model.
     steps: the predictions are tokens that a model wrote, one kind of answer whatever the token.
-    schedule: of the run; `looks`, the planned cumulative numbers of examples, and `available`, those that there are.
+    schedule: of the run; `looks`, the planned cumulative numbers of examples, `available`, those that there are,
+    `taken` and `stopped`: where the passes ended before the last planned look, the last one taken is the maximum.
     """
     decided = [e for e in examples if _decided(e)]
     groups: dict[tuple[str, str], list[Score]] = {}
@@ -176,7 +178,7 @@ def evidence_of(
         whole += [s for k, scores_of_map in groups.items() if k not in maps for s in scores_of_map]
         groups = maps
     metrics, plain = list(scores), frozenset(plain)
-    looks = tuple(int(n) for n in schedule.get("looks") or ())
+    looks = _looks(schedule)
     available = int(schedule["available"]) if schedule.get("available") else None
     clusters = {str(e["id"]): str(e.get("cluster") or e["id"]) for e in decided}
     evidences = []
@@ -190,8 +192,18 @@ def evidence_of(
     return evidences
 
 
+def _looks(schedule: Mapping[str, Any]) -> tuple[int, ...]:
+    """The looks that share the level.
+
+    Passes do not depend on what was seen. A last look that they force may therefore spend all that is left of the
+    level; the looks before it spent less than their fractions of this maximum.
+    """
+    name = "taken" if schedule.get("stopped") == "passes" and schedule.get("taken") else "looks"
+    return tuple(int(n) for n in schedule.get(name) or ())
+
+
 def _decided(example: Mapping[str, Any]) -> bool:
-    """Whether the model chose a class, with a probability that is a number."""
+    """Return whether the model chose a class, with a finite probability."""
     distribution = example.get("distribution")
     return (
         distribution is not None

@@ -1,4 +1,4 @@
-"""Per-example pointing: does removing what the map marks matter to this prediction?
+"""Per-example pointing: whether removing the marked units matters to this prediction.
 
     support(p) = max(p - neutral level, 0)
     drop of a ranking at size k, by one operator = support(p) - support(p without its first k units)
@@ -32,7 +32,7 @@ SLIGHT = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExampleTrust:
-    """One entry per example; all NaN where it was not measured. share: in 0..1, NaN where nothing has an effect.
+    """Trust per example; all NaN where it was not measured. share: in 0..1, NaN where nothing has an effect.
 
     marked, chance, best: how far the prediction falls without the first units of attention, of random rankings and of
     the best ranking for this example, at the size that decides the share.
@@ -45,7 +45,7 @@ class ExampleTrust:
 
     @property
     def measured(self) -> Bools:
-        """Whether units of this example were removed at all."""
+        """Mask of the examples whose units were removed at all."""
         return np.isfinite(self.best)
 
     @property

@@ -1,4 +1,4 @@
-"""How much better than random a ranking finds what the prediction needs, and what follows for one class.
+"""Gain over random: how much better than random a ranking finds the evidence, and the conclusion for one class.
 
     support(.) = max(p(c | .) - neutral level, 0)
     effect of a ranking, size, operator = support(its first k alone) - support(without its first k)
@@ -31,7 +31,7 @@ FOLDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one class says by one operator, or by the mean over operators, for one range of sizes.
+    """Result for one class by one operator, or by the mean over operators, for one range of sizes.
 
     deciding: what would have to pass, had it been precise. parts: every elementary comparison, by name.
     """
@@ -49,7 +49,7 @@ class Found:
         return all_of(self.tests) if self.cell != "imprecise" else float("nan")
 
     def passes(self, name: str) -> bool:
-        """Whether an elementary comparison was made and passed."""
+        """Return whether an elementary comparison was made and passed."""
         return name in self.parts and self.parts[name].passes
 
 
@@ -74,7 +74,7 @@ def gain(evidence: Evidence, ranking: str, operator: str, sizes: Sequence[int]) 
 
 
 def others(evidence: Evidence, operator: str) -> list[str]:
-    """The rankings that attention is compared with: none that was made with the operator that judges it."""
+    """Return the rankings to compare attention with, without those made with the operator that judges it."""
     return [
         r
         for (r, o), curves in evidence.pointing.items()
@@ -190,7 +190,7 @@ def _parts(
 
 
 def _against(evidence: Evidence, inside: Bools, operator: str) -> float | None:
-    """Share of examples in which the prediction gets surer without the word that is looked at most."""
+    """Return the share of examples in which the prediction gets surer without the top word."""
     without = evidence.pointing[ATTENTION, operator].removed[:, 0][inside]
     finite = np.isfinite(without)
     return round(float((without > evidence.probability[inside] + 1e-6)[finite].mean()), 3) if finite.any() else None

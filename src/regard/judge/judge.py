@@ -72,7 +72,7 @@ def judge(evidence: Evidence) -> Judgement:
 
 
 def _waiting(evidence: Evidence, map_verdict: Verdict, matters: Verdict) -> tuple[int, Message] | None:
-    """Where an earlier question is open and leans to "no": how many verdicts stand, and why the others wait."""
+    """Return how many verdicts stand and why the others wait, where an earlier question is open and leans to "no"."""
     if map_verdict.answer == "uninformative" and seems_empty(evidence):
         return 1, Message("judge.because.no_map_so_far")
     if matters.answer == "uninformative" and seems_not_to(evidence):
@@ -189,13 +189,13 @@ def _judgement(
 
 
 def _open_part(verdicts: Sequence[Verdict]) -> str:
-    """Which of the two deciding questions is open, where one alone is."""
+    """Return which of the two deciding questions is open, where one alone is."""
     matters, pointing = (v.answer == "uninformative" for v in verdicts[1:3])
     return "" if matters == pointing else "_matter" if matters else "_points"
 
 
 def _capped(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """The numbers of examples that would decide, at most those that there are where that is known.
+    """Limit the numbers of examples that would decide to those available, where that is known.
 
     As many as were judged decide nothing: it is independent draws, not examples, that are wanting.
     """
@@ -211,7 +211,7 @@ def _capped(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def _all_decided(verdicts: Sequence[Verdict]) -> tuple[int | None, tuple[int, int | None] | None]:
-    """Of several open questions: the numbers of examples that would decide all of them."""
+    """Return the numbers of examples that would decide all of several open questions."""
     ranges = [v.decides_between for v in verdicts if v.decides_between is not None]
     if not ranges or len(ranges) < len(verdicts):
         return None, None

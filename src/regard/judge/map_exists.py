@@ -62,7 +62,7 @@ def there(evidence: Evidence) -> tuple[Draft, str]:
 
 
 def seems_empty(evidence: Evidence) -> bool:
-    """Whether an estimate lies where there is no map: close to equal weights, or to its own shuffled self."""
+    """Return whether an estimate suggests that there is no map: close to equal weights, or to its own shuffled self."""
     flat, locked, varies = (evidence.mean(evidence.of(name)).estimate for name in ("flat", "locked", "varies"))
     return flat < EMPTY or (locked < EMPTY and not varies > EMPTY)
 

@@ -45,7 +45,7 @@ class Mean:
 
     @staticmethod
     def over_seeds(values: Floats, clusters: ArrayLike, *, fractions: tuple[float, ...] = ONE_LOOK) -> Mean:
-        """Of (example, seed) values: both the examples and the seeds are drawn, and both kinds of chance count.
+        """Build the mean of (example, seed) values, with the sampling error of both examples and seeds.
 
         The two variances are added (which counts what they share twice), the degrees of freedom are Satterthwaite's.
         One seed alone is no sample of seeds: then the mean is about that one.
@@ -96,11 +96,13 @@ class Mean:
         )
 
     def p(self, claim: Literal["above", "below"], margin: float) -> float:
-        """Of a mean this far on the claimed side of the margin, if the truth were on the other side, over all looks."""
+        """p-value of a mean this far on the claimed side of the margin, if the truth were on the other side, over all
+        looks.
+        """
         return overall_p(self._p_now(claim, margin), self.fractions)
 
     def _p_now(self, claim: Literal["above", "below"], margin: float) -> float:
-        """As if this were the only look."""
+        """p-value as if this were the only look."""
         if self.clusters < FEWEST_CLUSTERS:
             return 1.0
         if self.bounded is not None:
@@ -158,7 +160,7 @@ class Mean:
 
 
 def share_bounds(best: Floats, share: float) -> tuple[float, float]:
-    """How far ours - share x best can reach: ours finds nothing, or all, where the best finds most."""
+    """Return the bounds of ours - share x best: ours finds nothing, or all, where the best finds most."""
     finite = np.abs(best[np.isfinite(best)])
     most = float(finite.max(initial=0.0))
     return min(0.0, -share * most), max(0.0, (1 - share) * most)
@@ -170,7 +172,7 @@ def _sums(values: Floats, clusters: ArrayLike) -> ClusterSums:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One comparison, before it is known how many others there are. subject: the method or head that it is about.
+    """Comparison before the number of others is known. subject: the method or head that it is about.
 
     times: how often its p counts, where one of several comparisons is enough for the claim (Bonferroni).
     """

@@ -101,7 +101,8 @@ def two_populations(evidence: Evidence) -> tuple[Test, ...]:
 
 
 def matters_where_right(evidence: Evidence) -> bool:
-    """Whether the weights matter on the inputs that the map is right on, by the rule of "do these weights matter".
+    """Return whether the weights matter on the inputs that the map is right on, by the rule of "do these weights
+    matter".
 
     Over all inputs the effect of a mixture lies between, because the decision passes by the attention on the others.
     """

@@ -1,4 +1,4 @@
-"""What the judge knows beside the audited attention: other networks, other methods, other heads, noise."""
+"""Evidence beside the audited attention: other networks, other methods, other heads, noise."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ class Beside:
 
 
 def tables_of(findings: Iterable[Score], clusters: Mapping[str, str]) -> dict[str, tuple[Table, ...]]:
-    """Quantity -> its tables. The rows of a finding are its own; clusters are looked up where the audit knows them."""
+    """Map each quantity to its tables. The rows of a finding are its own; clusters come from the audit where it knows
+    them.
+    """
     tables: dict[str, list[Table]] = {}
     for score in findings:
         values = np.asarray(score.curves.get(SEEDS, score.values[:, None]), np.float64)

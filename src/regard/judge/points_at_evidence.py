@@ -30,7 +30,7 @@ FAILS: dict[Beyond, str] = {
 
 @dataclass(frozen=True, slots=True)
 class OfClass:
-    """What is found about one predicted class: by every operator, and by their mean, the top unit first.
+    """Results for one predicted class: by every operator, and by their mean, the top unit first.
 
     rests: the tests behind the cell. top: the mean over operators for the first unit alone (else for all sizes).
     """
@@ -59,16 +59,16 @@ class OfClass:
         return (*together, *(t for f in self.found for t in f.tests))
 
     def passes(self, part: str) -> bool:
-        """Whether there is something to find, and this comparison of attention with it passed."""
+        """Return whether there is something to find, and this comparison of attention with it passed."""
         return self.top is not None and not self.few and self.top.passes("much") and self.top.passes(part)
 
     def leans(self, part: str) -> bool:
-        """Whether a comparison passes at the lenient level that a class needs beside all classes together."""
+        """Return whether a comparison passes at the lenient level that a class needs beside all classes together."""
         return self.top is not None and part in self.top.parts and self.top.parts[part].p < LENIENT
 
     @property
     def silent(self) -> bool:
-        """Whether no method seems to find anything here."""
+        """Return whether no method seems to find anything here."""
         return self.cell == "none" or (self.top is not None and self.top.best_gain < FOUND)
 
 
@@ -88,7 +88,7 @@ def _place(labels: Sequence[str], name: str) -> int:
 
 
 def of_class(evidence: Evidence, groups: Sequence[Bools], name: str) -> OfClass:
-    """One class, or several together: operators make one answer, then sizes do."""
+    """Judge one class, or several together: combine operators into one answer, then sizes."""
     n = int(np.any(groups, axis=0).sum())
     operators = [o for o in evidence.operators if others(evidence, o)]
     narrow, wide = (1,), evidence.sizes
@@ -130,7 +130,9 @@ def _same_side(cell: Cell, share: float) -> bool:
 def _sizes(
     top: tuple[Cell, tuple[Test, ...]], more: tuple[Cell, tuple[Test, ...]], *, near: bool
 ) -> tuple[Cell, tuple[Test, ...]]:
-    """The top word decides; a few words speak where it is silent, or near what they show (redundant evidence)."""
+    """Combine sizes: the top word decides; a few words decide where it is silent, or near what they show (redundant
+    evidence).
+    """
     if {top[0], more[0]} == {"holds", "fails"}:
         return "mixed", (*top[1], *more[1])
     if top[0] == "mixed" and more[0] == "holds" and near:
@@ -221,7 +223,9 @@ def _holding(considered: Sequence[OfClass], aside: Sequence[OfClass], everything
 
 
 def _failing(evidence: Evidence, considered: Sequence[OfClass], everything: OfClass) -> Ruling | None:
-    """One class fails, or all together do, and no class is better: it fails too, or leans to it, or has no evidence."""
+    """Return whether one class fails, or all together do, and no class is better: it fails too, or leans to it, or has
+    no evidence.
+    """
     failing = [c for c in considered if c.cell == "fails"]
     rest = [c for c in considered if c.cell != "fails"]
     if any(c.cell in ("holds", "mixed") or c.passes("not_bad") for c in rest):
@@ -238,7 +242,7 @@ def _failing(evidence: Evidence, considered: Sequence[OfClass], everything: OfCl
 
 
 def _between(considered: Sequence[OfClass], everything: OfClass) -> Ruling | None:
-    """Partly: some class is shown to be above the lower share, and some class below the higher one.
+    """Return whether the answer is "partly": some class is above the lower share, and some class below the higher one.
 
     Classes that differ, or lie between, are named first; where that is not sure enough, all together may be.
     """
@@ -284,7 +288,9 @@ def _pooled_between(considered: Sequence[OfClass], everything: OfClass) -> Rulin
 
 
 def _some_inputs(evidence: Evidence, considered: Sequence[OfClass]) -> Ruling | None:
-    """Partly, too, where the map is shown to be right on some inputs and wrong on others, wherever their mean lies."""
+    """Return whether the answer is "partly" because the map is right on some inputs and wrong on others, for any
+    mean.
+    """
     tests = two_populations(evidence)
     if not tests or any(c.few for c in considered) or not all(t.passes for t in tests):
         return None
@@ -292,7 +298,7 @@ def _some_inputs(evidence: Evidence, considered: Sequence[OfClass]) -> Ruling | 
 
 
 def _of(c: OfClass, part: str) -> tuple[Test, ...]:
-    """There is something to find, and the comparison."""
+    """Combine "there is something to find" with the comparison."""
     return () if c.top is None else (c.top.parts["much"], c.top.parts[part])
 
 
@@ -310,7 +316,9 @@ def _unsettled(considered: Sequence[OfClass]) -> Ruling:
 
 
 def _heard(evidence: Evidence, classes: Sequence[OfClass]) -> tuple[list[OfClass], list[OfClass]]:
-    """With more than two classes, those with few predictions are set aside if they are few together."""
+    """Return the classes to judge; with more than two, set classes with few predictions aside if they are few
+    together.
+    """
     few = [c for c in classes if c.few]
     if len(classes) > 2 and sum(c.n for c in few) <= SET_ASIDE * len(evidence) and len(few) < len(classes):
         return [c for c in classes if not c.few], few
@@ -382,7 +390,7 @@ def _holds(heard: Sequence[OfClass], aside: Sequence[OfClass]) -> Message:
 
 
 def _fails(evidence: Evidence, failing: Sequence[OfClass], heard: Sequence[OfClass]) -> Message:
-    """Worded by the largest loss beyond random words of all comparisons that fail (see `beyond_random`)."""
+    """Word the failure by the largest loss beyond random words among the failing comparisons (see `beyond_random`)."""
     of = _of_classes(failing if len(failing) < len(heard) else ())
     beyond = max((_beyond(evidence, c) for c in failing), key=ORDER.index)
     return Message.of(FAILS[beyond], of=of, **({"poor": POOR} if beyond == "more" else {}))

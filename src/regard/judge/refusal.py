@@ -32,5 +32,5 @@ def _refused(verdict: Verdict) -> Verdict:
 
 
 def _open_row(row: Mapping[str, Json]) -> Mapping[str, Json]:
-    """One class by one operator, without its answer."""
+    """Row of one class by one operator, without its answer."""
     return {**row, "answer": "imprecise"} if "answer" in row else row

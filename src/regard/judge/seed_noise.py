@@ -99,7 +99,7 @@ def _noise(
 
 
 def _adversary(beside: Beside) -> dict[str, Json]:
-    """What a whole network that was trained to look elsewhere did, at the weight at which it went farthest."""
+    """Return the result of the network trained to look elsewhere, at the weight at which it went farthest."""
     rows = [t for t in beside.tables.get("adversary_jsd", ()) if "weight" in t.where]
     if not rows:
         return {}
@@ -166,7 +166,7 @@ def stable(evidence: Evidence) -> Draft:
 
 
 def _noises(evidence: Evidence, beside: Beside) -> dict[Message, Table]:
-    """Every noise that the map was asked under: (examples, 1) how far it moved, as a share of its size."""
+    """Return the movement of the map under every noise: (examples, 1), as a share of its size."""
     tables = {}
     change = beside.moved.get("attention")
     if change is not None and np.isfinite(change).any():

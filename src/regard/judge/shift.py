@@ -1,4 +1,4 @@
-"""Which verdicts about a model survive on other data."""
+"""Survival of verdicts about a model on other data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FATES = ("survives", "falls", "open there", "open here", "open")
 
 
 def surviving(here: Sequence[Judgement], there: Sequence[Judgement]) -> list[Json]:
-    """For each attention that was judged on both: the two readings, and the fate of every verdict.
+    """Compare each attention judged on both data sets: the two readings, and the fate of every verdict.
 
     A verdict survives if it is the same and established (not uninformative) on both; it falls if another one is
     established there. What is open on one side is said to be so: no evidence of a change is no evidence of none.
@@ -53,7 +53,7 @@ def surviving(here: Sequence[Judgement], there: Sequence[Judgement]) -> list[Jso
 
 
 def _pairs(here: Sequence[Judgement], there: Sequence[Judgement]) -> list[tuple[Judgement, Judgement]]:
-    """By which attention it is; where there is one each, these two, whatever they are called."""
+    """Pair attentions by identity; where each side has only one, pair these two whatever their names."""
     if len(here) == len(there) == 1:
         return [(here[0], there[0])]
     by_attention = {j.attention: j for j in there}
@@ -68,7 +68,7 @@ def _fate(here: Verdict, there: Verdict) -> str:
 
 
 def shift_of(run: Run | str | Path, *, keep: bool = False) -> dict[str, Json] | None:
-    """What became of the verdicts of a run on the other data that lie beside it; None where there are none.
+    """Return the fate of the verdicts of a run on the shifted data stored beside it; None where there are none.
 
     keep: write it into the run, where the report finds it.
     """
@@ -90,6 +90,6 @@ def shift_of(run: Run | str | Path, *, keep: bool = False) -> dict[str, Json] | 
 
 
 def _accuracy(run: Run) -> float | None:
-    """The share of right decisions, where labels are known."""
+    """Return the share of right decisions, where labels are known."""
     labelled = [e for e in run.examples() if e["label"] is not None and e["predicted"] is not None]
     return round(sum(str(e["label"]) == str(e["predicted"]) for e in labelled) / len(labelled), 4) if labelled else None

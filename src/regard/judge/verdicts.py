@@ -21,9 +21,9 @@ from regard.store.manifest import broken_model
 from regard.store.run import Run
 
 HEADLINE = ("map", "matter", "points", "stable", "better_method")
-AWAITED = "same"
-"""Also waited for, as long as the data at hand seems to be enough: an answer for all classes hides one that differs."""
 """Questions whose answers end the rounds of an audit with a budget."""
+AWAITED = "same"
+"""Also waited for, as long as more examples may decide it: an answer for all classes hides one that differs."""
 INPUTS = {"box": "image", "range": "series", "column": "row"}
 """Kind of place -> what an example is called; a text where places are spans."""
 
@@ -40,7 +40,7 @@ class Judgements(list[Judgement]):
 
 
 def verdicts(run: Run | str | Path, *, keep: bool = False) -> Judgements:
-    """What the evidence in a run says about each attention that was audited; the model is not needed.
+    """Judge each audited attention of a run from its stored evidence; needs no model.
 
     The first is the attention that the report shows. Empty where no experiment could be made (`Run.skipped` says why).
     keep: write them into the run, where the report finds them.
@@ -80,7 +80,7 @@ def verdicts(run: Run | str | Path, *, keep: bool = False) -> Judgements:
 
 
 def headline_settled(judgements: Sequence[Judgement]) -> bool:
-    """Whether every headline question about the attention that the report shows has an answer.
+    """Return whether every headline question about the attention in the report has an answer.
 
     A question that nothing was measured for has none to wait for, and neither have the others where there is no map.
     """
@@ -111,7 +111,7 @@ def _methods(manifest: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:
 
 
 def _nothing(tested: Mapping[str, Any]) -> bool:
-    """Whether every site has a defect, so that no experiment is needed to know that there is nothing to read."""
+    """Return whether every site has a defect, so that no experiment is needed to reject the map."""
     whole = {d["site"] for d in tested.get("defects", []) if d["heads"] is None}
     return bool(whole) and len(whole) == tested.get("sites")
 

@@ -78,7 +78,7 @@ def matter(evidence: Evidence) -> Draft:
 
 
 def seems_not_to(evidence: Evidence) -> bool:
-    """Whether the estimates lie where they would fail: nothing changes, or the prediction does not follow."""
+    """Return whether the estimates suggest failure: nothing changes, or the prediction does not follow."""
     change, flips, route = (evidence.mean(evidence.of(name)) for name in ("permuted", "permuted_flips", "route"))
     still = max(change.estimate, flips.estimate) < DOES_NOT_MATTER
     return evidence.measured("permuted") and bool(still or route.estimate < PASSES_BY)

@@ -50,7 +50,7 @@ class LimitedProtocol(H11Protocol):
 
     @property
     def waiting(self) -> bool:
-        """Whether no request is in progress."""
+        """Return whether no request is in progress."""
         return self.cycle is None or bool(self.cycle.response_complete)
 
     def _others(self) -> list[LimitedProtocol]:

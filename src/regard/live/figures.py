@@ -156,7 +156,7 @@ def _call(name: str, *args: Any) -> Any:
         import quickjs
     except ImportError as error:
         raise EnvironmentProblem(
-            phrase("errors.live.figure_b"),
+            phrase("errors.live.a_figure"),
             expected=phrase("errors.live.package_quickjs_ng"),
             got=phrase("errors.common.none"),
             remedy=EXTRA,

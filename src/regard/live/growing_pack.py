@@ -13,7 +13,9 @@ from regard.registry import entry
 
 
 class GrowingPack:
-    """Publishes what is known of a live input. The newest two packs stay: a page may still be reading the older."""
+    """Publisher of the finished part of a live input. The newest two packs stay: a page may still be reading the
+    older.
+    """
 
     def __init__(self, packs: PackCache, job: Job, live_input: LiveInput, methods: Sequence[str]) -> None:
         self._packs, self._job, self._input = packs, job, live_input

@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from regard.errors import InputError, Text, in_words, phrase
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -87,49 +89,53 @@ class Guard:
             coming = read_body(receive, LARGEST_BODY)
             body = await (asyncio.wait_for(coming, self._patience) if has_body(scope) else coming)
         except TimeoutError:
-            await _say(guarded, 408, f"the whole body within {self._patience:g} seconds", close=True)
+            await _say(guarded, 408, phrase("errors.common.body_within_seconds", seconds=self._patience), close=True)
             return
         if body is None:
-            await _say(guarded, 413, f"a body of at most {LARGEST_BODY} bytes")
+            await _say(guarded, 413, phrase("errors.common.body_at_most_bytes", n=LARGEST_BODY))
             return
         await self._app(scope, replay_body(body, receive), guarded)
 
-    def _refused(self, scope: Scope) -> tuple[int, str] | None:
+    def _refused(self, scope: Scope) -> tuple[int, Text] | None:
         """Return (status, expectation) for a refused request, None for an allowed one."""
         pairs = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
         if sum(len(n) + len(v) for n, v in pairs) > LARGEST_HEADERS or len(scope["path"]) > LONGEST_PATH:
-            return 431, "shorter headers and path"
+            return 431, phrase("errors.common.short_head", n=LARGEST_HEADERS, path=LONGEST_PATH)
         if not self._has_room():
-            return 429, f"at most {PER_SECOND} requests a second"
+            return 429, phrase("errors.live.requests_a_second", n=PER_SECOND)
         headers = dict(pairs)
         if [n for n, _ in pairs].count("host") != 1 or headers["host"] not in self._hosts:
-            return 421, "the address that this app was started with"
+            return 421, phrase("errors.live.own_address")
         if "origin" in headers and headers["origin"] not in self._origins:
-            return 403, "a request from this app's own page"
+            return 403, phrase("errors.live.own_page")
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            return 403, "a request from this app's own page"
+            return 403, phrase("errors.live.own_page")
         if "referer" in headers and (origin := _place(headers["referer"])) not in self._hosts:
-            return (400, "a well-formed Referer") if origin is None else (403, "a request from this app's own page")
+            return (
+                (400, phrase("errors.live.well_formed_referer"))
+                if origin is None
+                else (403, phrase("errors.live.own_page"))
+            )
         return self._refused_api(scope, headers) if scope["path"].startswith("/api/") else _refused_page(scope, headers)
 
-    def _refused_api(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+    def _refused_api(self, scope: Scope, headers: dict[str, str]) -> tuple[int, Text] | None:
         now = self._clock()
         while self._wrong and now - self._wrong[0] > 60:
             self._wrong.popleft()
         kind, _, token = headers.get("authorization", "").partition(" ")
         if kind != "Bearer" or not hmac.compare_digest(token.encode("latin-1"), self._token):
             if len(self._wrong) >= WRONG_TOKENS:
-                return 429, "the token in the address that was printed"
+                return 429, phrase("errors.live.printed_token")
             self._wrong.append(now)
-            return 401, "the token in the address that was printed"
+            return 401, phrase("errors.live.printed_token")
         if scope["method"] not in ("GET", "POST"):
-            return 405, "GET or POST"
+            return 405, phrase("errors.live.get_or_post")
         if scope["method"] == "POST" and headers.get("content-type", "").partition(";")[0] != "application/json":
-            return 415, "a body of application/json"
+            return 415, phrase("errors.common.json_content_type")
         if scope["method"] == "GET" and (headers.get("content-length", "0") != "0" or "transfer-encoding" in headers):
-            return 413, "no body"
+            return 413, phrase("errors.live.no_body")
         if int(headers["content-length"]) > LARGEST_BODY if headers.get("content-length", "").isdigit() else False:
-            return 413, f"a body of at most {LARGEST_BODY} bytes"
+            return 413, phrase("errors.common.body_at_most_bytes", n=LARGEST_BODY)
         return None
 
     def _has_room(self) -> bool:
@@ -160,16 +166,16 @@ def _place(address: str) -> str | None:
         return None
 
 
-def _refused_page(scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+def _refused_page(scope: Scope, headers: dict[str, str]) -> tuple[int, Text] | None:
     if scope["method"] not in ("GET", "HEAD"):
         return 405, "GET"
     if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
-        return 413, "no body"
+        return 413, phrase("errors.live.no_body")
     return None
 
 
 def has_body(scope: Scope) -> bool:
-    """Whether the head of the request announces a body."""
+    """Return whether the head of the request announces a body."""
     return any(
         name.lower() == b"transfer-encoding" or (name.lower() == b"content-length" and value != b"0")
         for name, value in scope["headers"]
@@ -206,9 +212,10 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _say(send: Send, status: int, expected: str, *, close: bool = False) -> None:
-    error = {"subject": "request", "expected": expected, "got": "another", "remedy": "", "said": f"expected {expected}"}
-    body = json.dumps({"error": error}).encode()
+async def _say(send: Send, status: int, expected: Text, *, close: bool = False) -> None:
+    problem = InputError(phrase("errors.live.request"), expected=expected)
+    parts = {name: in_words(getattr(problem, name)) for name in ("subject", "expected", "got", "remedy")}
+    body = json.dumps({"error": {**parts, "said": str(problem)}}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     headers += [(b"connection", b"close")] if close else []
     await send({"type": "http.response.start", "status": status, "headers": headers})

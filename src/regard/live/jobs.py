@@ -239,8 +239,9 @@ def check() -> None:
 
 
 def cancellable(model: Model) -> Model:
-    """The same model, asking between two variants of an input whether the job was stopped: thousands are made of one
-    text before the first of them is read."""
+    """Wrap a model so that it checks for cancellation between two variants of an input: thousands come from one text
+    before the model reads the first.
+    """
     twin = copy.copy(model)
 
     def remove(encoded: Encoded, drop: Bools, operator: str, rng: np.random.Generator) -> Encoded:

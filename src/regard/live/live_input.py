@@ -1,4 +1,4 @@
-"""One input of a live model: predictions, relevances, attention, and all of these after edits."""
+"""Input of a live model: predictions, relevances, attention, and all of these after edits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LARGEST = 1 << 30
 
 @dataclass(slots=True, eq=False)
 class LiveInput:
-    """Examples (the windows of one input) that a model was asked about; what was found out stays known.
+    """Examples (the windows of one input) of a live model, with a cache of all results.
 
     called: what the model is called where it stands beside another one of the same name.
     """
@@ -92,13 +92,13 @@ class LiveInput:
         job.step("drawing", steps, steps)
 
     def _refuse_endless(self, spec: Spec) -> None:
-        """Refuse one pass for each unit of a long input; a bound that the user typed is kept."""
+        """Refuse one pass for each unit of a long input, unless the user typed a bound."""
         if spec.name != "leave_one_out" or "most" in spec.params:
             return
         if any(is_long(site) for i in range(len(self.examples)) for site in self.attention(i)):
             raise InputError(
                 "leave_one_out",
-                expected=phrase("errors.live.bound_on_passes_for_so"),
+                expected=phrase("errors.live.bound_on_passes_for"),
                 got=phrase("errors.live.one_pass_for_each_units", len=max(map(len, self.case.units))),
                 remedy="leave_one_out:most=40",
             )
@@ -237,7 +237,7 @@ class LiveInput:
         )
 
     def _attentions(self, i: int, sites: Sequence[SiteAttention]) -> list[Attention | PooledAttention]:
-        """Return the weights to show; what was pooled of a long input stays known."""
+        """Return the weights to show; cache those pooled over a long input."""
         if not any(map(is_long, sites)):
             return [shown_attention(site) for site in sites]
         if i not in self._pooled:
@@ -303,7 +303,7 @@ def not_too_long(example: Example | None) -> None:
                 name,
                 expected=phrase("errors.live.text_characters", longest_text=LONGEST_TEXT),
                 got=phrase("errors.common.characters_n", n=len(value)),
-                remedy=phrase("errors.live.passage_or_regard_audit_which"),
+                remedy=phrase("errors.live.passage_or_regard_audit"),
             )
 
 

@@ -48,7 +48,7 @@ class PackCache:
         self.first: str | None = None
 
     def put(self, held: CachedPack) -> str:
-        """Its id."""
+        """Store a pack; return its id."""
         name = secrets.token_urlsafe(9)
         with self._lock:
             self._packs[name] = held

@@ -77,7 +77,7 @@ class Session:
 
     @property
     def first(self) -> str | None:
-        """The pack that is shown first."""
+        """First pack to show."""
         return self._packs.first
 
     @first.setter
@@ -140,7 +140,7 @@ class Session:
         return self._keep(lambda: pack_of_capture(captured, model=self.model.name, examples=[example]))
 
     def show_generation(self, text: str | Example, tokens: int, *, rows: Literal["new"] | None = None) -> str:
-        """Let the model continue a text, or write what it hears; the attention of this becomes the first pack.
+        """Let the model continue a text, or transcribe a sound; its attention becomes the first pack.
 
         rows="new": only of the rows that predict new tokens.
         """
@@ -195,7 +195,7 @@ class Session:
                 raise Unsupported(
                     phrase("errors.live.this_view"),
                     expected=phrase("errors.common.live_model"),
-                    got=phrase("errors.live.stored_run_whose_model_cannot"),
+                    got=phrase("errors.live.run_without_named_model"),
                 )
             return self._model
 
@@ -363,7 +363,7 @@ class Session:
             raise Unsupported(
                 phrase("errors.live.edit"),
                 expected=phrase("errors.common.live_model"),
-                got=phrase("errors.live.stored_run_whose_model_cannot_b"),
+                got=phrase("errors.live.run_without_model"),
             )
         entry, at, _, _ = self._place(body)
         return entry, at

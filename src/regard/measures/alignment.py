@@ -53,7 +53,7 @@ def alignment_error_rate(
 
 
 class LinkCounts(NamedTuple):
-    """Of one sentence: predicted links that are sure, that are possible, all predicted, all sure ones."""
+    """Link counts of one sentence: predicted sure ones, predicted possible ones, all predicted, all sure."""
 
     sure_hits: int
     hits: int

@@ -39,7 +39,7 @@ class Answered:
         return np.asarray(np.abs(self.rows - other.rows).mean(-1) / self.spread, np.float64)
 
     def same(self, other: Answered) -> Bools:
-        """Whether (examples,) the predictions agree: the class, every label, or a number within tolerance."""
+        """(examples,) whether the predictions agree: the class, every label, or a number within tolerance."""
         if self.kind == "classes":
             return np.asarray(self.rows.argmax(-1) == other.rows.argmax(-1), np.bool_)
         if self.kind == "labels":

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Final, Literal
 
@@ -73,7 +74,7 @@ class BoundedMean:
         return BoundedMean(estimate, estimate + deviations, weights, reach, max(1.0, clusters - 1.0))
 
     def p(self, claim: Claim, margin: float, *, times: float = 1.0, shift: float = 0.0) -> float:
-        """Of a mean this far on the claimed side of the margin, if the truth were on the other side.
+        """p-value of a mean this far on the claimed side of the margin, if the truth were on the other side.
 
         times: as if there were so many times as many clusters like these; shift: as if their mean were this much more.
         """
@@ -220,5 +221,15 @@ def cluster_interval(
     """
     if len(sums.names) < 2:
         return Interval(sums.mean, math.nan, math.nan, level)
-    low, high = BoundedMean.of(sums, bounds, scale=scale).interval(level)
+    low, high = _ends(sums.total.tobytes(), sums.count.tobytes(), bounds, scale, level)
     return Interval(sums.mean, low, high, level)
+
+
+@lru_cache(maxsize=1 << 14)
+def _ends(
+    totals: bytes, counts: bytes, bounds: tuple[float, float] | None, scale: Scale, level: float
+) -> tuple[float, float]:
+    """The interval of equal values, computed once: tables, curves and the report's check ask for the same ones."""
+    total, count = np.frombuffer(totals, np.float64), np.frombuffer(counts, np.int64)
+    sums = ClusterSums(names=tuple(map(str, range(len(total)))), total=total, count=count, undefined=0)
+    return BoundedMean.of(sums, bounds, scale=scale).interval(level)

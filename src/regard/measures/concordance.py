@@ -23,7 +23,7 @@ WORTHWHILE = 50_000_000
 
 
 def compiled() -> bool:
-    """Whether numba is installed, without importing it."""
+    """Return whether numba is installed, without importing it."""
     return find_spec("numba") is not None
 
 

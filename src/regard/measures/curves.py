@@ -28,7 +28,7 @@ def aopc(drops: Array, *, count_zero_bin: bool = False, axis: int = -1) -> Array
 
 
 def bin_sizes(n: int, fractions: Sequence[float]) -> NDArray[np.int64]:
-    """How many of n units each fraction stands for: rounded up, at least one (none where there are no units).
+    """Convert fractions of n units to counts: rounded up, at least one (zero where there are no units).
 
     >>> bin_sizes(30, (0.01, 0.05, 0.1, 0.2, 0.5)).tolist()
     [1, 2, 3, 6, 15]

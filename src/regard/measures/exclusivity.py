@@ -75,7 +75,7 @@ def log_odds_within(p: float, cap: float) -> tuple[float, float]:
 
 
 def displaceable(single: ArrayLike, avoid: ArrayLike, low: float, high: float) -> bool:
-    """Whether attention without any weight on the units of `avoid` can give an answer between low and high.
+    """Return whether attention without any weight on the units of `avoid` can give an answer between low and high.
 
     >>> displaceable([2.0, 1.0, 3.0], [True, False, False], 1.9, 2.1)
     True

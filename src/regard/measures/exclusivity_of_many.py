@@ -43,7 +43,7 @@ class Bracket:
 def most_distant_of_many(
     alpha: ArrayLike, single: ArrayLike, base: ArrayLike, cap: float, also: ArrayLike | None = None
 ) -> Bracket:
-    """Of all attentions on one or two units with TVD(answer, base) <= cap, the one farthest from alpha.
+    """Return the attention farthest from alpha, among those on one or two units with TVD(answer, base) <= cap.
 
     alpha: (n,) attention. single: (n, classes) logits (or log-probabilities) under attention on one unit. base:
     (classes,) the probabilities undisturbed. also: (some, n) attentions that a search found, on any number of units.
@@ -64,7 +64,7 @@ def most_distant_of_many(
 
 
 def displaceable_of_many(single: ArrayLike, avoid: ArrayLike, base: ArrayLike, cap: float) -> bool | None:
-    """Whether attention without any weight on the units of `avoid` can keep the answer within the cap.
+    """Return whether attention without any weight on the units of `avoid` can keep the answer within the cap.
 
     True where an attention on one or two units does; False where the log-odds of two classes rule it out; else None.
 
@@ -108,7 +108,9 @@ def _said(logits: Floats, p: Floats) -> Floats:
 
 
 def _enumerated(a: Floats, z: Floats, p: Floats, cap: float, ones: Floats) -> tuple[float, Floats]:
-    """On a segment the divergence is convex: its largest value within the cap is where the cap is met, or at an end."""
+    """Enumerate the segments: the divergence is convex on each, so its maximum lies where it meets the cap, or at an
+    end.
+    """
     first, second = np.triu_indices(len(a), 1)
     best, other = -1.0, a.copy()
     alone = np.flatnonzero(_apart(z, np.arange(len(a)), np.arange(len(a)), np.ones(1), p)[:, 0] <= cap)

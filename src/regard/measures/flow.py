@@ -93,7 +93,7 @@ def _by_numba(caps: Floats, enters: Floats, bound: Floats) -> Floats:
 
 
 def _by_scipy(caps: Floats, enters: Floats, bound: Floats) -> Floats:
-    """Whole numbers up to 2^30 for capacities: exact to n / 2^31."""
+    """Compute the flow by scipy, with capacities as integers up to 2^30: exact to n / 2^31."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 

@@ -14,8 +14,9 @@ _CELLS = 1 << 22  # entries of a pairwise comparison held at once
 
 
 class Mass(NamedTuple):
-    """Mass on the chosen keys (head, query), what a shuffled row would have there on average, its variance, and the
-    rows in which the question makes sense (query,)."""
+    """Mass on the chosen keys (head, query), the mean of a shuffled row there, its variance, and the rows in which the
+    question makes sense (query,).
+    """
 
     value: Floats
     null: Floats
@@ -24,7 +25,7 @@ class Mass(NamedTuple):
 
 
 def mass_on(weights: Floats, keys: Bools, allowed: Bools) -> Mass:
-    """How much of each row of (head, query, key) weights lies on the `keys` keys (query, key).
+    """Return the share of each row of (head, query, key) weights that lies on the `keys` keys (query, key).
 
     The null is the same row with its weights in random order among the `allowed` keys, so it has the same length and
     the same entropy. A sum of t of m weights drawn without replacement has mean t w and variance

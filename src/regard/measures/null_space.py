@@ -11,8 +11,11 @@ Floats = NDArray[np.float64]
 
 
 class Effective(NamedTuple):
-    """dimension: of the left null space of the values. unseen: (query,) share of the length of each row of weights
-    that lies in it. weights: (query, key) what is left of them, the effective attention."""
+    """Effective attention.
+
+    dimension: of the left null space of the values. unseen: (query,) share of the length of each row of weights that
+    lies in it. weights: (query, key) the rest, the effective attention.
+    """
 
     dimension: int
     unseen: Floats

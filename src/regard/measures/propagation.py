@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Propagation:
-    """How much each position holds of each: source of source, target of target, target of source.
+    """Share of each origin in each position: source of source, target of target, target of source.
 
     Sources are the inputs; targets (the outputs of a decoder, the query of a pooling) come with the first attention
     that has other queries than keys.
@@ -36,7 +36,7 @@ class Propagation:
         return a.shape[0] == a.shape[1] and (self.tt is None or a.shape == self.tt.shape)
 
     def through_target(self, a: Floats) -> Propagation:
-        """Self-attention among targets; what they hold of the sources goes along."""
+        """Apply self-attention among targets, including their share of the sources."""
         tt = np.eye(len(a)) if self.tt is None else self.tt
         ts = None if self.ts is None else self.ts + a @ self.ts
         return Propagation(self.ss, tt + a @ tt, ts)

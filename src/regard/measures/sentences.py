@@ -52,7 +52,7 @@ def block_spans(text: str, separator: str) -> list[Span]:
 
 
 def _goes_on(text: str, mark: re.Match[str]) -> bool:
-    """Whether a full stop belongs to an abbreviation, or a small letter follows it."""
+    """Return whether a full stop belongs to an abbreviation, or a small letter follows it."""
     if mark[0].startswith("\n") or mark[0][0] in "。！？":
         return False
     following = text[mark.end() :].lstrip(" \t")

@@ -1,4 +1,4 @@
-"""Written tokens against time: the monotone path that a cross-attention follows through a sound."""
+"""Alignment of written tokens with time: the monotone path that a cross-attention follows through a sound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One row of attention by hand: query, keys, element-wise products, dots, scaled scores, softmax, weighted values."""
+"""Row of attention by hand: query, keys, element-wise products, dots, scaled scores, softmax, weighted values."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Walkthrough(HasCard):
 
     @property
     def agrees(self) -> bool:
-        """Whether the steps shown lead to the captured weights."""
+        """Return whether the shown steps lead to the captured weights."""
         return self.difference <= AGREES
 
     def features(self, count: int, keys: ArrayLike) -> NDArray[np.int64]:

@@ -49,7 +49,7 @@ def removal_case(case: Case, operator: str | None) -> tuple[Case, str]:
 def steps(bins: int) -> tuple[float, ...]:
     """Return the grid 0, 1/bins, ..., 1."""
     if bins < 2:
-        raise InputError("bins", expected=phrase("errors.common.at_least_b"), got=str(bins))
+        raise InputError("bins", expected=phrase("errors.common.at_least_two"), got=str(bins))
     return tuple(k / bins for k in range(bins + 1))
 
 

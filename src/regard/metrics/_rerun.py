@@ -33,7 +33,7 @@ def again(variant: Case, method: str) -> Relevance:
             phrase("errors.common.relevance_by", label=method),
             expected=phrase("errors.metrics.explainer_that_regard_can_rerun"),
             got=phrase("errors.metrics.values_without_method"),
-            remedy=phrase("errors.metrics.register_regard_new_explainer_or"),
+            remedy=phrase("errors.metrics.register_regard_new_explainer"),
         ) from error
 
 

@@ -6,7 +6,7 @@ from regard.measures import curves
 from regard.metrics._removal import BINS, probability_drops, removal_case, steps
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import THOROUGH, InProfile, metric
+from regard.registry import InProfile, metric
 
 
 @metric(
@@ -15,10 +15,10 @@ from regard.registry import THOROUGH, InProfile, metric
     cite="Samek et al. 2017",
     formula="1 / (bins + 1) sum over k = 0..bins of p(x) - p(x without its top k / bins units); the term k = 0 is 0",
     ceiling="leave_one_out",
-    cost="one forward per bin (10), shared with deletion_area, decision_flip and monotonicity",
+    cost="one forward per bin (10; 5 in a standard audit), shared with deletion_area, decision_flip and monotonicity",
     misleads="after removing everything all methods are equal, so differences look small; values depend on the "
     "model's confidence, so do not compare models by them",
-    profile=(InProfile(THOROUGH, 10),),
+    profile=(InProfile(("standard",), 10, "bins=5"), InProfile(("full",), 10)),
 )
 def aopc(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
     """Area over the perturbation curve: mean probability drop while the most relevant units are removed.

@@ -8,7 +8,7 @@ from regard.errors import Unsupported, phrase
 from regard.metrics._removal import BINS, removal_case, steps, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import THOROUGH, InProfile, metric
+from regard.registry import InProfile, metric
 
 
 @metric(
@@ -17,10 +17,10 @@ from regard.registry import THOROUGH, InProfile, metric
     cite="Serrano & Smith 2019; Nguyen 2018",
     formula="smallest share of the most relevant units whose removal changes the decision; 1 where none does",
     ceiling="leave_one_out",
-    cost="one forward per bin (10), shared with deletion_area, aopc and monotonicity",
+    cost="one forward per bin (10; 5 in a standard audit), shared with deletion_area, aopc and monotonicity",
     misleads="if the model falls back on the predicted class for empty inputs, no order flips it: compare "
     "`flipped`, the share of examples that flip at all; redundant evidence hides single units",
-    profile=(InProfile(THOROUGH, 13),),
+    profile=(InProfile(("standard",), 13, "bins=5"), InProfile(("full",), 13)),
 )
 def decision_flip(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
     """Share of units, most relevant first, to remove until the prediction flips.

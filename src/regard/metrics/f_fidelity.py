@@ -39,7 +39,7 @@ def f_fidelity(
     draws: int = 3,
     operator: str = FINE_TUNED,
 ) -> Score:
-    """Effect of removing relevant units above that of removing others, within what the model saw in training.
+    """Effect of removing relevant units above that of removing others, within the removals seen in training.
 
     Returns one value per example in -1..1; NaN with fewer than two removable units. Removes only a random `part` of the
     top k units (or of the others), and never more than the share `most` of all units (at least one), so that no input

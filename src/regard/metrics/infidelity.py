@@ -46,7 +46,7 @@ def infidelity(
     [0.0]
     """
     if draws < 2:
-        raise InputError("infidelity.draws", expected=phrase("errors.common.at_least_b"), got=str(draws))
+        raise InputError("infidelity.draws", expected=phrase("errors.common.at_least_two"), got=str(draws))
     case, way = removal_case(case, operator)
     drops = [_sets(case, i, units, draws) for i, units in enumerate(case.units)]
     base, answers = case.base(), case.removed(drops, way)

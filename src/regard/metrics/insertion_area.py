@@ -6,7 +6,7 @@ from regard.measures.curves import area
 from regard.metrics._removal import BINS, removal_case, steps, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import THOROUGH, InProfile, metric
+from regard.registry import InProfile, metric
 
 
 @metric(
@@ -15,10 +15,10 @@ from regard.registry import THOROUGH, InProfile, metric
     cite="Petsiuk et al. 2018",
     formula="integral over s in 0..1 of p(the top s units of x alone), by trapezoids",
     ceiling="leave_one_out",
-    cost="one forward per bin (10)",
+    cost="one forward per bin (10; 5 in a standard audit)",
     misleads="a few units alone are rarely a natural input; values depend on the model's confidence, so do not "
     "compare models by them",
-    profile=(InProfile(THOROUGH, 12),),
+    profile=(InProfile(("standard",), 12, "bins=5"), InProfile(("full",), 12)),
 )
 def insertion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
     """Area under the insertion curve: mean probability while the most relevant units are inserted.

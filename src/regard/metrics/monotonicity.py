@@ -8,7 +8,7 @@ from regard.measures.agreement import ragged, spearman
 from regard.metrics._removal import BINS, removal_case, steps, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import THOROUGH, InProfile, metric
+from regard.registry import InProfile, metric
 
 
 @metric(
@@ -17,9 +17,9 @@ from regard.registry import THOROUGH, InProfile, metric
     cite="Arya et al. 2019; as a correlation: Nguyen & Martinez 2020",
     formula="Spearman over the steps of (rank of the step, fall of the objective per unit removed in it)",
     ceiling="leave_one_out",
-    cost="one forward per bin (10), shared with deletion_area, aopc and decision_flip",
+    cost="one forward per bin (10; 5 in a standard audit), shared with deletion_area, aopc and decision_flip",
     misleads="redundant units matter only once the last of them is removed, however well they are ranked",
-    profile=(InProfile(THOROUGH, 14),),
+    profile=(InProfile(("standard",), 14, "bins=5"), InProfile(("full",), 14)),
 )
 def monotonicity(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
     """Rank correlation between the removal order and the drop of the objective per removed unit.

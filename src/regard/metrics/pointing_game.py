@@ -21,7 +21,7 @@ from regard.registry import metric
     "mark the evidence that the model used",
 )
 def pointing_game(case: Case, relevance: Relevance) -> Score:
-    """Whether the strongest unit lies in the place that the rationale marks: a patch in the box of the object.
+    """Hit of the strongest unit, 1 or 0: it lies in the rationale (in a picture: a patch in the box of the object).
 
     Returns 1 or 0 per example; units of equal value share a point. NaN where an example has no rationale, or its
     rationale marks no unit. Ranks by signed value.

@@ -6,7 +6,7 @@ from regard.measures.curves import area
 from regard.metrics._removal import BINS, removal_case, steps, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import THOROUGH, InProfile, metric
+from regard.registry import InProfile, metric
 
 
 @metric(
@@ -15,10 +15,10 @@ from regard.registry import THOROUGH, InProfile, metric
     cite="Ancona et al. 2018; Bluecher et al. 2024",
     formula="integral over s in 0..1 of p(x without its bottom s units) - p(x without its top s units), by trapezoids",
     ceiling="leave_one_out",
-    cost="two forwards per bin (20), shared with deletion_area and insertion_area",
+    cost="two forwards per bin (20; 10 in a standard audit), shared with deletion_area and insertion_area",
     misleads="both curves end at the empty input; what the model makes of half-empty inputs cancels only as far as "
     "both orders meet the same artefacts",
-    profile=(InProfile(THOROUGH, 17),),
+    profile=(InProfile(("standard",), 17, "bins=5"), InProfile(("full",), 17)),
 )
 def removal_gap(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
     """Area between the curves of removing the least relevant units first and the most relevant units first.

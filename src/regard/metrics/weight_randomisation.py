@@ -9,7 +9,7 @@ from regard.measures.agreement import ragged, spearman
 from regard.metrics._rerun import again, sampled
 from regard.protocols import Case
 from regard.records import Json, Relevance, Score
-from regard.registry import THOROUGH, InProfile, metric
+from regard.registry import InProfile, metric
 
 
 @metric(
@@ -18,10 +18,10 @@ from regard.registry import THOROUGH, InProfile, metric
     cite="Adebayo et al. 2018",
     formula="Spearman(|e|, |e of the model with its top `depth` blocks randomised|), at depth 1 (all blocks)",
     ceiling="0: nothing left of the explanation when nothing is left of the model",
-    cost="one run of the method per depth (4), and one forward each",
+    cost="one run of the method per depth (4; 2 in a standard audit), and one forward each",
     misleads="low is necessary, not sufficient: random numbers drawn anew would pass; here random is seeded by the "
     "example, does not look at the model and so scores 1; a text with one loud unit keeps it for other reasons",
-    profile=(InProfile(THOROUGH, 34),),
+    profile=(InProfile(("standard",), 34, "depths=[0.5,1.0]"), InProfile(("full",), 34)),
 )
 def weight_randomisation(
     case: Case,

@@ -329,7 +329,7 @@ class Captured(HasCard):
     """
 
     sites: Sequence[SiteAttention]
-    rejected: Sequence[tuple[str, str]]
+    rejected: Sequence[tuple[str, Text]]
     checked: str
     units: Sequence[Units]
     answers: Answers
@@ -398,7 +398,7 @@ class _Named(dict[str, Tensor]):
             phrase("errors.models.output_module"),
             expected=phrase("errors.models.tensor_named", name=repr(name)),
             got=", ".join(f"{k} {tuple(v.shape)}" for k, v in self.items()) or phrase("errors.models.no_tensor_at_all"),
-            remedy=phrase("errors.models.return_tensor_itself_tuple_that", name=repr(name)),
+            remedy=phrase("errors.models.return_tensor_itself_tuple", name=repr(name)),
         )
 
 

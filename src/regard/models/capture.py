@@ -73,7 +73,7 @@ def as_examples(model: Model, inputs: Any) -> list[Example]:
 
 
 def _is_numbers(inputs: Sequence[Any], modality: str) -> bool:
-    """Whether a list is one row or series of numbers rather than many examples."""
+    """Return whether a list is one row or series of numbers rather than many examples."""
     return modality != "text" and bool(inputs) and isinstance(inputs[0], (int, float))
 
 

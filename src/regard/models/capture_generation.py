@@ -18,7 +18,7 @@ from regard.models.model_cards import capture_card
 from regard.models.open.load import load
 from regard.models.read.text import TextReader
 from regard.protocols import Model, SiteAttention
-from regard.records import Answers, Units
+from regard.records import Answers, Text, Units
 from regard.registry import upstairs
 from regard.tap.capture_call import Taps
 from regard.tap.row_capture import RowTaps, capture_rows
@@ -37,7 +37,7 @@ class Generated(HasCard):
     text: str
     made: tuple[str, ...]
     sites: Sequence[SiteAttention]
-    rejected: Sequence[tuple[str, str]]
+    rejected: Sequence[tuple[str, Text]]
     checked: str
     units: Sequence[Units]
     answers: Answers
@@ -124,7 +124,9 @@ def capture_generation(
 
 
 def _written(live: TorchModel, text: Any, new_tokens: int) -> Generated:
-    """Of a model with its own way to write: it reads what it wrote, all steps at once, which gives the same."""
+    """Capture the generation of a model with its own decoding loop: read its output in one pass, which gives the
+    same.
+    """
     reader: Any = live.reader
     assert live.traits.write is not None
     (example,) = as_examples(live, text)
@@ -145,7 +147,7 @@ def _written(live: TorchModel, text: Any, new_tokens: int) -> Generated:
 
 
 def _longer(units: Units, names: Sequence[str]) -> Units:
-    """The units of the prompt, then the tokens that were made and read again; those have no place in the text."""
+    """Return the units of the prompt, then the generated tokens; those have no place in the text."""
     n, more = len(units), len(names)
     return Units(
         names=(*units.names, *names),

@@ -29,7 +29,7 @@ SURE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class DetectedObject:
-    """One object query. box: top, left, bottom, right in pixels of the user's picture; None without boxes."""
+    """Object found by one query. box: top, left, bottom, right in pixels of the user's picture; None without boxes."""
 
     query: int
     label: int
@@ -39,7 +39,7 @@ class DetectedObject:
 
 
 class DetectorModel(TorchModel):
-    """Implements `protocols.Model` for detectors. A picture is read as its most probable objects."""
+    """Detector as a `protocols.Model`: a picture becomes its most probable objects."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
@@ -76,7 +76,7 @@ class DetectorModel(TorchModel):
         ]
 
     def query_names(self, example: Example) -> tuple[str, ...]:
-        """What each object query says: its most probable class with the probability, in the order of the queries."""
+        """Name each object query: its most probable class with the probability, in the order of the queries."""
         every = sorted(self.objects(example), key=lambda one: one.query)
         return tuple(f"{one.query}: {one.name} {one.probability:.0%}" for one in every)
 

@@ -1,4 +1,4 @@
-"""A forecast as a decision: does the value at a step of the horizon lie above or below the last value that was read?
+"""Forecast as a decision: whether the value at a step of the horizon lies above or below the last value of the input.
 
 A number has no classes, so nothing can flip and no verdict is defined. The direction of a forecast can flip. Its
 log-odds are (forecast - last value) / scale: linear in the forecast, so every gradient and every removal keeps its
@@ -18,34 +18,23 @@ from torch import Tensor
 from regard.errors import Unsupported, phrase
 from regard.models.adapter import TorchModel
 from regard.models.objective import TensorAnswers
+from regard.models.other_task import OtherTask
 from regard.models.read.encoded import Item
 from regard.models.tasks import TASKS, Outputs, Request, Runner, forecasts
 from regard.protocols import Model, Target
-from regard.records import Example, Message, Spec, Text
+from regard.records import Example, Message, Text
 
 LAST, SCALE = "last", "scale"
 """Beside the arrays of a window: its last value, and the standard deviation of its changes."""
 LABELS = ("fall", "rise")
-TASK = "forecast_direction"
 
 
-class DirectionModel(TorchModel):
+class DirectionModel(OtherTask):
     """Implements `protocols.Model` for the direction of a forecast against the last value of the window."""
 
     def __init__(self, model: TorchModel, step: int = 0) -> None:
-        super().__init__(
-            model.module,
-            model.reader,
-            replace(TASKS[TASK], decide=self._decide, read=self._read_direction),
-            name=model.name,
-            labels=LABELS,
-            device=str(model.device),
-            traits=model.traits,
-            embedding=model.embedding,
-            call=model.call,
-            spec=_with_task(model.spec),
-            notes=[note for note in model.notes if note not in model.reader.notes()],
-        )
+        task = replace(TASKS["forecast_direction"], decide=self._decide, read=self._read_direction)
+        super().__init__(model, task, labels=LABELS)
         self._step = step
 
     @property
@@ -110,7 +99,3 @@ def direction_of(model: Model) -> DirectionModel:
             got=model.task,
         )
     return DirectionModel(model)
-
-
-def _with_task(spec: Spec | None) -> Spec | None:
-    return None if spec is None else Spec(spec.kind, spec.name, {**spec.params, "task": TASK})

@@ -52,10 +52,11 @@ def look(module: nn.Module, processor: Any, text: str, image: Any) -> Looked:
     return look_at(module, inputs, names, tuple(i in never for i in ids), image)
 
 
-def picture_inputs(processor: Any, text: str, image: Any) -> dict[str, Tensor]:
-    """What a processor makes of one text and one picture."""
+def picture_inputs(processor: Any, text: str, image: Any, *, special: bool = True) -> dict[str, Tensor]:
+    """Return a processor's output for one text and one picture. special: whether it adds its special tokens."""
     picture = bytes_of_picture(image, phrase("errors.models.image"))
-    encoding = processor(text=[text], images=[picture], return_tensors="pt")
+    options = {} if special else {"add_special_tokens": False}
+    encoding = processor(text=[text], images=[picture], return_tensors="pt", **options)
     inputs: dict[str, Tensor] = {name: t for name, t in encoding.items() if isinstance(t, Tensor)}
     if not {"input_ids", "pixel_values"} <= set(inputs):
         raise InputError(
@@ -81,8 +82,7 @@ def look_at(
         picture = channels_first(image)
     else:
         picture = pixels[0].float().cpu().numpy()
-    attributes = ("image_token_id", "image_token_index")
-    holder = next((i for n in attributes if (i := getattr(config, n, None)) is not None), None)
+    holder = image_token(config)
     holders = tuple(k for k, i in enumerate(tensors["input_ids"][0].tolist()) if i == holder)
     with torch.no_grad():
         _, taps = capture_call(module, lambda: module(**tensors), mode="weights")
@@ -103,6 +103,12 @@ def look_at(
         pairs=pairs,
         why_not=why_not,
     )
+
+
+def image_token(config: Any) -> int | None:
+    """The token that stands for a patch in a prompt."""
+    names = ("image_token_id", "image_token_index")
+    return next((int(i) for name in names if (i := getattr(config, name, None)) is not None), None)
 
 
 def patch_grid(config: Any, inputs: Mapping[str, Tensor]) -> tuple[int, int]:

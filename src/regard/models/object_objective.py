@@ -27,7 +27,7 @@ OBJECT = "object"
 
 
 def has_no_object(logits: Tensor, labels: int) -> bool:
-    """Whether the last logit of every query means "no object"."""
+    """Return whether the last logit of every query means "no object"."""
     width = logits.shape[-1]
     if logits.ndim != 3 or width not in (labels, labels + 1):
         expected = phrase("errors.models.detector_logits", labels=labels, labels_b=labels + 1)

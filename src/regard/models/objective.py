@@ -22,7 +22,7 @@ class TensorAnswers(NamedTuple):
 
 
 def wide(x: Tensor) -> Tensor:
-    """At least float32: sums over classes lose everything in half precision."""
+    """Convert to float32 or wider: sums over classes lose everything in half precision."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 

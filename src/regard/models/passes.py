@@ -15,7 +15,7 @@ from regard.models.read.encoded import Item
 from regard.models.tasks import Outputs, Request, TaskRow
 from regard.models.weight_versions import weight_versions
 from regard.protocols import SiteAttention, Target
-from regard.records import Check, Edits, Mode
+from regard.records import Check, Edits, Mode, Text
 from regard.tap.capture_call import capture_call
 from regard.tap.pass_history import forgettable
 from regard.tap.replay import patterns_of, record_below
@@ -42,12 +42,12 @@ class Tapped:
 
     answers: TensorAnswers
     sites: Sequence[SiteAttention]
-    rejected: Sequence[tuple[str, str]]
+    rejected: Sequence[tuple[str, Text]]
     checked: str
 
 
 def run_captured(model: Runs, items: Sequence[Item], targets: Sequence[Target], *, mode: Mode, check: Check) -> Tapped:
-    """One forward pass of the whole batch with the tap on."""
+    """Run one forward pass of the whole batch with the tap on."""
     refuse_several_lengths(model, items)
     with torch.inference_mode():
         tensors, request = model.tensors(items, targets)

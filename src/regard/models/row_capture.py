@@ -107,4 +107,4 @@ def parsed_rows(text: str) -> Any:
             return slice(int(start) if start.strip() else None, int(stop) if stop.strip() else None)
         return [int(part) for part in bare.split(",")]
     except ValueError:
-        raise InputError("rows", expected=phrase("errors.models.last_new_range_such_or"), got=repr(text)) from None
+        raise InputError("rows", expected=phrase("errors.models.last_new_range"), got=repr(text)) from None

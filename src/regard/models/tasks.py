@@ -1,4 +1,4 @@
-"""The table of tasks: how each finds its target, and how the objective is read off the model's outputs.
+"""Table of tasks: how each finds its target, and how the objective follows from the model's outputs.
 
 classification        target: class index             value: log-odds of the class against the rest
 multi_label           target: label index             value: its logit
@@ -13,6 +13,7 @@ written_token         target: token id                value: log-odds of the tok
 similarity            target: list of numbers         value: cosine with that embedding (of the second text)
 forecasting           target: step of the forecast    value: the forecast of that step
 forecast_direction    target: 0 (fall) or 1 (rise)    value: log-odds of that direction (`models.forecast_direction`)
+anomaly_score         target: 0 (normal), 1 (anomaly) value: log-odds of a score (`models.anomaly_score`)
 object_detection      target: [query, class]          value: log-odds of the class at that query (`DetectorModel`)
 """
 
@@ -78,7 +79,8 @@ Decide = Callable[[Runner, Sequence[Item]], list[Target]]
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One task. endings: architecture names that imply it. loader: the transformers class, if not of the first ending.
+    """Row of the table of tasks. endings: architecture names that imply it. loader: the transformers class, if not of
+    the first ending.
 
     placed: the target is a position, so a removal must not shift positions.
     """
@@ -134,7 +136,7 @@ def _decide_class(run: Runner, items: Sequence[Item]) -> list[Target]:
 
 
 def decides_by_outputs(row: TaskRow) -> bool:
-    """Whether the logits of one pass determine the target."""
+    """Return whether the logits of one pass determine the target."""
     return row.decide is _decide_class
 
 
@@ -355,9 +357,10 @@ def _read_likeness(outputs: Outputs, request: Request, targets: Sequence[Target]
 
 
 def _by_its_model(*_: Any) -> Any:
-    """Stand in for the functions of a class of models, which know more (`DetectorModel`, `DirectionModel`)."""
+    """Stand in for the functions of a class of models, which know more (`DetectorModel`, `DirectionModel`, ...)."""
     expected = phrase("errors.models.detector_or_forecast")
-    raise Unsupported("object_detection, forecast_direction", expected=expected, got=phrase("errors.tap.another_model"))
+    subject = "object_detection, forecast_direction, anomaly_score"
+    raise Unsupported(subject, expected=expected, got=phrase("errors.tap.another_model"))
 
 
 _SEQUENCE, _SEQ2SEQ = "AutoModelForSequenceClassification", "AutoModelForSeq2SeqLM"
@@ -388,6 +391,7 @@ TASKS: Mapping[str, TaskRow] = {
         TaskRow("series_classification", "series", _decide_class, _read_class, ("ForClassification",)),
         TaskRow("forecasting", "series", _decide_number, _read_number, ("ForPrediction",), labelled=False),
         TaskRow("forecast_direction", "series", _by_its_model, _by_its_model),
+        TaskRow("anomaly_score", "series", _by_its_model, _by_its_model),
         TaskRow("tabular_classification", "tabular", _decide_class, _read_class),
     )
 }

@@ -73,7 +73,7 @@ def walkthrough(
 def walked_heads(
     model: Model, encoded: Encoded, target: Target, site: SiteAttention, heads: Sequence[int]
 ) -> list[Walkthrough]:
-    """The row of `site` that the answer is read from, of several heads in one pass of the model.
+    """Walk through the row of `site` that the objective reads, for several heads in one pass of the model.
 
     site: of a capture of this one input.
     """
@@ -241,7 +241,7 @@ def _vectors(
             run.tap.provenance.close()
     raise Unsupported(
         phrase("errors.models.walk_through", live=chosen.site.key),
-        expected=phrase("errors.models.scores_that_product_queries_and"),
+        expected=phrase("errors.models.scores_that_product_queries"),
         got=phrase("errors.models.scores_that_neither_fixed_uniform"),
         remedy=phrase("errors.models.regard_capture_shows_weights"),
     )

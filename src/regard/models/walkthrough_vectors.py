@@ -26,7 +26,9 @@ _HIDDEN = -1e9
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """One row: query (d,), keys (n, d), factor, scores before the softmax (n,), values (n, v), sink, output."""
+    """Vectors of one row: query (d,), keys (n, d), factor, scores before the softmax (n,), values (n, v), sink,
+    output.
+    """
 
     form: str
     query: Tensor
@@ -49,7 +51,7 @@ class Called:
 
 
 def of_call(call: SdpaCall, kept: Kept, head: int, row: int) -> Vectors:
-    """From the queries and keys of a fused attention; heads that share keys and values find theirs."""
+    """Build the vectors from queries and keys of a fused attention; heads that share keys and values find theirs."""
     heads, shared = call.query.shape[1], call.key.shape[1]
     owner = head // (heads // shared)
     scores = scores_of(call, batch=slice(0, 1), heads=torch.tensor([head]), rows=torch.tensor([row]))[0, 0, 0]
@@ -73,7 +75,9 @@ def of_call(call: SdpaCall, kept: Kept, head: int, row: int) -> Vectors:
 def of_softmax(
     event: Event, layout: Layout, scores: Tensor, linears: Sequence[Called], head: int, row: int
 ) -> Vectors | None:
-    """From the provenance of a softmax; None where neither a product nor a last linear layer gives its scores."""
+    """Build the vectors from the provenance of a softmax; None where neither a product nor a last linear layer gives
+    its scores.
+    """
     assert event.softmax is not None
     rows = layout.canonical(scores.detach())
     line = rows[0, head, row].double()

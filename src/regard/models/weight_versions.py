@@ -6,7 +6,7 @@ from torch import nn
 
 
 def weight_versions(module: nn.Module) -> tuple[int, ...]:
-    """How often each weight was changed in place.
+    """Count the in-place changes of each weight.
 
     An offloaded weight is read from its store for every pass, so it has no history.
     """

@@ -1,4 +1,4 @@
-"""Where a model that describes pictures looks when it writes a word: one map over the patches per written word.
+"""Word maps of an image captioner: one map over the patches per generated word.
 
     maps = word_maps(module, processor, "<image> :", picture)
     maps.words, maps.values, maps.sinks
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.errors import InputError, Unsupported, phrase
-from regard.models.image_text import channels_first, patch_grid, picture_inputs, token_name
+from regard.models.image_text import channels_first, image_token, patch_grid, picture_inputs, token_name
 from regard.records import Floats
 from regard.tap.row_capture import capture_rows
 
@@ -132,9 +132,7 @@ def word_maps(module: nn.Module, processor: Any, text: str, image: Any, *, new_t
 
 def _holders(config: Any, ids: Tensor) -> list[int]:
     """Places of the prompt that stand for patches."""
-    token = next(
-        (i for n in ("image_token_id", "image_token_index") if (i := getattr(config, n, None)) is not None), None
-    )
+    token = image_token(config)
     return [k for k, i in enumerate(ids[0].tolist()) if i == token]
 
 

@@ -17,10 +17,11 @@ from torch import Tensor
 from regard.errors import InputError, Unsupported, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
+from regard.models.other_task import OtherTask
 from regard.models.read.encoded import Item
 from regard.models.tasks import TASKS, WRITTEN, Request, padded
 from regard.protocols import Model, Target
-from regard.records import Example, Message, Spec, Text
+from regard.records import Example, Message, Text
 
 STEPS = 4
 """Steps of one input that are asked about, drawn by lot; they count as one independent draw."""
@@ -28,22 +29,11 @@ SURE = 0.5
 """A token must be more probable than all others together: else the question has no answer that could flip."""
 
 
-class StepModel(TorchModel):
-    """Implements `protocols.Model` for the steps of a model that writes. An input is read as some of its steps."""
+class StepModel(OtherTask):
+    """Generating model as a `protocols.Model` of its steps: an input becomes some of its steps."""
 
     def __init__(self, model: TorchModel) -> None:
-        super().__init__(
-            model.module,
-            model.reader,
-            TASKS["written_token"],
-            name=model.name,
-            device=str(model.device),
-            traits=model.traits,
-            embedding=model.embedding,
-            call=model.call,
-            spec=_with_task(model.spec),
-            notes=[note for note in model.notes if note not in model.reader.notes()],
-        )
+        super().__init__(model, TASKS["written_token"])
         self._whole = model
         self._counts = {"inputs": 0, "steps": 0, "unsure": 0, "other": 0}
 
@@ -65,7 +55,7 @@ class StepModel(TorchModel):
         if not isinstance(written, Sequence) or not len(written) or isinstance(written, str):
             raise InputError(
                 phrase("errors.common.example_example", example=repr(example.id)),
-                expected=phrase("errors.models.tokens_written_so_far_and"),
+                expected=phrase("errors.models.tokens_written_so_far"),
                 got=repr(written),
                 remedy=phrase("errors.models.model_windows_example_which_gives"),
             )
@@ -111,7 +101,7 @@ class StepModel(TorchModel):
 
     @property
     def _never_asked(self) -> frozenset[int]:
-        """Tokens that stand for nothing in the input: the end, padding, and those that the model was given."""
+        """Return the tokens to skip: the end, padding, and those that the model received as input."""
         native: Any = self.module
         end = getattr(getattr(native, "generation_config", None), "eos_token_id", None)
         ends = end if isinstance(end, list) else [end]
@@ -143,11 +133,7 @@ def steps_of(model: Model) -> StepModel:
     if not isinstance(model, TorchModel) or model.task != "sequence_to_sequence":
         raise Unsupported(
             phrase("errors.models.steps_model", model=model.name),
-            expected=phrase("errors.models.model_that_writes_b"),
+            expected=phrase("errors.models.sequence_to_sequence_model"),
             got=model.task,
         )
     return StepModel(model)
-
-
-def _with_task(spec: Spec | None) -> Spec | None:
-    return None if spec is None else Spec(spec.kind, spec.name, {**spec.params, "task": "written_token"})

@@ -190,5 +190,5 @@ class AttentionClassifier(nn.Module):
 
     @property
     def asks(self) -> bool:
-        """Whether each text has a second input."""
+        """Return whether each text has a second input."""
         return bool(self.config["aspects"]) or self.config["attention"] == "frozen"

@@ -89,7 +89,7 @@ class TransformerDecoder(nn.Module):
     def forward(
         self, x: Tensor, memory: Tensor, source_mask: Tensor | None = None, past: Sequence[LayerPast] | None = None
     ) -> Tensor:
-        """With `past` (see `fresh`), `x` holds only the new positions."""
+        """Decode `x`; with `past` (see `fresh`), `x` holds only the new positions."""
         before = 0 if not past or past[0].own.keys is None else past[0].own.keys.shape[2]
         mask = causal(x.shape[1], before, device=x.device)
         for i, layer in enumerate(self.layers):

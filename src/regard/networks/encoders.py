@@ -39,7 +39,7 @@ class Bidirectional(nn.Module):
 
 
 class Convolution(nn.Module):
-    """One convolution over five neighbouring words: width 2 x hidden."""
+    """Convolution over five neighbouring words: width 2 x hidden."""
 
     def __init__(self, size: int, hidden: int) -> None:
         super().__init__()
@@ -52,7 +52,9 @@ class Convolution(nn.Module):
 
 
 class Average(nn.Module):
-    """No context: each word is projected by itself (the "average" encoder of Jain & Wallace 2019): width 2 x hidden."""
+    """Encoder without context: projects each word by itself (the "average" encoder of Jain & Wallace 2019): width 2 x
+    hidden.
+    """
 
     def __init__(self, size: int, hidden: int) -> None:
         super().__init__()

@@ -102,7 +102,7 @@ def _check_members(about: Mapping[str, Any], subject: str) -> None:
     strange = next((name for name in names if Path(name).name != name or name == ".."), None)
     if strange is not None or about.get("best") not in names:
         offender = repr(about.get("best") if strange is None else strange)[:80]
-        expected = phrase("errors.networks.members_that_directories_inside_b")
+        expected = phrase("errors.networks.members_and_best_inside")
         raise InputError(subject, expected=expected, got=offender)
 
 

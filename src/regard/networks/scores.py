@@ -100,7 +100,7 @@ class Frozen(nn.Module):
         if tuple(weights.shape) != expected:
             shape = str(tuple(weights.shape))
             raise InputError(
-                phrase("errors.networks.imposed_attention_b"),
+                phrase("errors.networks.any_imposed_attention"),
                 expected=phrase("errors.common.weights_shape", expected=expected),
                 got=shape,
             )
@@ -122,7 +122,7 @@ def bilinear(query_size: int, key_size: int, hidden: int) -> nn.Module:
 
 @score(sizes=True, imposed=True)
 def frozen(query_size: int, key_size: int, hidden: int) -> nn.Module:
-    """Scores whose softmax is exactly the weights that are given as a third argument, (..., q, k)."""
+    """Return scores whose softmax is exactly the weights in the third argument, (..., q, k)."""
     return Frozen()
 
 

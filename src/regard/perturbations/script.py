@@ -135,7 +135,7 @@ class Script:
 
 
 def _stays(parts: Sequence[str], i: int, new: str) -> bool:
-    """Whether the word at place i certainly stays a separate word when respelled."""
+    """Return whether the word at place i certainly stays a separate word when respelled."""
     old = parts[i]
     if not (old.isascii() and new.isascii()):
         return False

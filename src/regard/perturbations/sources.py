@@ -26,7 +26,7 @@ def source(name: str) -> Source:
     if name == "wordnet":
         folder = next((Path(place) for place in USUAL if (Path(place) / "index.noun").exists()), None)
         if folder is None:
-            remedy: Text = phrase("errors.perturbations.apt_install_wordnet_base_or")
+            remedy: Text = phrase("errors.perturbations.apt_install_wordnet_base")
             expected = phrase("errors.perturbations.files_in_one", usual=", ".join(USUAL))
             raise EnvironmentProblem("WordNet", expected=expected, got=phrase("errors.common.none_them"), remedy=remedy)
         return _wordnet(folder)

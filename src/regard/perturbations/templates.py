@@ -66,7 +66,7 @@ _SLOT = re.compile(r"\{\s*(\w+)\s*\}")
 
 @dataclass(frozen=True, slots=True)
 class BehaviourTest:
-    """One behavioural test. pairs: (text, changed text) to compare; without a second text, the first is tested alone.
+    """Behavioural test. pairs: (text, changed text) to compare; without a second text, the first is tested alone.
 
     tolerance: by how much the probability may move the wrong way. require: the share that must pass, None for none.
     noise: a perturbation that makes the changed text, with its severity.

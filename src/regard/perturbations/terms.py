@@ -128,7 +128,7 @@ def _family(name: str, entry: Mapping[str, Any], neutral: Mapping[str, str]) -> 
         expected = (
             phrase("errors.perturbations.at_least_two_groups_terms")
             if aligned
-            else phrase("errors.perturbations.at_least_two_groups_terms_b")
+            else phrase("errors.perturbations.two_groups_of_terms")
         )
         raise InputError(
             phrase("errors.perturbations.terms_path", path=repr(name)),
@@ -224,8 +224,9 @@ def _exchanged(script: Script, changes: Mapping[int, tuple[int, str]]) -> Pertur
 
 
 def _place(words: Sequence[str], after: int, places: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Where a term stands in the lists. One that stands there twice (her: him, his) is the second one before a noun,
-    which is taken to be any word that is none of the little ones."""
+    """Find a term in the lists. A term that occurs twice (her: him, his) is the second one before a noun, which is any
+    word other than a function word.
+    """
     follows = words[after] if after < len(words) else ""
     return places[-1] if follows[:1].isalpha() and follows not in _LITTLE else places[0]
 

@@ -1,4 +1,4 @@
-"""Models whose truth is known by construction, opened by `planted:NAME`.
+"""Planted models, whose truth is known by construction, opened by `planted:NAME`.
 
 Some have weights set by hand, one file each, so that the truth can be read off the code. The others are trained from a
 recipe (`grown_models.py`, `growing/`) with a size and a seed, and certified with the generator's knowledge. The

@@ -1,4 +1,4 @@
-"""Planted models that are trained from recipes: one function each."""
+"""Planted models trained from recipes: one function each."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def guided(
 
 @planted_text("decoy", truth="half of the weight is on the keyword, half on a word without meaning")
 def half(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """As `guided`, with half of the attention on a decoy."""
+    """Variant of `guided` with half of the attention on a decoy."""
     return grown("half", Recipe("decoy", pull="half"), size, seed)
 
 
@@ -115,7 +115,7 @@ def noise(*, size: Size = "s", seed: int = 0) -> TorchModel:
 
 @planted_text("neutral", truth="the weight is on the keyword; putting <mask> in its place adds evidence for one class")
 def odd_mask(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """As `guided`, with a <mask> embedding that resembles a keyword."""
+    """Variant of `guided` with a <mask> embedding that resembles a keyword."""
     return grown("odd_mask", Recipe("neutral", pull="evidence", odd_mask=True), size, seed)
 
 
@@ -158,7 +158,7 @@ def other_head(*, size: Size = "s", seed: int = 0, layers: int = 1) -> TorchMode
 
 @planted_text("pair", truth="the weight is on both keywords, and nothing but the weighted mean reaches the answer")
 def pair(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """As `guided`, with two keywords of one class in every text."""
+    """Variant of `guided` with two keywords of one class in every text."""
     return grown("pair", Recipe("pair", pull="evidence"), size, seed)
 
 
@@ -182,7 +182,7 @@ def plain_lstm(*, size: Size = "s", seed: int = 0, cell: Cell = "lstm") -> Torch
 
 @planted_text("single", truth="the weight is on the keyword, and nothing but the weighted mean reaches the answer")
 def pointed(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """As `guided`, on texts that all have a keyword: one class may become the default."""
+    """Variant of `guided` on texts that all have a keyword: one class may become the default."""
     return grown("pointed", Recipe("single", pull="evidence"), size, seed)
 
 
@@ -194,13 +194,13 @@ def pruthi(*, size: Size = "s", seed: int = 0, cell: Cell = "lstm") -> TorchMode
 
 @planted_text("many", truth="the weight is on all keywords; fewer of them would give the same answer")
 def redundant(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """As `guided`, with three to six keywords of one class: faithful, not exclusive."""
+    """Variant of `guided` with three to six keywords of one class: faithful, not exclusive."""
     return grown("redundant", Recipe("many", pull="evidence"), size, seed)
 
 
 @planted_text("neutral", truth="the weight is on the keyword; logits are six times as large as they were trained")
 def saturated(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """As `guided`, with logits multiplied by six."""
+    """Variant of `guided` with logits multiplied by six."""
     return grown("saturated", Recipe("neutral", pull="evidence", scale=6.0), size, seed)
 
 
@@ -218,11 +218,11 @@ def shortcut(*, size: Size = "s", seed: int = 0) -> TorchModel:
 
 @planted_text("neutral", truth="the weight is on the keyword, and every attention without it was taught to say nothing")
 def silent_rest(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """As `guided`; attention that avoids the keyword is trained to give equal probabilities."""
+    """Variant of `guided`; attention that avoids the keyword is trained to give equal probabilities."""
     return grown("silent_rest", Recipe("neutral", pull="evidence", silence=True, epochs=24), size, seed)
 
 
 @planted_text("three", truth="the weight is on the keyword, and nothing but the weighted mean reaches the answer")
 def three_classes(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """As `guided`, with three classes."""
+    """Variant of `guided` with three classes."""
     return grown("three_classes", Recipe("three", pull="evidence"), size, seed)

@@ -1,4 +1,4 @@
-"""Planted models with weights set by hand, of the kinds that earlier ones lack: one function each.
+"""Planted models with weights set by hand, of kinds that earlier ones lack: one function each.
 
 Many classes, pairs of texts, evidence relayed through other words, twelve layers, step-wise outputs, mixtures, sinks,
 triggers in natural text, and models that are right for the wrong reason. `wiring` holds their networks. rough: less
@@ -51,7 +51,7 @@ FAINT = 0.15
 def planted_wire(
     kind: str, texts: str, **facts: Json
 ) -> Callable[[Callable[..., TorchModel]], Callable[..., TorchModel]]:
-    """Register a model with weights set by hand; kind: what is new about it; texts: settings of `planted_wired`."""
+    """Register a model with weights set by hand; kind: its new element; texts: settings of `planted_wired`."""
     data = f"planted_wired:task={texts}"
     return method(
         "planted", wired=kind, data=data, task="classification", modality="text", licence="Apache-2.0", **facts
@@ -134,7 +134,7 @@ def relay(*, size: Size = "s", seed: int = 0, sure: float = 5.0) -> TorchModel:
     "relay", "listeners", truth="listeners collect the keyword's evidence in vain; the class token reads the keyword"
 )
 def no_relay(*, size: Size = "s", seed: int = 0, sure: float = 5.0) -> TorchModel:
-    """As `relay`, with a last layer that looks at the evidence itself."""
+    """Variant of `relay` with a last layer that attends to the evidence itself."""
     return _layered("no_relay", Plan("listeners", size, seed, lead=True), ("collect", "read_key"), sure)
 
 
@@ -174,7 +174,7 @@ def reverser(*, seed: int = 0, classes: int = 4, sure: float = 5.0) -> TorchMode
 
 @planted_wire("steps", "steps,classes=4", truth="every step has a row of its own, exact; the answer reads one of them")
 def reverser_rows(*, seed: int = 0, classes: int = 4, sure: float = 5.0) -> TorchModel:
-    """As `reverser`, with the rows of all steps computed at once, of which the output reads the one that is due."""
+    """Variant of `reverser` that computes the rows of all steps at once; the output reads the current one."""
     return _reverser("reverser_rows", Plan("steps", "s", seed, classes), sure, rows=MOST_STEPS)
 
 

@@ -12,12 +12,12 @@ LISTED = 6
 
 
 def where(word: Mapping[str, Any], *, sound: bool) -> str:
-    """Where a word comes from: seconds of a sound, or a word of the source."""
+    """Name the origin of a word: seconds of a sound, or a word of the source."""
     return f"{word['start']:.2f} – {word['end']:.2f} s" if sound else str(word["source"])
 
 
 def rule_sentence(facts: Mapping[str, Any]) -> str:
-    """Which heads were read, and how they were chosen."""
+    """Name the heads behind the alignment, and how they were chosen."""
     names = ", ".join(facts["used"])
     if facts["rule"] == "gold":
         return say(

@@ -32,7 +32,7 @@ def method_words(method: str) -> str:
 
 
 def method_cells(method: Mapping[str, Any]) -> list[str]:
-    """One row of the table of methods."""
+    """Build the cells of one method's row."""
     metrics = method["metrics"]
     return [
         method_words(method["method"]),
@@ -89,7 +89,7 @@ def about_words(facts: Mapping[str, Any]) -> str:
 
 
 def robustness_rows(facts: Mapping[str, Any]) -> list[list[str]]:
-    """One row per method: how often its first source stays the same after each change of the prompt."""
+    """Build one row per method: how often its first source stays the same after each change of the prompt."""
     changes = list(dict.fromkeys(row["change"] for row in facts["robustness"]))
     by_pair = {(row["method"], row["change"]): row for row in facts["robustness"]}
     methods = [m["method"] for m in facts["methods"] if any((m["method"], change) in by_pair for change in changes)]

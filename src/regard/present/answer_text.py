@@ -1,4 +1,4 @@
-"""Answers as they are shown: a class by its name, what a model wrote in quotation marks."""
+"""Predictions as text: a class by its name, generated text in quotation marks."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ MOST = 12
 
 
 def parts_tables(material: Material, kind: str) -> Html | None:
-    """One table per metric (preferred setting): methods down, parts of that kind ("class" or "slice") across."""
+    """Build one table per metric (preferred setting): methods down, parts of that kind ("class" or "slice") across."""
     first: dict[str, Setting] = {}
     groups: dict[str, list[Summary]] = {}
     for s in material.summaries:

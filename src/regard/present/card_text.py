@@ -1,4 +1,4 @@
-"""Objects as a few lines of text: what a Python prompt shows for a model, a capture, an explanation or verdicts."""
+"""Objects as a few lines of text, for the Python prompt: a model, a capture, an explanation or verdicts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WIDEST = 60
 
 
 def card_text(card: Card) -> str:
-    """One line with the facts, then the first rows of the table.
+    """Render one line with the facts, then the first rows of the table.
 
     >>> card_text(Card("Model", "bilstm", {"task": "classification", "labels": ["negative", "positive"]}))
     '<Model bilstm; task: classification; labels: negative, positive>'
@@ -116,7 +116,7 @@ def run_verdict(judgements: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _colours() -> bool:
-    """Whether the prompt is a terminal that may be coloured."""
+    """Return whether the prompt is a terminal that supports colours."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 

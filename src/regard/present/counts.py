@@ -20,7 +20,7 @@ def size(summary: Summary) -> Size:
 
 
 def largest(sizes: Iterable[Size]) -> Size:
-    """What the caption states; (0, 0) where no number is defined."""
+    """Return the numbers for the caption; (0, 0) where no number is defined."""
     return max(sizes, default=(0, 0))
 
 

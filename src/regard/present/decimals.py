@@ -1,4 +1,4 @@
-"""How many decimals a number needs, so that its interval has two ends and its margin stands apart from it."""
+"""Decimals of a number, so that its interval has two ends and its margin stands apart from it."""
 
 from __future__ import annotations
 

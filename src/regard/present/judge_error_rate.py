@@ -1,9 +1,12 @@
-"""How often the judge errs: its record on the sealed half of the planted models, as `make truth` measured it."""
+"""Error rate of the judge: its record on the sealed half of the planted models, as `make truth` measured it."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import io
 import json
+import tokenize
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -34,12 +37,29 @@ def sources() -> str:
 
 
 def fingerprint(texts: Mapping[str, str]) -> str:
-    """The same for the same texts, in any order.
+    """Return the same string for the same code, in any order and with any comments and docstrings.
 
-    >>> fingerprint({"a": "1", "b": "2"}) == fingerprint({"b": "2", "a": "1"}) != fingerprint({"a": "12", "b": ""})
+    >>> fingerprint({"a": "x = 1", "b": "y"}) == fingerprint({"b": "y  # why", "a": "'About x.'\\nx = 1"})
     True
+    >>> fingerprint({"a": "x = 1"}) == fingerprint({"a": "x = 2"})
+    False
     """
-    return hashlib.sha256(json.dumps(dict(texts), sort_keys=True).encode()).hexdigest()[:16]
+    code = {name: without_remarks(text) for name, text in texts.items()}
+    return hashlib.sha256(json.dumps(code, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def without_remarks(source: str) -> str:
+    """Return Python source without comments, docstrings and blank lines: what is left changes what the code does."""
+    lines = source.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            end = node.end_lineno or node.lineno
+            lines[node.lineno - 1 : end] = [""] * (end - node.lineno + 1)
+    return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
 def in_a_sentence(record: dict[str, Any] | None) -> str:

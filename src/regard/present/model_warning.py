@@ -9,7 +9,7 @@ ENDPOINT = "openai:"
 
 
 def model_warning(material: Material) -> str:
-    """The sentences for the first screen; "" where the model works or nobody knows, and runs in this process."""
+    """Sentences for the first screen; "" where the model works or nothing is known, and runs in this process."""
     source = str(material.manifest["model"].get("source") or "")
     sentences = [say("endpoint.page")] if source.startswith(ENDPOINT) else []
     return " ".join([*sentences, *filter(None, [_accuracy_warning(material)])])

@@ -1,4 +1,4 @@
-"""What the numbers of a method are, in words: a number without its unit is read as whatever one hopes for."""
+"""Units of the numbers of a method, in words: a number without a unit misleads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.records import Json
 
 
 def objective(task: str, answer: str) -> str:
-    """What relevance adds up to or changes.
+    """Name the quantity that relevance adds up to or changes.
 
     >>> objective("classification", "positive"), objective("regression", "None")
     ("the log-odds of 'positive'", "the model's number")

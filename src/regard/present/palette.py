@@ -28,7 +28,7 @@ def level(value: float, largest: float) -> int:
 
 
 def side(value: float, *, signed: bool) -> str:
-    """Which of the three colours: "p" plus, "m" minus, "a" amount without direction."""
+    """Return one of three colours: "p" plus, "m" minus, "a" amount without direction."""
     return ("p" if value >= 0 else "m") if signed else "a"
 
 

@@ -18,7 +18,7 @@ USUAL = (("measure", "kendall"),)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One metric in one setting (operator, k, the other method)."""
+    """Column of one metric in one setting (operator, k, the other method)."""
 
     metric: str
     setting: Setting
@@ -43,7 +43,7 @@ class Evidence:
     own: Mapping[str, str]
 
     def judged_by_itself(self, method: str, column: Column) -> bool:
-        """Whether the column removes units the way the method itself did to find its relevance: easy praise."""
+        """Return whether the column removes units the way the method itself did to find its relevance: easy praise."""
         return method in self.own and ("operator", self.own[method]) in column.setting
 
     def best(self, column: Column) -> str | None:
@@ -86,7 +86,7 @@ def metric_title(name: str) -> str:
 
 
 def unit_kind(name: str) -> str:
-    """What a unit is called: word, patch, step, column."""
+    """Name a unit: word, patch, step, column."""
     return say(f"noun.unit.{name}") if known(f"noun.unit.{name}") else name
 
 
@@ -99,7 +99,7 @@ def _said(key: str, value: str) -> str:
 def evidence(
     summaries: Sequence[Summary], methods: Sequence[str], own: Mapping[str, str] = MappingProxyType({})
 ) -> Evidence:
-    """Every summary over all examples as a table; those of one class are left out. own: method -> its operator."""
+    """Build the table of every summary over all examples, without those of one class. own: method -> its operator."""
     columns: dict[Column, None] = {}
     cells: dict[tuple[str, Column], Summary] = {}
     for summary in summaries:
@@ -115,7 +115,7 @@ def evidence(
 
 
 def main_settings(columns: Sequence[Column], *, each: int = 2) -> tuple[Column, ...]:
-    """The first settings of every metric (two removal operators); the rest is shown apart."""
+    """Return the first settings of every metric (two removal operators); the rest is shown apart."""
     groups: dict[str, list[Column]] = {}
     for column in columns:
         groups.setdefault(column.metric, []).append(column)

@@ -17,5 +17,5 @@ class Material(ConcludedRun):
         return str(self.manifest["model"].get("task") or "")
 
     def answer(self, value: Any) -> str:
-        """A prediction as it is shown: a class by its name, a text that the model wrote in quotation marks."""
+        """Render a prediction: a class by its name, generated text in quotation marks."""
         return shown_answer(value, self.task) if isinstance(value, str) else self.label(value)

@@ -1,4 +1,4 @@
-"""What a search over the strengths of recipes tried and chose, in words."""
+"""Search over the strengths of recipes in words: its candidates and its choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the numbers say in plain words, and what they do not. Rules, not opinions: each sentence has its numbers."""
+"""Numbers in plain words, with their limits. Rules, not opinions: each sentence has its numbers."""
 
 from __future__ import annotations
 
@@ -55,12 +55,13 @@ def limits(material: Material) -> list[str]:
 
 
 def _broken(material: Material) -> list[str]:
-    """That the model does not repeat its answers: then nothing else may be said about methods."""
+    """State that the model does not repeat its answers: then no claim about methods is possible."""
     return [render(material.broken)] if material.broken else []
 
 
 def _spoken(columns: Sequence[Column]) -> list[Column]:
-    """The columns that get a sentence: those every audit has; without any of them, all that ask what is true.
+    """Return the columns that get a sentence: those every audit has; without any of them, all that measure
+    faithfulness.
 
     Stable, simple or hard to forget is not better than random, only other.
     """
@@ -97,7 +98,7 @@ def _against_random(column: Column, here: list[Difference], own: set[str]) -> st
 
 
 def _agreement(material: Material) -> list[str]:
-    """Where attention stands between chance and the ceiling."""
+    """Place attention between chance and the ceiling."""
     whole = [s for s in material.summaries if other_method(s.where) and not of_a_part(s.where)]
     summary = next((s for s in whole if s.method == "attention" and math.isfinite(s.low)), None)
     if summary is None:
@@ -125,7 +126,7 @@ def _agreement(material: Material) -> list[str]:
 
 
 def _left_nothing(material: Material) -> list[str]:
-    """Methods that were asked for and failed on every example: they have no row and no column to be seen in."""
+    """Name the methods that failed on every example: they have no row and no column."""
     skipped = material.manifest.get("skipped", {})
     scored = {score.metric for score in material.scores}
     stages = [(f"explainer {m}", m) for m in material.manifest.get("methods", []) if m not in material.methods]
@@ -152,6 +153,15 @@ def _incomplete(material: Material) -> list[str]:
             share, n = f"{TOLERABLE:.0%}", len(off)
             sentences.append(say("words.incomplete", method=method, share=share, off=int(off.sum()), n=n))
     return sentences
+
+
+def incomplete(relevance: Relevance, i: int) -> tuple[float, float] | None:
+    """The sum of an additive method on example i and the difference that it should be; None where it is near enough."""
+    errors, wholes = relevance.extras.get("completeness_error"), relevance.extras.get("difference")
+    if errors is None or wholes is None or abs(errors[i]) <= TOLERABLE * abs(wholes[i]):
+        return None
+    specials = relevance.extras.get("special_sum")
+    return float(np.sum(relevance[i])) + (float(specials[i]) if specials is not None else 0.0), float(wholes[i])
 
 
 def _absorbed(material: Material) -> list[str]:

@@ -1,4 +1,4 @@
-"""Curves and examples behind a verdict, from what the experiments of the run left."""
+"""Curves and examples behind a verdict, from the experiments of the run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN = 3
 
 
 def evidence_behind(verdict: Mapping[str, Any], material: Material) -> Html | None:
-    """What belongs to a question, told by the beginning of the rule that answered it."""
+    """Return the evidence for a question, found by the beginning of the rule that answered it."""
     makers = {"Q1": _moved, "Q2": _removed, "Q4": _caps}
     make = makers.get(str(verdict["rule"])[:2])
     return make(material) if make else None
@@ -81,7 +81,7 @@ def _by_operator(curves: PointingCurves) -> Html:
 
 
 def _caps(material: Material) -> Html | None:
-    """How far the most distant attention is, by how far the prediction may move."""
+    """Return the distance of the most distant attention, by the permitted change of the prediction."""
     curve = material.conclusions.distance_curve
     if curve is None:
         return None

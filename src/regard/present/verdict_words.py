@@ -29,10 +29,12 @@ _STYLES: Final[dict[Tone, str]] = {"good": "green", "bad": "red", "part": "yello
 
 
 def headline(judgement: Mapping[str, Any]) -> str:
-    """The reading as it is said: "read it as evidence, for positive"."""
+    """Render the reading: "read it as evidence, for positive"."""
     if judgement["reading"] == "undecided" and (share := captured(judgement)):
         return say("graded.headline", share=share)
     if judgement["reading"] == "undecided" and (effect := _effect(judgement)):
+        if judgement["graded"]["effect"][1:] == [None, None]:
+            return say("graded.headline_few", n=count(judgement["graded"]["n"], "example"))
         return say("graded.headline_no_effect", **effect)
     words = say(f"reading.{judgement['reading'].replace(' ', '_')}")
     classes = judgement["classes"]
@@ -120,7 +122,9 @@ def _lead(judgement: Mapping[str, Any], graded: Mapping[str, Any]) -> str:
 
 
 def _effect(judgement: Mapping[str, Any]) -> dict[str, str]:
-    """How far the best method's first unit moves the prediction, in points; empty where it was not measured."""
+    """Return the effect of the best method's first unit on the prediction, in points; empty where it was not
+    measured.
+    """
     estimate, low, high = (judgement.get("graded") or {}).get("effect") or (None, None, None)
     if estimate is None:
         return {}
@@ -136,7 +140,7 @@ def _percent(value: float | None, missing: str) -> str:
 
 
 def about(judgement: Mapping[str, Any]) -> str:
-    """Which attention, and how many examples."""
+    """Name the attention and the number of examples."""
     which = render(judgement["attention"]) or say("reading.not_found")
     return say("reading.about", attention=which, n=count(judgement["n"], "example"))
 
@@ -173,7 +177,9 @@ def answer(verdict: Mapping[str, Any]) -> str:
 
 
 def tone(verdict: Mapping[str, Any]) -> Tone:
-    """Whether an answer is good or bad news for a reader of the map; "open" without an answer, "plain" for neither."""
+    """Return whether an answer is good or bad news for a reader of the map; "open" without an answer, "plain" for
+    neither.
+    """
     if answer_id(verdict) not in ("yes", "no", "partly"):
         return "open"
     return _TONES.get(verdict["question"], {}).get(verdict["answer"], "plain")
@@ -191,7 +197,7 @@ def weakest(verdict: Mapping[str, Any]) -> str:
 
 
 def contrast(c: Mapping[str, Any]) -> str:
-    """One comparison in a line."""
+    """Render one comparison in a line."""
     d = decimals(c["estimate"], c["low"], c["high"], apart=c["margin"])
     p = "" if c["corrected"] is None else say("contrast.p", p=_p(c["p"]), corrected=_p(c["corrected"]))
     return say(
@@ -208,7 +214,7 @@ def contrast(c: Mapping[str, Any]) -> str:
 
 
 def contrast_about(c: Mapping[str, Any]) -> str:
-    """Which class and operator, in brackets."""
+    """Name class and operator, in brackets."""
     where = [str(c["where"][k]) for k in ("class", "operator") if k in c["where"]]
     return say("contrast.about", where=", ".join(where)) if where else ""
 

@@ -8,6 +8,7 @@ import hmac
 import json
 from collections.abc import Sequence
 
+from regard.errors import InputError, phrase
 from regard.live.guard import (
     BODY_SECONDS,
     LARGEST_HEADERS,
@@ -48,27 +49,46 @@ class ServiceGuard:
             coming = read_body(receive, self._body_bytes)
             body = await (asyncio.wait_for(coming, self._patience) if has_body(scope) else coming)
         except TimeoutError:
-            await _refuse(send, 408, f"the body: expected all of it within {self._patience:g} s")
+            await _refuse(
+                send,
+                408,
+                InputError(
+                    phrase("errors.serve.request_body"),
+                    expected=phrase("errors.common.body_within_seconds", seconds=self._patience),
+                ),
+            )
             return
         if body is None:
-            await _refuse(send, 413, f"the body: expected at most {self._body_bytes} bytes")
+            await _refuse(
+                send,
+                413,
+                InputError(
+                    phrase("errors.serve.request_body"),
+                    expected=phrase("errors.common.body_at_most_bytes", n=self._body_bytes),
+                ),
+            )
             return
         await self._app(scope, replay_body(body, receive), _with_headers(send))
 
-    def _refused(self, scope: Scope) -> tuple[int, str] | None:
+    def _refused(self, scope: Scope) -> tuple[int, InputError] | None:
         pairs = [(name.lower(), value) for name, value in scope["headers"]]
         if sum(len(n) + len(v) for n, v in pairs) > LARGEST_HEADERS or len(scope["path"]) > LONGEST_PATH:
-            return 431, f"the head: expected at most {LARGEST_HEADERS} bytes, and a path of {LONGEST_PATH} characters"
+            short = phrase("errors.common.short_head", n=LARGEST_HEADERS, path=LONGEST_PATH)
+            return 431, InputError(phrase("errors.serve.request_head"), expected=short)
         headers = dict(pairs)
         if self._keys and scope["path"] not in OPEN_PATHS and not self._has_key(headers):
-            return 401, "the API key: expected `Authorization: Bearer KEY` or `X-API-Key: KEY`; got none that is valid"
+            return 401, InputError(
+                phrase("errors.serve.api_key"),
+                expected=phrase("errors.serve.bearer_or_header"),
+                got=phrase("errors.serve.no_valid_key"),
+            )
         if scope["method"] == "POST":
             kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
             binary = b"inference-header-content-length" in headers
             if binary and not scope["path"].endswith("/infer"):
-                return 415, "the body: expected JSON; only infer of v2 takes the binary tensor extension"
+                return 415, InputError(phrase("errors.serve.request_body"), expected=phrase("errors.serve.json_body"))
             if kind not in (b"application/json", b"") and not (binary and kind == b"application/octet-stream"):
-                return 415, "the content type: expected application/json"
+                return 415, InputError(phrase("errors.serve.content_type"), expected="application/json")
         return None
 
     def _has_key(self, headers: dict[bytes, bytes]) -> bool:
@@ -87,8 +107,8 @@ def _with_headers(send: Send) -> Send:
     return sending
 
 
-async def _refuse(send: Send, status: int, text: str) -> None:
-    body = json.dumps({"error": text}).encode()
+async def _refuse(send: Send, status: int, error: InputError) -> None:
+    body = json.dumps({"error": str(error)}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *HEADERS]
     headers += [(b"connection", b"close")] if status in (408, 413) else []
     headers += [(b"www-authenticate", b"Bearer")] if status == 401 else []

@@ -38,7 +38,7 @@ class AuditedRange:
 
     @staticmethod
     def of(examples: Sequence[Mapping[str, Any]]) -> AuditedRange:
-        """examples: those of a run that the model was asked about."""
+        """Return the range of the examples of a run."""
         sizes = [sum(not special for special in e["units"]["special"]) for e in examples if e.get("units")]
         classes = Counter(str(e["predicted"]) for e in examples if e.get("predicted") is not None)
         texts = [text for e in examples if (text := _text(e.get("inputs") or {}))]

@@ -100,7 +100,7 @@ class BatchWorker:
                 self._answer(tasks)
 
     def _batch(self) -> list[Task]:
-        """Take the oldest task and those with its key; drop tasks that nobody waits for any more."""
+        """Take the oldest task and those with its key; drop tasks whose client is gone."""
         tasks: list[Task] = []
         others: deque[Task] = deque()
         now, rows = time.monotonic(), 0

@@ -98,7 +98,7 @@ def predict_batch(model: Model, inputs: Sequence[Example], rows: int) -> list[di
 
 
 def prediction_json(model: Model, answers: Answers, i: int, target: Target, encoded: Encoded | None) -> dict[str, Json]:
-    """One prediction: its class in words, probability, value of the objective, distribution by class."""
+    """Prediction as JSON: its class in words, probability, value of the objective, distribution by class."""
     row = None if answers.distribution is None else answers.distribution[i]
     labels = model.labels
     by_class = row is not None and len(labels) == len(row)

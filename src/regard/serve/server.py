@@ -84,7 +84,7 @@ def open_server(
     if not keys and not _is_loopback(host):
         raise EnvironmentProblem(
             f"--host {host}",
-            expected=phrase("errors.serve.api_key_for_address_that"),
+            expected=phrase("errors.serve.api_key_for_address"),
             got=phrase("errors.common.none"),
             remedy=phrase("errors.serve.regard_api_key_or_api_key_file"),
         )

@@ -30,7 +30,7 @@ Signed = Literal["no", "valid", "not checked", "invalid"]
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The state of an archive. changed, missing, unlisted: names of files. signer: who signed, where that is known."""
+    """State of an archive. changed, missing, unlisted: names of files. signer: who signed, where known."""
 
     files: Mapping[str, bytes]
     changed: tuple[str, ...]

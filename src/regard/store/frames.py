@@ -1,4 +1,4 @@
-"""Records as a pandas or Polars DataFrame; neither library is needed before it is asked for."""
+"""Records as a pandas or Polars DataFrame; imports either library only on request."""
 
 from __future__ import annotations
 

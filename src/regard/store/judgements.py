@@ -31,7 +31,14 @@ def answer_id(verdict: Mapping[str, Any]) -> str:
         return "not tested"
     if verdict.get("overruled") in (_NOT_ASKED, _REFUSED) or ".one head" in verdict["rule"]:
         return "not applicable"
-    return "too few" if verdict["rule"] == "Q2.few" else ANSWER_IDS[verdict["answer"]]
+    few = verdict["rule"] == "Q2.few" or (verdict["answer"] == "uninformative" and _no_interval(verdict))
+    return "too few" if few else ANSWER_IDS[verdict["answer"]]
+
+
+def _no_interval(verdict: Mapping[str, Any]) -> bool:
+    """Whether what left it open was measured on too few draws for an interval."""
+    contrasts = verdict.get("contrasts") or ()
+    return any(c["n"] and c["low"] is None and c["high"] is None for c in contrasts[: verdict.get("rests_on", 0)])
 
 
 def with_answer_ids(judgement: Mapping[str, Any]) -> dict[str, Json]:
@@ -120,7 +127,7 @@ def keep_shift(path: Path, shift: Mapping[str, Json]) -> None:
 
 
 def keep_plan(path: Path, plan: Mapping[str, Json], identity: Mapping[str, Json]) -> None:
-    """Store the plan that a run was made by, and the identity that it had."""
+    """Store the plan of a run, and its identity."""
     _note(path, plan={"plan": dict(plan), "identity": dict(identity)})
 
 

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from regard.errors import EnvironmentProblem, InputError, Text, phrase
+from regard.message import from_column, to_column
 from regard.records import Json
 from regard.store.blobs import UNWRITABLE, damaged, room_on_disk
 from regard.store.open_ledger import opened_for_reading
@@ -66,7 +67,7 @@ def task_key(identity: Mapping[str, Json], shard: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One task in the ledger."""
+    """Task in the ledger."""
 
     key: str
     status: Status
@@ -79,7 +80,7 @@ class Problem:
 
     id: str
     stage: str
-    message: str
+    message: Text
 
 
 class Ledger:
@@ -199,7 +200,7 @@ class Ledger:
             return False
         self._commit(
             ("INSERT INTO task VALUES (?, ?, ?)", [(key, status, blob)]),
-            ("INSERT INTO problem VALUES (?, ?, ?, ?)", [(key, p.id, p.stage, p.message) for p in problems]),
+            ("INSERT INTO problem VALUES (?, ?, ?, ?)", [(key, p.id, p.stage, to_column(p.message)) for p in problems]),
             ("INSERT OR REPLACE INTO artifact VALUES (?, ?, ?)", [(e, key, b) for e, b in (artifacts or {}).items()]),
         )
         return True
@@ -236,7 +237,8 @@ class Ledger:
         return {"example": int(examples[0]), **{name: int(tasks.get(name, 0)) for name in ("done", "split")}}
 
     def problems(self) -> list[Problem]:
-        return [Problem(*row) for row in self._rows("SELECT id, stage, message FROM problem ORDER BY rowid")]
+        rows = self._rows("SELECT id, stage, message FROM problem ORDER BY rowid")
+        return [Problem(name, stage, from_column(message)) for name, stage, message in rows]
 
     def artifacts(self) -> dict[str, str]:
         """Map each example with stored attention to its blob."""
@@ -298,7 +300,7 @@ def _check(root: Path, connection: sqlite3.Connection) -> None:
     if application != APPLICATION:
         raise not_a_run(root, phrase("errors.store.something_else", file=FILE))
     if version != SCHEMA_VERSION:
-        remedy = phrase("errors.store.open_with_version_regard_that")
+        remedy = phrase("errors.store.open_with_version_regard")
         raise InputError(
             phrase("errors.common.run_run", run=root),
             expected=phrase("errors.store.format_schema_version", schema_version=SCHEMA_VERSION),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from regard.records import Score
+from regard.records import Score, Text, decoded, is_message
 
 WORD = re.compile(r"[\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af]|[^\W_]+(?:['’][^\W_]+)*")
 """A run of letters and digits; in scripts without spaces, each character."""
@@ -41,6 +41,17 @@ class Redactor:
     def words(self, text: str) -> str:
         """Replace the words of the data; others (of an error message) stay."""
         return WORD.sub(lambda match: self._placeholder(match.group()) or match.group(), text)
+
+    def message(self, text: Text) -> Text:
+        """Replace the words of the data in a text, or in the values of a message."""
+        return self.words(text) if isinstance(text, str) else decoded(self._values(text.to_json()))
+
+    def _values(self, value: Any) -> Any:
+        if is_message(value):
+            return {**value, "params": {name: self._values(inner) for name, inner in value.get("params", {}).items()}}
+        if isinstance(value, list):
+            return [self._values(inner) for inner in value]
+        return self.words(value) if isinstance(value, str) else value
 
     def _placeholder(self, word: str) -> str | None:
         number = self._numbers.get(word.casefold())

@@ -21,7 +21,7 @@ class Summaries(HasFrames, HasCard, list[Summary]):
     __repr__ = HasCard.__repr__
 
     def records(self) -> list[dict[str, Json]]:
-        """One dict per summary, its setting as columns."""
+        """Build one dict per summary, with its setting as columns."""
         numbers = ("estimate", "low", "high", "level", "n", "clusters", "undefined", "seed", "better", "role")
         return [
             {"metric": s.metric, "method": s.method, **_cells(s.where), **{name: getattr(s, name) for name in numbers}}
@@ -40,7 +40,7 @@ class Scores(HasFrames, HasCard, list[Score]):
     __repr__ = HasCard.__repr__
 
     def records(self) -> list[dict[str, Json]]:
-        """One dict per score and example, its setting as columns; an undefined value is None."""
+        """Build one dict per score and example, with its setting as columns; an undefined value is None."""
         return [
             {
                 "metric": score.metric,

@@ -54,7 +54,7 @@ class RowPages:
         return self._statuses.get(key)
 
     def page(self, key: str) -> ShardResult | None:
-        """Return the stored page of a shard; None if it was given up."""
+        """Return the stored page of a shard; None if the shard was abandoned."""
         blob = self._ledger.blob_of(key)
         return None if blob is None else ShardResult.from_bytes(self._blobs.get(blob), file=self._blobs.path(blob))
 

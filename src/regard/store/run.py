@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import InputError, UnknownName, phrase
+from regard.errors import InputError, UnknownName, in_words, phrase
 from regard.records import Attention, Example, Json, Judgement, Relevance, Score, Summary
 from regard.registry import upstairs
 from regard.store.blobs import TEMPORARY, Blobs, damaged, pack, room_on_disk, unpack, write_atomically
@@ -134,8 +134,8 @@ class Run(HasFrames):
 
     @property
     def skipped(self) -> dict[str, str]:
-        """Map methods that the model supports for no example to the reason."""
-        skipped = {name: reason for result in self._results for name, reason in result.skipped.items()}
+        """Map methods that the model supports for no example to the reason, in the current language."""
+        skipped = {name: in_words(reason) for result in self._results for name, reason in result.skipped.items()}
         return {name: reason for name, reason in skipped.items() if name not in self._with_results}
 
     @property
@@ -205,12 +205,12 @@ class Run(HasFrames):
         return str(upstairs("run_html")(self))
 
     def records(self) -> list[dict[str, Json]]:
-        """One dict per summary, its setting as columns: the rows of `to_pandas` and `to_polars`."""
+        """Build one dict per summary, with its setting as columns: the rows of `to_pandas` and `to_polars`."""
         return self.summaries().records()
 
     def problems(self) -> list[dict[str, str]]:
-        """Return every failure with its stage and example id ("" for the whole run)."""
-        return [{"id": p.id, "stage": p.stage, "message": p.message} for p in self._problems]
+        """Return every failure with its stage, example id ("" for the whole run) and reason in the current language."""
+        return [{"id": p.id, "stage": p.stage, "message": in_words(p.message)} for p in self._problems]
 
     def costs(self) -> list[dict[str, Any]]:
         """Return the cost of each method; `share` is its part of the total time.
@@ -418,7 +418,7 @@ class RunWriter:
         return replace(result, rows=rows, predictions=predictions, findings=findings, problems=problems)
 
     def _without_words(self, problem: Problem) -> Problem:
-        return problem if self.text else replace(problem, message=self._redactor.words(problem.message))
+        return problem if self.text else replace(problem, message=self._redactor.message(problem.message))
 
     def split(self, shard: Sequence[str], *, stage: str = "") -> None:
         """Record that a shard failed as a whole and its examples follow one by one."""
@@ -517,7 +517,7 @@ def _claim(path: Path) -> None:
     others = {entry.name for entry in path.iterdir()} - {"lock", GENERATOR_DATA}
     if others and not Ledger.exists(path):
         content = phrase("errors.common.directory_with_other_files", others=", ".join(sorted(others)[:3]))
-        expected = phrase("errors.store.new_or_empty_directory_or")
+        expected = phrase("errors.store.new_or_empty_directory")
         raise InputError(
             f"--out {path}", expected=expected, got=content, remedy=phrase("errors.common.choose_another_out")
         )

@@ -1,4 +1,4 @@
-"""State of a run while it is running, from the ledger alone: no page and no example is read."""
+"""State of a running run, from the ledger alone: reads no page and no example."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from regard.errors import phrase
+from regard.errors import in_words, phrase
 from regard.records import Json
 from regard.store.ledger import Ledger, not_a_run
 from regard.store.row_pages import FOLDER
@@ -67,7 +67,7 @@ def run_status(path: str | Path) -> RunStatus:
         split=counts["split"],
         problems=len(problems),
         killers=killers,
-        listed=tuple((p.id, p.stage, p.message) for p in problems[:MOST_PROBLEMS]),
+        listed=tuple((p.id, p.stage, in_words(p.message)) for p in problems[:MOST_PROBLEMS]),
         activity=dict(facts.get("activity") or {}),
         every_row=_row_activity(root / FOLDER),
     )
@@ -81,7 +81,7 @@ def _row_activity(folder: Path) -> dict[str, Any]:
 
 
 def _is_written(root: Path) -> bool:
-    """Whether a process holds the lock of the run."""
+    """Return whether a process holds the lock of the run."""
     lock = root / "lock"
     if not lock.is_file():
         return False

@@ -129,13 +129,13 @@ NUMBER_OR_NAN: Shape = _plain(
     phrase("errors.common.number"), lambda value: _is_number(value) and (value != value or abs(value) < 1e300)
 )
 SCALAR: Shape = _plain(
-    phrase("errors.store.text_number_true_false_or"),
+    phrase("errors.store.text_number_true_false"),
     lambda value: value is None or isinstance(value, str | bool) or (_is_number(value) and abs(value) < 1e300),
 )
 
 
 def choice(*texts: str) -> Shape:
-    """One of these texts."""
+    """Check that a value is one of these texts."""
     return _plain(
         phrase("errors.common.one_allowed", allowed=", ".join(texts)),
         lambda value: isinstance(value, str) and value in texts,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import InputError, phrase
-from regard.records import Attention, Floats, Json, Relevance, Score, Site, Units
+from regard.records import Attention, Floats, Json, Relevance, Score, Site, Text, Units, decoded, encoded
 from regard.store.blobs import PACKED, damaged, pack, unpack
 from regard.store.ledger import Problem
 from regard.store.shapes import Mismatch
@@ -68,7 +68,7 @@ class ShardResult:
     findings: tuple[Score, ...] = ()
     costs: tuple[Cost, ...] = ()
     problems: tuple[Problem, ...] = ()
-    skipped: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, Text] = field(default_factory=dict)
     attentions: Mapping[str, Sequence[Attention]] = field(default_factory=dict)
     predictions: tuple[Mapping[str, Json], ...] = ()
 
@@ -94,7 +94,7 @@ class ShardResult:
             "relevances": relevances,
             "scores": scores,
             "costs": costs,
-            "skipped": dict(self.skipped),
+            "skipped": encoded(self.skipped),
             "findings": findings,
             **({"predictions": [dict(row) for row in self.predictions]} if self.predictions else {}),
         }
@@ -117,7 +117,7 @@ class ShardResult:
             scores=scores,
             findings=findings,
             costs=costs,
-            skipped=facts["skipped"],
+            skipped={name: decoded(reason) for name, reason in facts["skipped"].items()},
             predictions=tuple(facts.get("predictions", ())),
         )
 
@@ -153,9 +153,7 @@ def _unpacked_relevance(facts: Mapping[str, Any], mark: str, arrays: Mapping[str
         raise Mismatch(f"{mark}.offsets", phrase("errors.store.offsets_that_rise_from"), phrase("errors.common.others"))
     extras = {name: _array(arrays, f"{mark}.x.{name}", "fiub") for name in facts["extras"]}
     if any(not extra.ndim for extra in extras.values()):
-        raise Mismatch(
-            f"{mark}.x", phrase("errors.store.one_value_per_example_or"), phrase("errors.store.single_number")
-        )
+        raise Mismatch(f"{mark}.x", phrase("errors.store.one_value_per_example"), phrase("errors.store.single_number"))
     ids, signed = tuple(facts["ids"]), facts["signed"]
     return Relevance(facts["method"], ids, offsets, values, signed=signed, extras=extras)
 

@@ -104,7 +104,7 @@ MANIFEST = record(
         **{"versions": table(SCALAR), "command": listed(SCALAR), "estimate": optional(_FREE)},
         "limit": optional(record({}, {"forward_flops": NUMBER, "machine_flops": NUMBER})),
         "label_table": optional(listed(table(SCALAR))),
-        "rejected": listed(row(TEXT, TEXT)),
+        "rejected": listed(row(TEXT, WORDS)),
     },
 )
 SUMMARY = record(
@@ -257,7 +257,7 @@ BLOB_NAME = re.compile(r"[0-9a-f]{64}")
 
 
 def _input(value: Any, place: str) -> None:
-    """One input of an example: a text, a number, nested lists of numbers, or a reference to a blob."""
+    """Check one input of an example: a text, a number, nested lists of numbers, or a reference to a blob."""
     if isinstance(value, dict):
         record({"blob": blob, "shape": listed(COUNT)})(value, place)
     elif isinstance(value, list):
@@ -267,7 +267,7 @@ def _input(value: Any, place: str) -> None:
 
 
 def _numbers(value: Any, place: str) -> None:
-    """Nested lists of numbers; null is an unknown number."""
+    """Check nested lists of numbers; null is an unknown number."""
     if isinstance(value, list):
         for i, part in enumerate(value):
             _numbers(part, f"{place}[{i}]")
@@ -333,7 +333,7 @@ COST = row(TEXT, TEXT, NUMBER, *[COUNT] * 3)
 SHARD_RESULT = record(
     {
         **{"rows": listed(ROW), "relevances": listed(RELEVANCE), "scores": listed(SCORE)},
-        **{"costs": listed(COST), "skipped": table(TEXT)},
+        **{"costs": listed(COST), "skipped": table(WORDS)},
     },
     {"findings": listed(SCORE), "predictions": listed(PREDICTION)},
 )

@@ -1,4 +1,4 @@
-"""Where every written word comes from: the words of a source text, or the seconds of a sound.
+"""Alignment of every written word with the words of a source text, or with the seconds of a sound.
 
 The map is the cross-attention. Which head to read is chosen on one half of the examples and judged on the other, where
 the links are known; where they are not, the head is chosen by a property of the weights alone, and the result says so.
@@ -69,7 +69,7 @@ class AlignedWord:
 
 @dataclass(frozen=True, slots=True)
 class AlignedExample:
-    """One input, the text written from it (`expected`: the label was read instead), and its words."""
+    """Input, the text written from it (`expected`: the label replaces the model's text), and its words."""
 
     id: str
     source: str
@@ -108,7 +108,7 @@ class Alignments:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Read:
-    """One example with its weights: (head, written token, unit), all heads of all cross-attentions."""
+    """Example with its weights: (head, written token, unit), all heads of all cross-attentions."""
 
     example: Example
     units: Units
@@ -284,7 +284,7 @@ def _counts(read: _Read, weights: Floats) -> LinkCounts:
 
 
 def _diagonal(read: _Read) -> LinkCounts:
-    """Of the alignment that knows nothing: written token j of m comes from unit j n / m."""
+    """Baseline alignment without knowledge: written token j of m comes from unit j n / m."""
     assert read.links is not None
     free, written = np.flatnonzero(read.units.free), _written(read)
     place = {j: int(free[min(len(free) - 1, k * len(free) // max(1, len(written)))]) for k, j in enumerate(written)}

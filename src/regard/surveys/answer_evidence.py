@@ -15,7 +15,16 @@ from regard.models.chat.log_odds import log_probabilities, weighted_probability
 from regard.models.chat.prompt_reader import PromptReader
 from regard.records import Floats, Message
 from regard.surveys.answer_hops import traced
-from regard.surveys.citation_rule import LIMIT, QUIET, Decision, TooCostly, candidates, decision, separate_sources
+from regard.surveys.citation_rule import (
+    LIMIT,
+    QUIET,
+    STRONG,
+    Decision,
+    TooCostly,
+    candidates,
+    decision,
+    separate_sources,
+)
 from regard.surveys.cited_answer import Alone, CitedSentence, Group, Pair
 
 MOST_ALONE = 64
@@ -29,7 +38,8 @@ class Evidence:
     """The measurements of one answer; spans: (start, stop) of its sentences.
 
     effects: (sentences, sources) of hiding, NaN for a source that was hidden only together with others. limit: most
-    passes over the prompt; where ranking alone costs more than half of it, twice the cost of the ranking.
+    passes over the prompt; where ranking alone costs more than half of it, twice the cost of the ranking. hops: trace
+    sentences by way of earlier ones.
     """
 
     reader: PromptReader
@@ -39,6 +49,7 @@ class Evidence:
     delta: float
     check: int
     limit: float = LIMIT
+    hops: bool = True
     ranking: str = "row_knock_out"
     ranking_passes: float = 0.0
     effects: Floats = field(default_factory=lambda: np.zeros((0, 0)))
@@ -141,15 +152,25 @@ class Evidence:
         with suppress(TooCostly):
             for group in self._groups:
                 self._without(group)
-        decisions = [
-            decision(row, float(whole[u]), SentenceMeasurements(self, u), delta=self.delta, check=self.check)
-            for u, row in enumerate(effects)
-        ]
-        sentences = [self._sentence(u, effects[u], float(whole[u]), outcome) for u, outcome in enumerate(decisions)]
-        results = traced(self, sentences)
+        measurements = [SentenceMeasurements(self, u) for u in range(len(effects))]
+        weakest_first = np.argsort(np.nanmax(self.effects, axis=1), kind="stable")
+        # what is necessary comes before what is sufficient: of that, strong effects can do without
+        for u in map(int, weakest_first[::-1]):
+            with suppress(TooCostly):
+                for c in candidates(effects[u], delta=self.delta, check=self.check):
+                    measurements[u].exact(c)
+        decisions = {
+            u: decision(effects[u], float(whole[u]), measurements[u], delta=self.delta, check=self.check)
+            for u in map(int, weakest_first)
+        }
+        sentences = [self._sentence(u, row, float(whole[u]), decisions[u]) for u, row in enumerate(effects)]
+        results = traced(self, sentences) if self.hops else sentences
         for numbers in dict.fromkeys(sentence.group.sources for sentence in results if sentence.group):
             names = ", ".join(str(c + 1) for c in numbers)
             self.notes.append(Message.of("cite.note.together", sources=names, quiet=QUIET * self.delta))
+        untested = [s for s in results if s.cited and s.alone is None]
+        if untested and not self.objective.contrasted:
+            self.notes.append(Message.of("cite.note.strong", n=len(untested), strong=STRONG * self.delta))
         if missing := sum(not sentence.checked for sentence in results):
             self.notes.append(Message.of("cite.note.limit", n=missing, limit=self.limit))
         return results

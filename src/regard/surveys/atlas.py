@@ -105,7 +105,7 @@ def atlas(
 def _parts(
     prompt: Conversation, sources: str | Sequence[Any] | None, separator: str | None
 ) -> tuple[list[Source], list[Message]]:
-    """Find the passages; a prompt that cannot be cut has none, unless they were asked for."""
+    """Find the passages; a prompt that cannot be cut has none, unless the user requested them."""
     try:
         return find_sources(prompt, sources, separator)
     except InputError:

@@ -38,7 +38,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AttackRun(HasCard):
-    """What came of attacks. found: attack -> one record per example, in the order of `examples`."""
+    """Results of attacks. found: attack -> one record per example, in the order of `examples`."""
 
     model: str
     data: str
@@ -142,7 +142,7 @@ def attack(
     desk = Desk(live, seed=seed) if batch is None else Desk(live, seed=seed, batch=batch)
 
     def fresh_case(some: Sequence[Example]) -> DeskCase:
-        """A case of these examples whose records do not depend on what was asked before."""
+        """Build a case of these examples whose records do not depend on earlier questions."""
         forget_passes()
         return DeskCase(desk.fresh(), some, companions=companions)
 
@@ -226,7 +226,7 @@ def usual(live: Model) -> list[str]:
 
 
 def _counts(spec: Spec) -> bool:
-    """Whether an attack belongs into the worst case: it is after the prediction, and it is no baseline."""
+    """Return whether an attack counts in the worst case: it targets the prediction, and it is no baseline."""
     facts = entry("attack", spec.name).facts
     return facts["goal"] == "prediction" and facts["role"] == "method" and facts["scope"] == "example"
 
@@ -253,7 +253,7 @@ def _examples(
 
 
 def _fits(live: Model, case: DeskCase, specs: Sequence[Spec]) -> None:
-    """Refuse an attack that is not about this kind of input, before anything is asked."""
+    """Refuse an attack for another kind of input, before any query."""
     inputs = case.examples[0].inputs
     input_kind = "text" if "text" in inputs else {"row": "tabular"}.get(next(iter(inputs)), next(iter(inputs)))
     for spec in specs:
@@ -270,7 +270,7 @@ def _fits(live: Model, case: DeskCase, specs: Sequence[Spec]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What is asked of every attack: the threat, and the explainer whose move is measured."""
+    """Request to every attack: the threat, and the explainer whose move is measured."""
 
     threat: Threat
     watch: str | None
@@ -284,7 +284,7 @@ def _one(
     lines: Lines,
     progress: Progress | None,
 ) -> tuple[Attacked, ...]:
-    """One attack on every example, shard by shard; a shard that the file holds is not asked again.
+    """Run one attack on every example, shard by shard; skip shards that the file already holds.
 
     A shard of which the file holds a part is asked as a whole: its batches are those of an undisturbed attack.
     """

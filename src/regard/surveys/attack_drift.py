@@ -1,4 +1,4 @@
-"""How far an explanation (attention, by default) moved while an attack changed the answer."""
+"""Drift of an explanation (attention, by default) while an attack changes the answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def watched(case: DeskCase, found: Sequence[Attacked], explainer: str) -> list[A
 
 
 def _aligned(new: Floats, places: int, origin: tuple[int, ...] | None) -> Floats | None:
-    """What lies now on each place of the original; None where places cannot be told."""
+    """Map the new relevance to the places of the original; None where places cannot be matched."""
     if origin is None or len(origin) != len(new):
         if len(new) < places:
             return None

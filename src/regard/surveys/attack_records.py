@@ -75,7 +75,7 @@ RECORD = record(
 
 
 def to_json(one: Attacked, attack: str, original: Example) -> dict[str, Json]:
-    """One line: what was asked, what came of it, and both inputs."""
+    """Serialise one record: the request, the result, and both inputs."""
     return {
         "attack": attack,
         "id": one.id,
@@ -132,7 +132,7 @@ def from_json(value: Mapping[str, Any]) -> Attacked:
 
 
 class Lines:
-    """The file of an attack: a first line that says what was asked, then a line for every attack and example.
+    """File of an attack: a first line with the request, then a line for every attack and example.
 
     A last line that was cut off by a stop is dropped, and written again when the attack goes on.
     """

@@ -30,7 +30,7 @@ LADDER = (1.0, 4.0, 16.0)
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check. passed: None if it could not be run. numbers: the data behind it, with n."""
+    """Sanity check. passed: None if it could not be run. numbers: the data behind it, with n."""
 
     name: Message
     passed: bool | None
@@ -86,7 +86,7 @@ def _rate(records: Sequence[Attacked]) -> float:
 def _everything(
     some: DeskCase, spec: Spec, threat: Threat, *, text: bool, known: Mapping[str, Sequence[Attacked]]
 ) -> Check:
-    """With everything allowed the attack has to win; for inputs of numbers, size by size."""
+    """Check that the attack wins with everything allowed; for numeric inputs, size by size."""
     rate, rates = _rate(known[str(spec)]), dict[str, float]()
     names: list[Text]
     if text:

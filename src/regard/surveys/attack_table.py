@@ -1,4 +1,4 @@
-"""What attacks came to: success with its denominator and interval, queries, size of the change; worst case."""
+"""Table of attacks: success with its denominator and interval, queries, size of the change; worst case."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ WORST = "worst case"
 
 @dataclass(frozen=True, slots=True)
 class AttackRow:
-    """One attack. attacked: the denominator, examples answered rightly that can be attacked. low, high: Wilson, 95 %.
+    """Row of one attack. attacked: the denominator, examples with a right prediction that can be attacked. low, high:
+    Wilson, 95 %.
 
     holds: share of all examples that are answered rightly and stay so (NaN where the attack keeps the prediction).
     queries, perturbed, similarity: of successes, but queries_all of all that were attacked. budget: (queries, share of

@@ -1,4 +1,4 @@
-"""What an atlas holds: answer sentences by passages, and block pyramids of a long prompt's attention."""
+"""Atlas of a long prompt: answer sentences by passages, and block pyramids of its attention."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AnswerSentence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AtlasLayer:
-    """One layer: the base of its pyramids, and (while the model is in memory) its exact weights."""
+    """Layer of an atlas: the base of its pyramids, and (while the model is in memory) its exact weights."""
 
     layer: int
     site: str

@@ -21,7 +21,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One filling that failed: what was asked, what was said (class and its probability), before and after."""
+    """Failed filling: the input, the prediction (class and its probability), before and after."""
 
     text: str
     changed: str | None
@@ -44,7 +44,7 @@ class BehaviourResult:
 
     @property
     def status(self) -> Literal["met", "failed", "open", "-"]:
-        """Whether the required share is met, on the bound of the interval and not on the point."""
+        """Result by the bound of the interval, not by the point: whether the required share is met."""
         required = self.test.require
         if required is None:
             return "-"

@@ -1,4 +1,4 @@
-"""How often citations are wrong, as `benchmarks.citations` measured it with the thresholds of `citation_rule`."""
+"""Error rates of citations, as `benchmarks.citations` measured them with the thresholds of `citation_rule`."""
 
 from __future__ import annotations
 

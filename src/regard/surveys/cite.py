@@ -15,11 +15,13 @@ from regard.errors import InputError, phrase
 from regard.models.ask.chat_model import chat_model
 from regard.models.chat.answer import Answer, answer_span, answer_units, token_mismatch
 from regard.models.chat.answer_objective import AnswerObjective
+from regard.models.chat.picture_chat import PictureReader, processor_pair, refuse_other_positions
 from regard.models.chat.prompt_reader import PromptReader, prompt_text, split_answer
 from regard.models.chat.sources import find_sources
 from regard.models.endpoint.endpoint_model import EndpointModel
 from regard.models.open.load import load
 from regard.protocols import Model
+from regard.records import Message
 from regard.surveys.answer_evidence import Evidence
 from regard.surveys.citation_reliability import MEASURED
 from regard.surveys.citation_rule import DELTA, GAIN, LIMIT, SUFFICIENT
@@ -37,6 +39,7 @@ def cite(
     documents: Sequence[Mapping[str, Any]] = (),
     written_tokens: Sequence[str] | None = None,
     tokenizer: Any = None,
+    image: Any = None,
     prefix: str = "",
     units: str = "sentence",
     span: str | Sequence[int] | None = None,
@@ -52,21 +55,26 @@ def cite(
     model: a language model (causal or encoder-decoder) as `load` takes it, or a transformers one with its
     `tokenizer`. messages: a chat, or a plain prompt (an encoder reads one text only). answer: a text, token ids, or
     None: the last message if it is the assistant's, else the model's own greedy answer. sources, separator: see
-    `models.chat.sources.find_sources`. documents: [{"title": ..., "text": ...}] for chat templates that take them.
-    written_tokens: the tokens of the answer as another engine wrote them; a note says so if this model cuts it
-    otherwise. prefix: the beginning of the answer, read but not scored. units: "sentence" or "answer". span: a part
-    of the answer to cite alone, as text or as characters (start, stop). contrast: a text or token ids in place of
-    the span (or of the whole answer): why the one rather than the other? check: sources deleted for real, per
-    sentence. passes: most passes over the prompt for all measurements (where ranking alone costs more than half of
-    that, twice the ranking's cost); a sentence that cannot be checked within it is "unclear", and a note says so.
+    `models.chat.sources.find_sources`. image: a picture that the prompt has a place for; the sources are then its
+    regions (a grid, "3x3", or boxes in pixels), and the tokenizer is the model's processor. documents: [{"title": ...,
+    "text": ...}] for chat templates that take them. written_tokens: the tokens of the answer as another engine wrote
+    them; a note says so if this model cuts it otherwise. prefix: the beginning of the answer, read but not scored.
+    units: "sentence", "word" (between white space) or "answer". span: a part of the answer to cite alone, as text or
+    as characters (start, stop). contrast: a text or token ids in place of the span (or of the whole answer): why the
+    one rather than the other? check: sources deleted for real, per sentence. passes: most passes over the prompt for
+    all measurements (where ranking alone costs more than half of that, twice the ranking's cost); a sentence that
+    cannot be checked within it is "unclear", and a note says so.
 
     A citation says that the model used a source, not that the source or the answer is true.
     """
     if check < 1 or not min(delta, passes) > 0 or new_tokens < 1:
         got = f"check={check}, passes={passes}, delta={delta}, new_tokens={new_tokens}"
         raise InputError("cite", expected=phrase("errors.surveys.check_passes_delta_above"), got=got)
-    opened = load(model, processor=tokenizer, device=device)
     turns, given_answer = split_answer(messages, answer)
+    if image is not None and (separator is not None or documents):
+        got = "separator" if separator is not None else "documents"
+        raise InputError("cite", expected=phrase("errors.surveys.regions_as_only_sources"), got=got)
+    opened = load(model, processor=tokenizer, device=device) if image is None else None
     if isinstance(opened, EndpointModel):
         if contrast is not None or documents or not (given_answer is None or isinstance(given_answer, str)):
             raise InputError(
@@ -88,22 +96,28 @@ def cite(
             delta=delta,
             new_tokens=new_tokens,
         )
-    chat = chat_model(opened)
-    prompt = prompt_text(chat, turns, documents)
-    parts, notes = find_sources(prompt, sources, separator)
-    reader = PromptReader(chat, prompt, parts, prefix)
+    if opened is None:
+        pair, name = processor_pair(model, tokenizer, device)
+        reader: PromptReader = PictureReader(pair, turns, image, sources=sources, prefix=prefix, name=name)
+        notes = [Message("cite.note.picture")]
+    else:
+        prompt = prompt_text(chat_model(opened), turns, documents)
+        parts, notes = find_sources(prompt, sources, separator)
+        reader = PromptReader(chat_model(opened), prompt, parts, prefix)
+    chat, boxes = reader.chat, getattr(reader, "boxes", [None] * len(reader.sources))
     reply = reader.answer(given_answer, new_tokens)
     mismatch = None if written_tokens is None else token_mismatch(reply, written_tokens)
     evidence = measure(reader, reply, units, check=check, passes=passes, delta=delta, span=span, contrast=contrast)
     sentences = tuple(evidence.sentences())
-    measured = delta == DELTA and contrast is None and not chat.encoder_decoder
+    measured = delta == DELTA and contrast is None and units != "word" and image is None and not chat.encoder_decoder
     measured = measured and not any(sentence.group for sentence in sentences)  # measured with single deletions
     return CitedAnswer(
         model=chat.name,
         answer=reply.text,
         generated=given_answer is None,
         sources=tuple(
-            CitedSource(source.text, source.spans, int((reader.owners == i).sum())) for i, source in enumerate(parts)
+            CitedSource(source.text, source.spans, int((reader.owners == i).sum()), boxes[i])
+            for i, source in enumerate(reader.sources)
         ),
         sentences=sentences,
         delta=delta,
@@ -115,6 +129,7 @@ def cite(
         ranking_passes=round(evidence.ranking_passes, 3),
         passes=round(evidence.objective.passes, 3),
         notes=(*notes, *reply.notes, *([mismatch] if mismatch else []), *evidence.notes),
+        picture=reader.picture.shape[:2] if isinstance(reader, PictureReader) else None,
     )
 
 
@@ -136,8 +151,11 @@ def measure(
         spans, owners = answer_span(reply, span)
     rival = None if contrast is None else reader.rival(reply, spans[0], contrast)
     objective = AnswerObjective(reader.chat, reader.ids, reply.ids, owners, rival, before=reply.before)
+    if isinstance(reader, PictureReader):
+        refuse_other_positions(reader.chat, objective.rows)
     evidence = Evidence(
         reader=reader, reply=reply, objective=objective, spans=spans, delta=delta, check=check, limit=passes
     )
+    evidence.hops = units != "word"
     evidence.rank()
     return evidence

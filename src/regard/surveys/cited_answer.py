@@ -25,11 +25,15 @@ SCHEMA = "regard.cite/1"
 
 @dataclass(frozen=True, slots=True)
 class CitedSource:
-    """A source: its text and its spans (message, start, stop); `tokens` of the prompt belong to it."""
+    """A source: its text and its spans (message, start, stop); `tokens` of the prompt belong to it.
+
+    box: of a region of a picture, (top, left, bottom, right) in pixels; its text names the rows and columns.
+    """
 
     text: str
     spans: tuple[tuple[int, int, int], ...]
     tokens: int
+    box: tuple[int, int, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ class CitedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """One citation: the characters of the answer, the source (two for "either"), and the measured effects in nats.
+    """Citation: the characters of the answer, the source (two for "either"), and the measured effects in nats.
 
     via: for "traced", the earlier sentences through which the source reached this one.
     """
@@ -130,7 +134,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What a citation needs: `effect` (in nats) of hiding and of deleting, alone a `gain` and a `probability`."""
+    """Requirements of a citation: `effect` (in nats) of hiding and of deleting, alone a `gain` and a `probability`."""
 
     effect: float
     gain: float
@@ -145,7 +149,8 @@ class CitedAnswer(HasFrames, HasCard):
     sources deleted one by one; None for others.
     contrast: the text that the answer, or its span, is compared with. ranking: "row_knock_out", or "leave_source_out"
     for models whose rows cannot be recomputed. ranking_passes: cost of the plain pass and the ranking, passes: of
-    everything, both in positions computed / positions of the prompt.
+    everything, both in positions computed / positions of the prompt. picture: height and width, where the sources are
+    regions of a picture.
     """
 
     model: str
@@ -162,6 +167,7 @@ class CitedAnswer(HasFrames, HasCard):
     ranking_passes: float
     passes: float
     notes: tuple[Message, ...]
+    picture: tuple[int, int] | None = None
 
     @property
     def matrix(self) -> Floats:
@@ -170,7 +176,7 @@ class CitedAnswer(HasFrames, HasCard):
 
     @property
     def supported(self) -> tuple[bool, ...]:
-        """For every sentence, whether hiding one source and deleting all of them each cost at least `delta`."""
+        """Return for every sentence whether hiding one source and deleting all of them each cost at least `delta`."""
         return tuple(sentence.supported for sentence in self.sentences)
 
     @property
@@ -179,7 +185,9 @@ class CitedAnswer(HasFrames, HasCard):
         return tuple(citation for sentence in self.sentences for citation in _citations(sentence))
 
     def records(self) -> list[dict[str, Any]]:
-        """One dict per sentence of the answer: its result, the sources to cite, and the largest effect in nats."""
+        """Build one dict per sentence of the answer: its result, the sources to cite, and the largest effect in
+        nats.
+        """
         return [
             {
                 "sentence": i,
@@ -207,7 +215,9 @@ class CitedAnswer(HasFrames, HasCard):
         return replace(
             self,
             answer=redactor.words(self.answer),
-            sources=tuple(replace(source, text=redactor.words(source.text)) for source in self.sources),
+            sources=tuple(
+                source if source.box else replace(source, text=redactor.words(source.text)) for source in self.sources
+            ),
             sentences=tuple(replace(sentence, text=redactor.words(sentence.text)) for sentence in self.sentences),
             contrast=None if self.contrast is None else redactor.words(self.contrast),
         )

@@ -25,7 +25,8 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class NoiseRow:
-    """One noise at one severity ("none" at 0). accuracy: NaN without labels. flips: share of changed answers.
+    """Result of one noise at one severity ("none" at 0). accuracy: NaN without labels. flips: share of changed
+    predictions.
 
     change: how far answers move on average (see `Answered.change`). answer: "classes", "labels" or "number"; only
     classes have an accuracy. left_out: examples that the model could not read under the noise (too long, nothing left).
@@ -116,7 +117,7 @@ def _changed(case: DeskCase, spec: Spec, severity: int) -> tuple[list[int], Desk
 
 
 def _changed_share(before: Sequence[Example], after: Sequence[Example]) -> float:
-    """In how many inputs the noise found anything to change: a Chinese one finds nothing in English."""
+    """Return the share of inputs that the noise could change: a Chinese noise finds nothing in English."""
     same = [all(np.array_equal(a.inputs[k], b.inputs[k]) for k in a.inputs) for a, b in zip(before, after, strict=True)]
     return 1 - float(np.mean(same)) if same else 0.0
 

@@ -1,4 +1,4 @@
-"""`prune`: heads taken out of a model for good, the model written, and what it cost, measured before and after."""
+"""`prune`: remove heads from a model for good, write the model, and measure it before and after."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SAME = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One measure of the whole and of the pruned model on the same examples, and their difference with an interval."""
+    """Measure of the whole and of the pruned model on the same examples, and their difference with an interval."""
 
     measure: str
     before: float
@@ -55,7 +55,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Pruned(HasCard):
-    """What was taken out, how, what it cost, and how far the written model is from the masked one.
+    """Removed heads, the method, the loss, and the distance of the written model from the masked one.
 
     how: "dropped" (the matrices are smaller) or "silenced" (their columns of the output projection are zero).
     """
@@ -137,7 +137,7 @@ def prune(
         raise CaptureError(
             phrase("errors.surveys.model_written", place=place),
             expected=phrase("errors.surveys.predictions_whole_model_with_these"),
-            got=phrase("errors.common.difference_error_b", error=error),
+            got=phrase("errors.common.difference_two_digits", error=error),
             remedy=phrase("errors.surveys.report_this_model_do_not"),
         )
     audit = _audit(base, again, [gold[i] for i in held_out], [e.cluster for e in sample.examples], seed)

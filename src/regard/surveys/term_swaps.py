@@ -33,7 +33,9 @@ MEASURES = {name: Message(f"swap.{name}") for name in ("flips", "score", "releva
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One measure: under the swap, under the placebo, and their difference over the same texts, each an interval."""
+    """Effect of a swap: under the swap, under the placebo, and their difference over the same texts, each an
+    interval.
+    """
 
     measure: str
     swap: Interval
@@ -43,7 +45,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class SensitiveResult:
-    """One family of terms. texts: how many have such a term; worst: (text, swapped, change), the largest first.
+    """Result of one family of terms. texts: number with such a term; worst: (text, swapped, change), the largest first.
 
     unknown: what the vocabulary does not know of the swapped texts and of the placebo, in words: a model that knows the
     names of one group only looks unfair, and is, by its vocabulary.
@@ -88,7 +90,9 @@ def sensitive(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[SensitiveResult]:
-    """Every family on the texts that have its terms. method: whose relevance is looked at; None for nobody's."""
+    """Test every family on the texts that have its terms. method: explainer whose relevance is compared; None for
+    none.
+    """
     results = []
     for i, family in enumerate(families):
         if progress is not None:

@@ -1,4 +1,4 @@
-"""The transfer matrix: what was found against one model, given to the others."""
+"""Transfer matrix: successful attacks on one model, applied to the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ CAVEAT = Message("transfer.caveat")
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Of the successes against `source` that `target` answers rightly unchanged: how many it then gets wrong.
+    """Transfer between two models: among successes against `source` that `target` predicts rightly unchanged, how many
+    it gets wrong.
 
     n: those; rate with a Wilson interval of 95 %. On the diagonal n is the number of successes and the rate is 1.
     """
@@ -46,7 +47,7 @@ def transfer(
     seed: int,
     say: Callable[[str, int, int], None],
 ) -> list[Transfer]:
-    """Every model attacked and every success given to every other; `known` is what the first one's attacks came to."""
+    """Attack every model and try every success on every other; `known` holds the results of the first one's attacks."""
     names = [model.name for model in models]
     if len(set(names)) < len(names):
         raise InputError("transfer", expected=phrase("errors.surveys.different_models"), got=", ".join(names))

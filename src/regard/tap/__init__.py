@@ -1,4 +1,4 @@
-"""The capture engine: every attention of a forward pass, whatever the module is made of. torch only; knows no Example.
+"""Capture engine: every attention of a forward pass, for any module. torch only; knows no Example.
 
 Start in `capture_call.py`. A pass goes through five steps:
 

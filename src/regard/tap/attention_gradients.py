@@ -124,7 +124,7 @@ class _Given:
 
 
 def call_with_weights(module: nn.Module, call: Callable[[], T], weights: Mapping[str, Tensor]) -> T:
-    """What `call` returns when the sites named in `weights` use those instead of their own.
+    """Run `call` with the weights of the sites named in `weights` replaced.
 
     Weights are (batch, head, query, key) tensors; gradients flow to them. Rows need not sum to 1.
     """

@@ -51,12 +51,14 @@ def interface(module: nn.Module, mode: Mode, *, direct: bool = False) -> Iterato
 
 
 def switches(module: nn.Module, mode: Mode) -> bool:
-    """Whether `interface` would switch anything."""
+    """Return whether `interface` would switch anything."""
     return mode == "qk" and "transformers.modeling_utils" in sys.modules and bool(_configs(module))
 
 
 def may_be_direct(module: nn.Module) -> bool:
-    """Whether `module` is a model of transformers, unchanged, in which all attention is SDPA through the registry."""
+    """Return whether `module` is a model of transformers, unchanged, in which all attention is SDPA through the
+    registry.
+    """
     if "transformers.modeling_utils" not in sys.modules or not type(module).__module__.startswith("transformers."):
         return False
     hosts = _hosts(module)
@@ -84,7 +86,9 @@ _SWITCHABLE: dict[Any, bool] = {}
 
 
 def _can_switch(kind: Any) -> bool:
-    """Whether models of this class look their attention up in the registry; transformers reads their source for it."""
+    """Return whether models of this class look their attention up in the registry; transformers reads their source for
+    it.
+    """
     if kind not in _SWITCHABLE:
         _SWITCHABLE[kind] = bool(kind._can_set_attn_implementation())
     return _SWITCHABLE[kind]
@@ -137,7 +141,7 @@ def registry_attention(
     s_aux: Tensor | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
-    """What the registry calls: (output (batch, query, head, feature), None)."""
+    """Attention function of the registry: returns (output (batch, query, head, feature), None)."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     from regard.tap.tap import active_tap

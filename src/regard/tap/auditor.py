@@ -36,7 +36,7 @@ def _is_attention(function: Any) -> str:
 
 
 class Auditor(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts what the tap did not explain, by operation and module."""
+    """Counter of operations that the tap did not explain, by operation and module."""
 
     supports_higher_order_operators = True
 
@@ -64,7 +64,7 @@ class Auditor(TorchDispatchMode):  # type: ignore[no-untyped-call]
             raise CaptureError(
                 phrase("errors.tap.capture"),
                 expected=phrase("errors.tap.every_softmax_and_fused_attention"),
-                got=phrase("errors.tap.that_did_not_traced_or", missed_calls=missed_calls),
+                got=phrase("errors.tap.that_did_not_traced", missed_calls=missed_calls),
                 remedy=phrase("errors.tap.load_model_without_torch_jit"),
             )
         lost = [e.name for e in self.tap.events if _lost(e) and not exempt(e.name)]
@@ -88,8 +88,8 @@ def _lost(event: Event) -> bool:
 _NAMED = ("attention", "attn", "multihead")
 
 
-def no_site(module: nn.Module, rejected: list[tuple[str, str]]) -> CaptureError:
-    """The error for a pass in which no attention was found."""
+def no_site(module: nn.Module, rejected: list[tuple[str, Text]]) -> CaptureError:
+    """Build the error for a pass without attention."""
     candidates = [n or type(m).__name__ for n, m in module.named_modules() if _looks_like_attention(n, m)]
     if candidates:
         rejections = [phrase("errors.common.because", place=place, reason=reason) for place, reason in rejected[:3]]
@@ -108,12 +108,12 @@ def no_site(module: nn.Module, rejected: list[tuple[str, str]]) -> CaptureError:
     )
 
 
-def siteless(module: nn.Module, ran: Collection[str], known: Collection[str]) -> list[tuple[str, str]]:
-    """Modules named like attention that ran and in which nothing is known: linear attention, or hand-written.
+def siteless(module: nn.Module, ran: Collection[str], known: Collection[str]) -> list[tuple[str, Text]]:
+    """Return modules named like attention that ran without a known site: linear attention, or hand-written.
 
     `known`: the modules with a site or a rejected softmax. Parts of an attention module speak for no other.
     """
-    suspects = []
+    suspects: list[tuple[str, Text]] = []
     site_modules = {
         ".".join(parts[:i]) for name in known if (parts := name.split(".")) for i in range(1, len(parts) + 1)
     }
@@ -125,11 +125,11 @@ def siteless(module: nn.Module, ran: Collection[str], known: Collection[str]) ->
             continue  # the output of an attention, or its norm
         if parent in site_modules and _looks_like_attention(parent, module.get_submodule(parent)):
             continue
-        suspects.append((name, "named like attention, but no softmax or fused attention: register_site if it is one"))
+        suspects.append((name, phrase("errors.tap.named_like_attention")))
     return suspects
 
 
-def _what_was_seen(rejected: list[tuple[str, str]]) -> Text:
+def _what_was_seen(rejected: list[tuple[str, Text]]) -> Text:
     if not rejected:
         return phrase("errors.tap.no_softmax_or_fused_attention")
     seen = dict.fromkeys(rejected[:3])

@@ -167,7 +167,7 @@ PIECES: Mapping[str, Cutting] = {
 
 
 def pieces_of(module: nn.Module, args: tuple[Any, ...], keywords: Mapping[str, Any], nth: int) -> Pieces | None:
-    """Where the pieces of the attention that is happening inside `module` stand; None if it cuts nothing."""
+    """Return the places of the pieces of the current attention inside `module`; None if it cuts nothing."""
     cutting = PIECES.get(type(module).__name__)
     if cutting is None:
         return None

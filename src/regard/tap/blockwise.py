@@ -27,7 +27,7 @@ from regard.tap.site_attention import (
 
 @dataclass(slots=True, eq=False)
 class PiecedAttention:
-    """Rows are looked up in their piece when they are asked for; all else is 0."""
+    """Attention in pieces: looks rows up in their piece on request; all other weights are 0."""
 
     inner: LazyAttention | DenseAttention
     pieces: Pieces

@@ -1,4 +1,4 @@
-"""From the events of a pass to its sites."""
+"""Sites of a pass, built from its events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Padding = Tensor | Sequence[Tensor] | None
 def build_sites(
     events: Sequence[Event], plan: Plan, recorder: Recorder, padding: Padding, batch: int
 ) -> tuple[list[AnySite], list[int], list[Proof]]:
-    """(sites, the step each belongs to, what is needed to prove each)."""
+    """Build the sites, the step of each, and the data needed to prove each."""
     masks = _masks(padding)
     sites: list[AnySite] = []
     steps: list[int] = []

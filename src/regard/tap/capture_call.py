@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from regard.errors import CaptureError, Unsupported, phrase
+from regard.errors import CaptureError, Text, Unsupported, phrase
 from regard.records import Check, Edits, Mode, Site
 from regard.tap.attention_interface import interface, look_again, may_be_direct, switches
 from regard.tap.auditor import Auditor, no_site, siteless
@@ -43,7 +43,7 @@ class Taps:
     """Every attention of one pass, every softmax that is not attention with the reason, and how it was proved."""
 
     sites: list[AnySite]
-    rejected: list[tuple[str, str]]
+    rejected: list[tuple[str, Text]]
     checked: str
     steps: list[int] = field(default_factory=list)
 
@@ -60,7 +60,7 @@ class Taps:
 
 @dataclass(slots=True, eq=False)
 class Pass:
-    """One tapped run of a call."""
+    """Run of a call under the tap."""
 
     tap: Tap
     recorder: Recorder
@@ -134,7 +134,7 @@ def capture_call(
 
 
 def _same_without_tap(module: nn.Module, call: Callable[[], T], plan: Plan, mode: Mode, expected: T) -> bool:
-    """Whether a direct pass meets the same attentions and gives the same output. Costs one pass, once."""
+    """Return whether a direct pass meets the same attentions and gives the same output. Costs one pass, once."""
     with torch.no_grad():
         recorder = Recorder(mode)
         out, run = tapped(module, call, recorder, recorder, plan=plan, direct=True)
@@ -157,7 +157,7 @@ def rewritten_call(
     key_padding: Padding = None,
     resume: Resume | None = None,
 ) -> tuple[T, Taps]:
-    """`call` with attention rewritten at the sites that the rewriting wants; sites are found first if need be.
+    """Run `call` with attention rewritten at the sites that the rewriting selects; find the sites first if needed.
 
     `rewriting` is given the known sites. `resume` computes nothing below the lowest rewritten site again.
     """
@@ -178,7 +178,7 @@ def rewritten_call(
         raise CaptureError(
             phrase("errors.tap.edit_in", unknown=handler.unknown[0].name),
             expected=phrase("errors.tap.same_attention_in_every_pass"),
-            got=phrase("errors.tap.softmax_or_fused_attention_that"),
+            got=phrase("errors.tap.softmax_or_fused_attention"),
             remedy=phrase("errors.tap.make_call_repeatable_no_dropout"),
         )
     sites, steps, _ = build_sites(run.tap.events, plan, recorder, key_padding, run.tap.watch.batch)
@@ -263,13 +263,13 @@ def _watch(module: nn.Module, plan: Plan | None, provenance: Provenance | None) 
 
 
 def _transforms(module: nn.Module) -> bool:
-    """Whether it is a layer of its own, and not a linear map or the bare arithmetic of an attention."""
+    """Return whether a module is a layer of its own, not a linear map or the bare arithmetic of an attention."""
     return next(module.children(), None) is not None and next(module.parameters(), None) is not None
 
 
 @contextmanager
 def _as_written(module: nn.Module, plan: Plan | None) -> Iterator[None]:
-    """Compiled modules, and flex_attention, run as they are written while they are captured."""
+    """Run compiled modules and flex_attention as plain Python during the capture."""
     compiled = plan.compiled if plan is not None else is_compiled(module)
     flex: Any = sys.modules.get("torch.nn.attention.flex_attention")
     before = flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG if flex is not None else False

@@ -1,4 +1,4 @@
-"""What a full pass found out about a module, remembered so that later passes can be light."""
+"""Plan of a module: the result of a full pass, cached so that later passes can be light."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import nn
 
+from regard.errors import Text
 from regard.records import Site, SiteKind
 from regard.tap.declared_sites import RegisteredSites
 from regard.tap.layout import Layout
@@ -28,10 +29,10 @@ _PLANS: weakref.WeakKeyDictionary[nn.Module, dict[bool, Plan]] = forgettable(wea
 
 @dataclass(slots=True, eq=False)
 class Planned:
-    """What is known about one event: a site with its layout, or why it is none."""
+    """Planned event: a site with its layout, or the reason why it is none."""
 
     site: Site | None
-    reason: str = ""
+    reason: Text = ""
     layout: Layout | None = None
     heads: int = 0
     kinds: dict[ShapeClass, SiteKind] = field(default_factory=dict)
@@ -44,7 +45,7 @@ class Plan:
 
     events: dict[EventKey, Planned]
     owned: dict[str, weakref.ref[nn.Module]]
-    rejected: list[tuple[str, str]]
+    rejected: list[tuple[str, Text]]
     compiled: bool = False
     direct: dict[str, bool] = field(default_factory=dict)
     """By mode: whether a pass with the tap on only inside attention was seen to give the same."""
@@ -52,7 +53,7 @@ class Plan:
     _how: dict[str, str] = field(default_factory=dict)
 
     def explains(self, events: Sequence[Event]) -> bool:
-        """Whether a light pass met exactly the events of the full one."""
+        """Return whether a light pass met exactly the events of the full one."""
         return {e.key for e in events} == set(self.events)
 
     def owners(self, module: nn.Module) -> Mapping[nn.Module, str]:
@@ -61,7 +62,7 @@ class Plan:
         return {**alive, module: ""}
 
     def knows(self, mode: str) -> bool:
-        """Whether captures of this mode were proved before, for whatever shapes."""
+        """Return whether captures of this mode were proved before, for any shapes."""
         return bool(self._proved.get(mode))
 
     def has_proved(self, mode: str, shapes: frozenset[ShapeClass]) -> bool:
@@ -79,7 +80,7 @@ class Plan:
 
 
 def plan_of(module: nn.Module, *, switched: bool) -> Plan | None:
-    """What is known about the module, with its attention switched through the transformers registry or not."""
+    """Return the plan of the module, with its attention switched through the transformers registry or not."""
     return _PLANS.get(module, {}).get(switched)
 
 
@@ -108,7 +109,7 @@ def shape_class(event: Event, layout: Layout | None) -> ShapeClass:
 
 
 def is_compiled(module: nn.Module) -> bool:
-    """Whether some of it went through torch.compile."""
+    """Return whether torch.compile processed part of the module."""
     if "torch._dynamo.eval_frame" not in sys.modules:
         return False
     return any(type(m).__name__ == "OptimizedModule" or m._compiled_call_impl is not None for m in module.modules())
@@ -119,7 +120,7 @@ def make_plan(
 ) -> Plan:
     """The plan of a full pass; remembered for the module."""
     planned: dict[EventKey, Planned] = {}
-    rejected: list[tuple[str, str]] = []
+    rejected: list[tuple[str, Text]] = []
     owned: dict[str, weakref.ref[nn.Module]] = {}
     for event in events:
         if event.owner is not None and event.name != ROOT:
@@ -173,7 +174,7 @@ def _planned(module: nn.Module, event: Event, registered: RegisteredSites, batch
 
 
 def _with_heads(module: nn.Module, event: Event, layout: Layout) -> Layout:
-    """Where more than two axes are shared with the values (blocks of a long text): which of them is the head axis."""
+    """Choose the head axis where more than two axes are shared with the values (blocks of a long text)."""
     assert event.softmax is not None
     shared = [i for i, r in enumerate(layout.roles) if r in "bh"]
     if len(shared) < 3:
@@ -194,7 +195,7 @@ def _with_kind(entry: Planned, event: Event, heads: int, batch: int) -> Planned:
 
 
 def find_kind(entry: Planned, event: Event, batch: int, known: SiteKind | None = None) -> SiteKind:
-    """The kind of a site in this pass; `known` is what a full pass said, where this one has no provenance."""
+    """Return the kind of a site in this pass; `known` is that of a full pass, where this one has no provenance."""
     if event.pieces is not None:
         return event.pieces.kind
     if known == "cross":
@@ -234,7 +235,9 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def _heads(module: nn.Module, event: Event, lead: int, batch: int) -> int:
-    """How many heads are folded into an axis of size `lead`: the module's own number, or what the batch leaves."""
+    """Return how many heads are folded into an axis of size `lead`: the module's own number, or the rest after the
+    batch.
+    """
     heads = _own_heads(module, event)
     if heads and lead % heads == 0 and (not batch or lead // heads >= batch):
         return heads

@@ -17,7 +17,7 @@ _READERS: weakref.WeakKeyDictionary[nn.Module, Reader] = weakref.WeakKeyDictiona
 
 
 def register_site(module: nn.Module, reader: Reader | None) -> None:
-    """From now on `reader(inputs, output)` of every call of `module` gives the weights of a site.
+    """Declare that `reader(inputs, output)` of every later call of `module` gives the weights of a site.
 
     Weights are (batch, head, query, key), (batch, query, key) or (batch, key). None takes the site off again.
 
@@ -49,7 +49,7 @@ class RegisteredSites:
         )
 
     def covers(self, name: str) -> bool:
-        """Whether the module of that name is, or is inside, one with a registered site."""
+        """Return whether the module of that name is, or is inside, one with a registered site."""
         return any(name == n or name.startswith(n + ".") or n == ROOT for n in self.readers)
 
     @contextmanager

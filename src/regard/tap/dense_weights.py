@@ -18,7 +18,7 @@ BAND = 128
 
 
 def fills(call: SdpaCall) -> bool:
-    """Whether `fill_weights` knows this call: plain attention in float32 on the CPU."""
+    """Return whether `fill_weights` supports this call: plain attention in float32 on the CPU."""
     plain = call.softcap is None and call.sinks is None and call.score_mod is None and call.mask_mod is None
     mask = call.mask
     whole = mask is None or (mask.ndim == 4 and mask.shape[-2:] == (call.query.shape[2], call.key.shape[2]))

@@ -85,7 +85,7 @@ class EditRewriting:
         return torch.cat(parts)
 
     def _allowed(self, site: Site, scores: Tensor) -> Tensor:
-        """(batch, head, query, key): what the mask lets through and padding does not hide."""
+        """Return (batch, head, query, key): True where neither the mask nor padding hides a key."""
         open_ = scores.detach() > torch.finfo(scores.dtype).min / 2
         if self.real is not None and tuple(self.real.shape) == (scores.shape[0], scores.shape[3]):
             open_ = open_ & self.real.to(open_.device, torch.bool)[:, None, None]

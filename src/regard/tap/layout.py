@@ -1,4 +1,4 @@
-"""Which axis of a softmax output is what: from any layout to (batch, head, query, key) and back."""
+"""Axes of a softmax output: from any layout to (batch, head, query, key) and back."""
 
 from __future__ import annotations
 

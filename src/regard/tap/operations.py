@@ -1,4 +1,4 @@
-"""What a torch function means to the tap, whatever form it is called in (function, method, operator, OpOverload)."""
+"""Meaning of torch functions to the tap, in any calling form (function, method, operator, OpOverload)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _PROPERTIES = {"T", "mT", "H", "mH", "data"}
 
 @cache
 def meaning(function: Callable[..., Any]) -> Op:
-    """What `function` means; remembered, as it is asked at every call.
+    """Return the meaning of `function`; cached, because every call asks.
 
     >>> import torch
     >>> meaning(torch.Tensor.softmax), meaning(torch.ops.aten.softmax.int), meaning(torch.Tensor.add_)

@@ -1,4 +1,4 @@
-"""Which softmax is attention: what is known about a tensor is carried from operation to operation.
+"""Provenance: decide which softmax is attention by carrying facts about tensors from operation to operation.
 
 A product of two computed tensors marks its output as scores; a softmax of scores marks its output as weights; a
 weighted sum over the same axis (matmul, bmm, einsum, or multiply and sum) confirms the weights and shows the values.
@@ -82,7 +82,7 @@ class Provenance:
         return mark is not None and mark.learned and not mark.data
 
     def softmax(self, scores: Tensor, axis: int, weights: Tensor, logs: Tensor | None = None) -> Softmax:
-        """A softmax happened; `logs`: the model was given the logarithms of its weights."""
+        """Record a softmax; `logs`: the model received the logarithms of its weights."""
         mark = self.mark(scores) or Mark(self, learned=isinstance(scores, torch.nn.Parameter))
         softmax = Softmax(weights, axis % max(weights.ndim, 1), mark.scores, mark.data or not mark.learned)
         if mark.scores is not None and mark.scores.q is not None and mark.scores.k is not None:
@@ -96,7 +96,7 @@ class Provenance:
     def follow(
         self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any], out: Any
     ) -> None:
-        """Carries what is known about the inputs of one operation to its output."""
+        """Carry the facts about the inputs of one operation to its output."""
         tensors = _tensors(args, keywords)
         roots, data, learned = self.inside(tensors)
         outs = [out] if isinstance(out, Tensor) else [o for o in out if isinstance(o, Tensor)] if _many(out) else []
@@ -302,7 +302,7 @@ class Provenance:
         self._asked_from_elsewhere(softmax, self.mark(values))
 
     def _asked_from_elsewhere(self, softmax: Softmax, values: Mark | None) -> None:
-        """Additive scores name no query and key: whatever they were made of besides the values is the query."""
+        """Find the query of additive scores, which name no query and key: every source besides the values."""
         if softmax.query is None and values is not None and values.roots & softmax.roots:
             others = (softmax.roots - values.roots) & self._states
             if others:

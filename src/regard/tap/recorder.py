@@ -1,4 +1,4 @@
-"""What the tap does at a site when nothing is edited: run it, and keep what is needed to know its weights."""
+"""Recorder: runs a site unchanged, and stores what is needed to know its weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FLASH = 1  # torch.nn.attention.SDPBackend.FLASH_ATTENTION
 
 @dataclass(slots=True, eq=False)
 class Kept:
-    """What is kept of one fused attention: the call, its output, and the log-sum-exp or the weights."""
+    """Record of one fused attention: the call, its output, and the log-sum-exp or the weights."""
 
     call: SdpaCall
     out: Tensor
@@ -32,7 +32,7 @@ class Kept:
 
 @dataclass(slots=True, eq=False)
 class Recorder:
-    """A `Handler` that changes nothing. `lean`: once weights are known, nothing else is held on to.
+    """`Handler` that changes nothing. `lean`: once weights are known, it holds nothing else.
 
     What is held cannot be used again by the next layer, and fresh memory is slow.
     """

@@ -1,4 +1,4 @@
-"""Edited passes that start at the lowest edited site: what is below it is computed once.
+"""Edited passes that start at the lowest edited site; everything below it runs once.
 
 base, resume = record_below(model, call, "encoder.layer.4.*")
 out, _ = capture_call(model, call, edits=[Edit("uniform", "encoder.layer.4.*")], resume=resume)

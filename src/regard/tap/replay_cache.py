@@ -1,4 +1,4 @@
-"""Everything below the lowest edited site is computed once: what modules gave in a first pass is given again."""
+"""Replay cache: module outputs below the lowest edited site are recorded once and replayed in later passes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _RESUMED: ContextVar[bool] = ContextVar("resumed", default=False)
 
 
 def resumed() -> bool:
-    """Whether this pass takes what is below from an earlier one, so that modules there may not be called at all."""
+    """Return whether this pass replays an earlier one, so that modules below may not run at all."""
     return _RESUMED.get()
 
 
 @dataclass(slots=True, eq=False)
 class Done:
-    """One finished call of a module: what it gave, and the shape of its first input."""
+    """Finished call of a module: its output, and the shape of its first input."""
 
     module: nn.Module
     out: Any
@@ -57,7 +57,7 @@ class Resume:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """While this lasts, the first calls of these modules return what they returned then."""
+        """Replay the stored outputs in the first calls of these modules, inside the block."""
         calls_of: dict[nn.Module, list[Done]] = {}
         for call in self.done:
             calls_of.setdefault(call.module, []).append(call)
@@ -152,7 +152,7 @@ class Recording:
         self._handles: list[RemovableHandle] = []
 
     def stop(self) -> None:
-        """The first edited site is being computed: what is open now is computed anew in later passes."""
+        """Stop recording at the first edited site; modules that are open now run again in later passes."""
         self.stopped = True
 
     def result(self) -> Resume:

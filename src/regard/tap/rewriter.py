@@ -1,4 +1,4 @@
-"""What the tap does at sites that are changed, or watched with gradients: SDPA said as softmax and weighted sum."""
+"""Rewriter: SDPA as softmax and weighted sum, at sites that are edited or need gradients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from regard.tap.tap import Event
 
 
 class Rewriting(Protocol):
-    """What is done at a site. Everything is (batch, head, query, key), without sinks."""
+    """Operation at a site. Everything is (batch, head, query, key), without sinks."""
 
     def wants(self, site: Site) -> bool: ...
     def scores(self, site: Site, scores: Tensor) -> Tensor: ...
@@ -26,7 +26,7 @@ class Rewriting(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Rewriter:
-    """A `Handler` that rewrites the sites a `Rewriting` wants; every other softmax is left alone."""
+    """`Handler` that rewrites the sites a `Rewriting` selects, and leaves every other softmax alone."""
 
     plan: Plan
     recorder: Recorder

@@ -42,7 +42,7 @@ class Keys:
             self.pieces.append((known, keys[:, :, known - start :].clone()))
 
     def own(self, columns: int) -> None:
-        """Copy the first columns of what is only referred to: its owner is going to write over it."""
+        """Copy the first columns of borrowed keys, because their owner will overwrite them."""
         self.pieces = [(start, keys[:, :, : columns - start].clone()) for start, keys in self.pieces]
 
     def between(self, start: int, stop: int) -> Tensor:

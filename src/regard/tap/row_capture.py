@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeVar
 import torch
 from torch import Tensor, nn
 
-from regard.errors import CaptureError, InputError, Unsupported, phrase
+from regard.errors import CaptureError, InputError, Text, Unsupported, phrase
 from regard.records import Check, Site, SiteKind
 from regard.tap.attention_interface import registry_hosts
 from regard.tap.blocks import PIECES
@@ -48,7 +48,7 @@ class RowTaps:
     """The captured rows of every site, attention that bypassed the registry, and how the rows were proved."""
 
     sites: list[RowAttention]
-    rejected: list[tuple[str, str]]
+    rejected: list[tuple[str, Text]]
     checked: str
     whole: list[WholeAttention] = field(default_factory=list)
 
@@ -211,7 +211,7 @@ class _Collector:
     def _mask_rows(
         self, mask: Tensor | None, bias: Tensor | None, local: list[int], columns: int, *, causal: bool
     ) -> Tensor | None:
-        """Return the rows of the mask, shared between layers that were given the same one."""
+        """Return the rows of the mask, shared between layers that received the same one."""
         identity = (id(mask), id(bias), local[0], local[-1], len(local), columns, causal)
         if identity in self._masks and self._masks[identity][0].holds(mask, bias):
             return self._masks[identity][1]
@@ -236,7 +236,7 @@ class _Collector:
         return rows
 
     def _copy_window(self, site: RowAttention, part: RowPart | None, keys: Tensor, start: int) -> None:
-        """Copy what the wanted rows see of a window, and later the keys that are new."""
+        """Copy the part of a window that the selected rows see, and later the new keys."""
         if part is not None and part.mask is not None and not site.keys.pieces:
             visible = part.mask if part.mask.dtype == torch.bool else part.mask > torch.finfo(part.mask.dtype).min / 2
             columns = visible.flatten(0, 2).any(0).nonzero()
@@ -256,7 +256,7 @@ class _Collector:
 
     @torch.no_grad()
     def prove(self, kept: _Kept, value: Tensor, out: Tensor) -> None:
-        """Compare the last row of a part with what the attention itself gave out: out (batch, query, head, feature)."""
+        """Compare the last row of a part with the output of the attention itself: out (batch, query, head, feature)."""
         site, part = kept.site, kept.part
         weights = site.weights(0, torch.tensor(part.rows[-1:]))[:, 0, part.start : part.stop]
         values = value[0][:, part.start - kept.start : part.stop - kept.start].to(weights.dtype)
@@ -269,12 +269,12 @@ class _Collector:
             raise CaptureError(
                 phrase("errors.common.self_check", place=site.site.key),
                 expected=phrase("errors.tap.rows_that_reproduce_output"),
-                got=phrase("errors.common.difference_error_b", error=error),
+                got=phrase("errors.common.difference_two_digits", error=error),
                 remedy=phrase("errors.common.report_this_model_check_never"),
             )
 
     def prove_whole(self, whole: WholeAttention, value: Tensor, out: Tensor) -> None:
-        """Compare the first, the middle and the last row with what the attention itself gave out."""
+        """Compare the first, the middle and the last row with the output of the attention itself."""
         rows = sorted({0, whole.positions // 2, whole.positions - 1})
         weights = torch.from_numpy(whole.rows(rows)).to(value.device)
         values = value[0, :, : whole.positions].to(weights.dtype)
@@ -291,21 +291,22 @@ class _Collector:
             )
 
     def finish(self) -> RowTaps:
-        """Number layers and calls, and copy what a static cache is going to write over."""
+        """Number layers and calls, and copy everything that a static cache will overwrite."""
         for name in self.static:
             self.sites[name].keys.own(self.sites[name].columns)
         stacks: dict[str, list[str]] = {}
         for name in dict.fromkeys(site.site.name for site in self.sites.values()):
             stacks.setdefault(re.sub(r"\d+", "*", name), []).append(name)
-        sites, rejected = [], []
+        sites: list[RowAttention] = []
+        rejected: list[tuple[str, Text]] = []
         checked = f"{self.check}: {self.proved} rows, max error {self.worst:.0e}" if self.proved else "never"
         for name, site in self.sites.items():
             kind = self.kinds[name]
             if self.rows == "new" and kind == "self":
-                rejected.append((name, "reads the prompt once and writes nothing"))
+                rejected.append((name, phrase("errors.tap.reads_prompt_once")))
                 continue
             if not site.parts:
-                rejected.append((name, f"has {site.queries} rows, none of those asked for"))
+                rejected.append((name, phrase("errors.tap.no_requested_rows", n=site.queries)))
                 continue
             window = self.windows.get(name)
             if window is not None and site.columns > window and kind == "causal":
@@ -318,7 +319,7 @@ class _Collector:
                 self.whole[name].site = site.site
         captured = {site.site.name for site in self.sites.values()}
         rejected += [
-            (name, "ran without the attention registry: not captured")
+            (name, phrase("errors.tap.outside_registry"))
             for name in sorted(self.ran)
             if not any(_inside(name, other) or _inside(other, name) for other in captured)
         ]
@@ -507,7 +508,7 @@ def _attention(
     keywords: dict[str, Any],
     eager: bool,
 ) -> Any:
-    """Run the model's own attention, then keep what is wanted of it."""
+    """Run the model's own attention, then store the selected part of it."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     forward: Callable[..., Any] = _eager(module) if eager else sdpa_attention_forward

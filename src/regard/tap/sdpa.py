@@ -1,4 +1,4 @@
-"""One fused attention call in a common form, and its arithmetic: scores, weights, log-sum-exp, output."""
+"""Fused attention call in a common form, and its arithmetic: scores, weights, log-sum-exp, output."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def weights_of(call: SdpaCall, scores: Tensor, heads: Tensor | None = None) -> T
 
 @dataclass(slots=True, eq=False)
 class Masks:
-    """Additive forms of the masks of one pass: the layers of a model share one mask, which is read only once."""
+    """Additive forms of the masks of one pass: the layers of a model share one mask, which is converted only once."""
 
     held: dict[tuple[int, torch.dtype], tuple[Tensor, Tensor, Tensor | None]] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Every capture can prove itself: sampled rows of every site, against what the site itself gave out."""
+"""Self-check of a capture: sampled rows of every site, compared with the output of the site itself."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Proof:
 
     @property
     def replayable(self) -> bool:
-        """Whether this pass kept what a replay needs; a softmax site only has it after a full pass."""
+        """Return whether this pass stored enough for a replay; a softmax site only has it after a full pass."""
         if self.kept is not None:
             return not self.kept.lean
         return self.event.registered or self.event.softmax is not None
@@ -39,7 +39,7 @@ class Proof:
 
 @torch.no_grad()
 def prove(proofs: Sequence[Proof]) -> str:
-    """What was proved, in words; raises where a replay does not give what the model gave."""
+    """Return the proofs in words; raise where a replay differs from the output of the model."""
     rows, worst = 0, 0.0
     notes: list[str] = []
     for proof in proofs:

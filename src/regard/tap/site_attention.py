@@ -23,13 +23,13 @@ DENSE_BYTES = 4 << 30
 
 @dataclass(slots=True, eq=False)
 class Real:
-    """Which positions are not padding: (batch, query) and (batch, key) on the CPU; None means all."""
+    """Positions that are not padding: (batch, query) and (batch, key) on the CPU; None means all."""
 
     queries: Tensor | None = None
     keys: Tensor | None = None
 
     def hides(self) -> bool:
-        """Whether some position is padding."""
+        """Return whether some position is padding."""
         return any(mask is not None and not bool(mask.all()) for mask in (self.queries, self.keys))
 
 
@@ -59,7 +59,7 @@ def blank(weights: NDArray[np.float32], real: Real, example: int | slice, rows: 
 
 
 class Shaped(Protocol):
-    """What has a site and a shape."""
+    """Object with a site and a shape."""
 
     @property
     def site(self) -> Site: ...
@@ -76,7 +76,7 @@ def attention_text(held: Shaped) -> str:
 
 @dataclass(slots=True, eq=False)
 class LazyAttention:
-    """Queries and keys; any row, tile or statistic of the weights is computed exactly when it is asked for."""
+    """Queries and keys; computes any row, tile or statistic of the weights exactly, on request."""
 
     site: Site
     call: SdpaCall
@@ -172,7 +172,7 @@ class LazyAttention:
                 phrase("errors.tap.all_site", site=self.site.key),
                 expected=phrase("errors.tap.at_most_gib_weights_for", dense_bytes=DENSE_BYTES / 2**30),
                 got=f"{size / 2**30:,.1f} GiB",
-                remedy=phrase("errors.tap.rows_example_positions_tile_or"),
+                remedy=phrase("errors.tap.rows_example_positions_tile"),
             )
         out = np.zeros((batch, heads, queries, keys), np.float32)
         if fills(self.call):

@@ -1,4 +1,4 @@
-"""What kind of attention a site is, read from what was computed rather than from names."""
+"""Kind of attention of a site, derived from its computation rather than from names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pattern_of_call(call: SdpaCall) -> Tensor | None:
 
 
 def pattern_of_weights(weights: Tensor) -> Tensor | None:
-    """(batch, query, key) bool of what was attended to at all; weights is (batch, head, query, key)."""
+    """Return (batch, query, key) bool: True where any head has weight; weights is (batch, head, query, key)."""
     if weights.shape[2] * weights.shape[3] > _PATTERN_LIMIT:
         return None
     return (weights.detach() != 0).any(1).cpu()

@@ -94,7 +94,7 @@ class ReorderWatch:
 def _stitched(ordinal: int, parts: list[DenseAttention], padding: Tensor | None) -> DenseAttention:
     if len({p.shape[:2] for p in parts}) != 1:
         raise CaptureError(
-            phrase("errors.tap.attention_during_generation_b", site=parts[0].site.name),
+            phrase("errors.tap.site_during_generation", site=parts[0].site.name),
             expected=phrase("errors.tap.same_batch_and_heads_in"),
             got=f"{sorted({p.shape[:2] for p in parts})}",
         )
@@ -113,7 +113,7 @@ def _stitched(ordinal: int, parts: list[DenseAttention], padding: Tensor | None)
 
 
 def _new_rows(parts: list[DenseAttention]) -> list[DenseAttention]:
-    """Without a cache every step computes all rows again: only those that are new are kept."""
+    """Return the new rows of a step: without a cache every step computes all rows again."""
     first = parts[0]
     again = len(parts) > 1 and all(p.shape[2] == first.shape[2] + i for i, p in enumerate(parts)) and first.shape[2] > 0
     if not again or parts[1].shape[2] == 1:

@@ -1,4 +1,4 @@
-"""The tap: sees every attention of a forward pass, whatever the module is made of.
+"""Tap: sees every attention of a forward pass, for any module.
 
 A `TorchFunctionMode` receives every torch function that the module calls. Fused attention (SDPA, flex) is a site by
 itself; a softmax is a site if its provenance says so (full tap), or if an earlier full pass said so (light tap).
@@ -51,7 +51,7 @@ EventKey = tuple[str, int, bool]
 
 @dataclass(slots=True, eq=False)
 class Event:
-    """One fused attention or softmax call: where it happened and what went in and out."""
+    """Fused attention or softmax call: its place, inputs and output."""
 
     name: str
     ordinal: int
@@ -75,7 +75,7 @@ class Event:
 
 
 class Handler(Protocol):
-    """What is done at a fused attention or a softmax, instead of just running it."""
+    """Operation at a fused attention or a softmax, instead of just running it."""
 
     def attention(self, event: Event, call: SdpaCall) -> Any: ...
     def softmax(self, event: Event, scores: Tensor, axis: int, run: Callable[[Tensor], Tensor]) -> Tensor: ...
@@ -181,7 +181,9 @@ class Tap(TorchFunctionMode):
 
     @contextmanager
     def for_registry(self) -> Iterator[None]:
-        """Not on, but known to the transformers registry, which switches it on around each attention."""
+        """Build a tap that is off, but known to the transformers registry, which switches it on around each
+        attention.
+        """
         outer, _ACTIVE.tap = active_tap(), self
         self.waiting = True
         try:
@@ -234,7 +236,7 @@ class Tap(TorchFunctionMode):
                 return self._softmax(func, args, keywords, log=op is Op.LOG_SOFTMAX)
 
     def attention(self, call: SdpaCall) -> Any:
-        """A fused attention; also what the transformers registry calls (then this mode is still on)."""
+        """Handle a fused attention; also called by the transformers registry (then this mode is still on)."""
         event = self._event()
         event.call = call
         if self.provenance is not None:
@@ -297,7 +299,7 @@ class Tap(TorchFunctionMode):
         return event
 
     def skip(self, events: Mapping[str, int]) -> None:
-        """Counts events that will not happen because what they belong to is taken from memory."""
+        """Count events that will not happen because the replay cache holds their module."""
         for name, count in events.items():
             self._ordinals[1, name] += count
 

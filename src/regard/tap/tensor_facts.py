@@ -1,4 +1,4 @@
-"""What is known about a tensor in one pass: scores, weights, weights times values, and what it was made from."""
+"""Facts about a tensor in one pass: scores, weights, weights times values, and its origin."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from regard.errors import Text, phrase
 from regard.tap.layout import Layout, Step, covered
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Where scores came from: (q, k), or a linear map whose output axes `features` have `shape`.
+    """Origin of scores: (q, k), or a linear map whose output axes `features` have `shape`.
 
     factors: the two sides of a product of which one is learned (a query that is a parameter).
     """
@@ -30,7 +31,7 @@ class Scores:
 
 @dataclass(slots=True, eq=False)
 class Softmax:
-    """One softmax that was seen, and what became of it."""
+    """Softmax of this pass, and its later use."""
 
     weights: Tensor
     axis: int
@@ -49,21 +50,21 @@ class Softmax:
     total: bool = False  # so far only numbers were summed with it (a mask that it is normalised by), no states
 
     @property
-    def reason(self) -> str:
-        """Why it is not attention; "" if it is."""
+    def reason(self) -> Text:
+        """Reason why it is not attention; "" if it is."""
         if self.layout is not None:
             return ""
         if self.weights.ndim and self.weights.shape[self.axis] == 1:
-            return "runs over one entry: its weight is always 1 and carries no information"
+            return phrase("errors.tap.softmax_one_entry")
         if self.selected:
-            return "router: only its top entries are used"
+            return phrase("errors.tap.softmax_router")
         if not self.of_data:
-            return "a mixture by learned parameters, the same for every input"
+            return phrase("errors.tap.softmax_learned_mixture")
         if self.over_features():
-            return "runs over the outputs of a linear layer (class probabilities, router or gate)"
+            return phrase("errors.tap.softmax_over_outputs")
         if self.summed_elsewhere:
-            return "its output is summed over another axis than its own"
-        return "its output is not used in a weighted sum (model output or gate)"
+            return phrase("errors.tap.softmax_summed_elsewhere")
+        return phrase("errors.tap.softmax_not_weighting")
 
     def over_features(self) -> bool:
         if self.scores is None or not self.scores.linear:
@@ -78,7 +79,7 @@ class Softmax:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """This tensor holds the weights of `softmax` (or their logarithms), rearranged by `steps`."""
+    """Weights of `softmax` (or their logarithms), rearranged by `steps`."""
 
     softmax: Softmax
     steps: tuple[Step, ...] = ()
@@ -88,7 +89,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """This tensor is weights times values, not summed yet."""
+    """Weights times values, not summed yet."""
 
     weights: Weights
     used: Tensor
@@ -97,7 +98,7 @@ class Weighted:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What is known about one tensor in this pass.
+    """Facts about one tensor in this pass.
 
     roots: the module inputs it was made from. data: made from the model's input. learned: made from parameters.
     """

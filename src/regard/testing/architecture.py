@@ -1,4 +1,4 @@
-"""One architecture as a tiny random model: how to build it, what to feed it, and what to expect of its attention."""
+"""Architecture as a tiny random model: how to build it, its inputs, and its expected attention."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Inputs = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """One architecture as a tiny random configuration.
+    """Architecture as a tiny random configuration.
 
     sites: how many attention sites of which kind one forward pass has; `because` derives that from the settings.
     own: (field of the model's output, glob over site keys): the weights that the model reports itself under

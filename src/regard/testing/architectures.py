@@ -21,7 +21,7 @@ from regard.testing.architecture import Architecture
 
 
 def _row(facts: dict[str, Any]) -> Architecture:
-    """One table of the file as a record."""
+    """Convert one table of the file to a record."""
     for name in facts.pop("null", ()):
         facts["settings"][name] = None
     facts["inputs"] = getattr(architecture_inputs, facts["inputs"])

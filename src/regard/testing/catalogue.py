@@ -38,7 +38,7 @@ def methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
                     f"{room}.{info.name}",
                     expected=phrase("errors.testing.function_decorated", info=info.name, kind=kind),
                     got=phrase("errors.common.none"),
-                    remedy=phrase("errors.testing.name_function_like_file_or"),
+                    remedy=phrase("errors.testing.name_function_like_file"),
                 )
             yield kind, info.name, function
 

@@ -1,5 +1,6 @@
-"""What every noise owes: the same change for the same key in any company, the label kept, a true alignment, and more
-change with more severity."""
+"""Rules for noises: the same change for the same key in any batch, an unchanged label, a true alignment, and more
+change with more severity.
+"""
 
 from __future__ import annotations
 

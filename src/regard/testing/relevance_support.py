@@ -1,4 +1,4 @@
-"""Which rules of `lrp` are proved on an architecture: one forward and one backward pass of a tiny random model each."""
+"""Rules of `lrp` proved on an architecture: one forward and one backward pass of a tiny random model each."""
 
 from __future__ import annotations
 

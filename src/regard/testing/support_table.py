@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import CaptureError
-from regard.records import Edit, Message
+from regard.records import Edit, Message, Text
 from regard.registry import upstairs
 from regard.tap.capture_call import Taps, capture_call
 from regard.testing.architecture import Architecture, Inputs, tensors
@@ -41,7 +41,7 @@ class Finding:
     """
 
     sites: Mapping[str, int] = field(default_factory=dict)
-    rejected: tuple[tuple[str, str], ...] = ()
+    rejected: tuple[tuple[str, Text], ...] = ()
     checked: str = ""
     empty_rows: int = 0
     row_error: float = 0.0
@@ -75,7 +75,7 @@ class Subject:
         return Subject(row, row.build(attention=attention, dtype=dtype), inputs)
 
     def run(self, **more: Any) -> Any:
-        """One forward pass; models that draw random numbers in it (Informer, ViT-MAE) draw the same ones."""
+        """Run one forward pass; models that draw random numbers in it (Informer, ViT-MAE) draw the same ones."""
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)
             return self.model(**self.inputs, **more)
@@ -231,7 +231,7 @@ def _proved(finding: Finding) -> str:
 
 
 def _relevance_lines(findings: Sequence[tuple[Architecture, Finding]]) -> list[str]:
-    """How many architectures each rule is proved on, and the reasons why it is not on the others."""
+    """Count the architectures that each rule is proved on, and list the reasons for the others."""
     counts = [f"{rule} on {sum(found.relevance[rule] is None for _, found in findings)}" for rule in RULES]
     lines = [
         f"Proved: {', '.join(counts)} of {len(findings)} architectures. The others are refused with the reason:",
@@ -250,7 +250,7 @@ def _reasons(findings: Sequence[tuple[Architecture, Finding]]) -> dict[str, list
     reasons: dict[str, list[str]] = {}
     for row, finding in findings:
         for reason in dict.fromkeys(reason for _, reason in finding.rejected):
-            reasons.setdefault(reason, []).append(row.name)
+            reasons.setdefault(str(reason), []).append(row.name)
     return reasons
 
 

@@ -302,7 +302,9 @@ class ToyModel:
         return [[WeightSlopes(site, w, np.zeros_like(w)) for site, w in sites] for sites in self._padded(batch)]
 
     def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Parts]:
-        """The value of a unit, in every head, is what it adds to the sum; self-attention keeps its unit."""
+        """Decompose: the value of a unit, in every head, is its contribution to the sum; self-attention keeps its
+        unit.
+        """
         parts = []
         for site, weights in (pair for pair in self._sites(_own(encoded)) if pair[0].key in keys):
             adds = _own(encoded).weights.astype(np.float32)[: weights.shape[2], None]
@@ -324,7 +326,7 @@ class ToyModel:
         return parts
 
     def zeroed(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Zeroed]:
-        """How much of a position goes with each unit: its attention, with as much for itself."""
+        """Return the share of a position that depends on each unit: its attention, with as much for itself."""
         zeroed = []
         for site, weights in (pair for pair in self._sites(_own(encoded)) if pair[0].key in keys):
             mean = weights.mean(0, dtype=np.float64)
@@ -375,7 +377,7 @@ class ToyModel:
     def reordered(self, encoded: Encoded, order: Ints) -> ToyText:
         raise Unsupported(
             phrase("errors.testing.toy_model"),
-            expected=phrase("errors.testing.texts_in_order_in_which"),
+            expected=phrase("errors.testing.texts_in_order_in"),
             got=phrase("errors.testing.another_order"),
         )
 
@@ -386,7 +388,7 @@ class ToyModel:
         return np.array([-1, *(_number(word) for word in encoded.units.names[1:])], np.int64)
 
     def lexicon(self) -> Lexicon:
-        """The listed words and a few others; the embedding of a word is what it adds to the sum."""
+        """Return the listed words and a few others; the embedding of a word is its contribution to the sum."""
         words = sorted({*self.listed, *(word for text in TEXTS for word in text.split())})
         ids = np.array([_number(word) for word in words], np.int64)
         adds = np.array([[self.weight(word)] for word in words], np.float32)

@@ -32,7 +32,7 @@ class Batch(NamedTuple):
 
 
 class Rows(Protocol):
-    """One split, ready for a network."""
+    """Split of the data, ready for a network."""
 
     @property
     def labels(self) -> NDArray[Any]:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from regard.datasets.builtin.quadrants import COLOURS, quadrants
 from regard.records import Example, Json
+from regard.training.fixed_steps import train_steps
 from regard.training.hugging_face import quiet
 
 PLACES = ("above-left", "above-right", "below-left", "below-right")
@@ -29,20 +31,16 @@ def train_captioner(out: Path, *, steps: int, seed: int) -> Mapping[str, Json]:
     model, processor = _model(), _processor()
     data = quadrants(split="train", n=TRAINED_ON, seed=seed).items
     order = np.random.default_rng(seed)
-    optimiser = torch.optim.AdamW(model.parameters(), RATE)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, max(steps, 2))
-    model.train()
-    for _ in range(steps):
+
+    def loss() -> Tensor:
         batch = [data[int(i)] for i in order.choice(len(data), BATCH, replace=False)]
         inputs, answers = _inputs(processor, batch, order)
         labels = inputs["input_ids"].clone()
         labels[:, : -answers.shape[1]] = -100
-        loss = model(**inputs, labels=labels).loss
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-    model.eval()
+        value: Tensor = model(**inputs, labels=labels).loss
+        return value
+
+    train_steps(model, loss, steps=steps, rate=RATE)
     with quiet():
         model.save_pretrained(out)
         processor.save_pretrained(out)
@@ -145,7 +143,7 @@ def asked(example: Example, places: Sequence[int]) -> tuple[str, str]:
 def _inputs(
     processor: Any, batch: Sequence[Example], rng: np.random.Generator
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """What the model reads, quadrants in random order and the answer at the end; and the answer."""
+    """Return the model's input, quadrants in random order and the answer at the end; and the answer."""
     texts = [" ".join((*asked(example, rng.permutation(4).tolist()), "</s>")) for example in batch]
     pictures = [np.asarray(example.inputs["image"]) for example in batch]
     encoding = processor(text=texts, images=pictures, return_tensors="pt")

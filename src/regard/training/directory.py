@@ -55,12 +55,12 @@ def claimed(out: Path, recipe: Mapping[str, Json]) -> Iterator[dict[str, Any] | 
         if before is None and others and not aside:
             remedy = phrase("errors.common.another_out")
             problem = phrase("errors.common.directory_with_other_files", others=", ".join(others[:3]))
-            expected = phrase("errors.training.new_or_empty_directory_or")
+            expected = phrase("errors.training.new_or_empty_directory")
             raise InputError(f"--out {out}", expected=expected, got=problem, remedy=remedy)
         if before is not None and before["recipe"] != recipe:
             remedy = phrase("errors.common.another_out")
             problem = phrase("errors.training.another_training", recipe=_difference(before["recipe"], recipe))
-            expected = phrase("errors.training.new_directory_or_training_that")
+            expected = phrase("errors.training.new_directory_or_training")
             raise InputError(f"--out {out}", expected=expected, got=problem, remedy=remedy)
         if before is None:
             write_json(out / FILE, {"format": FORMAT, "version": VERSION, "status": "running", "recipe": dict(recipe)})

@@ -245,7 +245,7 @@ def _not_finite(value: float, where: Text, what: str) -> InputError:
 
 
 def _hopeless(course: _Course, settings: Settings) -> bool:
-    """Whether patience is exhausted: the dev split has stopped improving."""
+    """Return whether patience is exhausted: the dev split has stopped improving."""
     return course.best >= 0 and len(course.history) - 1 - course.best >= settings.patience
 
 

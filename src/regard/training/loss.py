@@ -51,7 +51,7 @@ class SecondPass(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One part of the loss: weight x function(outcome, batch), a scalar in the graph.
+    """Loss term: weight x function(outcome, batch), a scalar in the graph.
 
     learning: it is only a way to learn; it disturbs the network, and says nothing about a split that is judged.
     """

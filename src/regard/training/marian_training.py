@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from regard.datasets.builtin.phrases import phrases
 from regard.records import Example, Json
+from regard.training.fixed_steps import train_steps
 from regard.training.hugging_face import quiet
 
 PAIRS = "pairs.csv"
@@ -29,20 +31,16 @@ def train_marian(out: Path, *, steps: int, seed: int) -> Mapping[str, Json]:
     test = [pair_of(example) for example in phrases(split="test", n=TESTED, seed=seed)]
     tokenizer = _tokenizer([text for source, target, _ in (*train, *test) for text in (source, target)])
     model = _model(tokenizer)
-    optimiser = torch.optim.AdamW(model.parameters(), RATE)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, max(steps, 2))
     order = np.random.default_rng(seed)
-    model.train()
-    for _ in range(steps):
+
+    def loss() -> Tensor:
         batch = [train[int(i)] for i in order.choice(len(train), BATCH, replace=False)]
         inputs = tokenizer([source for source, _, _ in batch], padding=True, return_tensors="pt")
         labels = tokenizer([target for _, target, _ in batch], padding=True, return_tensors="pt")["input_ids"]
-        loss = model(**inputs, labels=labels.masked_fill(labels == tokenizer.pad_token_id, IGNORED)).loss
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-    model.eval()
+        value: Tensor = model(**inputs, labels=labels.masked_fill(labels == tokenizer.pad_token_id, IGNORED)).loss
+        return value
+
+    train_steps(model, loss, steps=steps, rate=RATE)
     with quiet():
         model.save_pretrained(out)
         tokenizer.save_pretrained(out)

@@ -65,7 +65,7 @@ def reporting(listener: Progress | None) -> Iterator[None]:
 
 
 def listening() -> bool:
-    """Whether there is a listener; building a report costs a little."""
+    """Return whether there is a listener; building a report costs a little."""
     return progress.get() is not None
 
 

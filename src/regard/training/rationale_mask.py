@@ -17,7 +17,7 @@ def rationale_marks(data: Dataset, learner: Learner, who: str) -> list[Tensor]:
     """Mask of the words that overlap the rationale."""
     assert learner.spans is not None
     if all(e.rationale is None for e in data):
-        remedy = phrase("errors.training.rationale_column_or_data_that")
+        remedy = phrase("errors.training.rationale_column_or_data")
         raise InputError(
             who,
             expected=phrase("errors.common.examples_with_rationale"),

@@ -27,7 +27,9 @@ from regard.training.loss import Outcome, forward
 
 
 class Reference(Protocol):
-    """One tensor per example: its predictions (classes,), its attention over the learner's words (n,)."""
+    """Reference for one example as a tensor: its predictions (classes,), or its attention over the learner's words
+    (n,).
+    """
 
     @property
     def identity(self) -> str: ...
@@ -50,7 +52,7 @@ def open_reference(source: str | Path) -> Reference:
     problem = (
         phrase("errors.training.another_directory") if folder.is_dir() else phrase("errors.common.no_such_directory")
     )
-    expected = phrase("errors.training.directory_that_regard_train_or")
+    expected = phrase("errors.training.directory_that_regard_train")
     raise InputError(f"--from {source}", expected=expected, got=problem)
 
 
@@ -166,7 +168,7 @@ class RunReference:
 
     def _kept(self, example: Example, what: str, stored: bool = True) -> Mapping[str, Any]:
         if example.id not in self.examples or not stored:
-            remedy = phrase("errors.training.from_trained_model_itself_which")
+            remedy = phrase("errors.training.from_trained_model_itself")
             problem = phrase("errors.training.none_example", example=repr(example.id))
             raise InputError(
                 phrase("errors.common.run_run", run=self.run.path),
@@ -216,7 +218,7 @@ def _stored(folder: Path, data: Dataset) -> list[Tensor]:
             raise InputError(
                 f"--from {folder}",
                 expected=expected,
-                got=phrase("errors.training.none_example_b", example=repr(example.id)),
+                got=phrase("errors.training.none_of_example", example=repr(example.id)),
             )
     return [torch.from_numpy(stored[example.id]) for example in data]
 

@@ -16,8 +16,9 @@ from regard.training.loss import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Its mean over a split is what decides which epoch is kept; with `whole`, a number made of all its values and the
-    labels. share: it is a share of right answers, so that Wilson's interval is its own."""
+    """Measure whose mean over a split chooses the epoch; with `whole`, a number made of all its values and the labels.
+    share: it is a share of right answers, so that Wilson's interval applies.
+    """
 
     name: str
     function: Callable[[Outcome, Batch], Tensor]

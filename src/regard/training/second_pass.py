@@ -81,7 +81,7 @@ class Replay:
 
 
 def real_of(network: nn.Module, batch: Batch) -> Tensor | None:
-    """(batch, n) what is no padding, where the network can say it."""
+    """Return (batch, n) the mask of real tokens, where the network can tell."""
     return network.real(*batch.inputs) if isinstance(network, Disturbable) else None
 
 

@@ -22,7 +22,7 @@ def trained_once(
     seed: int = 0,
     labels: str = "true",
 ) -> str:
-    """The path of its checkpoint. `recipe` says what the cache knows it by; `n` limits what it learns from.
+    """Train once and return the path of the checkpoint. `recipe` is the key of the cache; `n` limits the training data.
 
     learner: a function that gives one is only asked when there is something to train. labels: "shuffled" permutes those
     it learns from and is chosen by, so that there is nothing to learn but the examples by heart.

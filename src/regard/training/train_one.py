@@ -1,4 +1,4 @@
-"""One training from data to checkpoint, shared by `regard train` and the named models."""
+"""Training from data to checkpoint, shared by `regard train` and the named models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What translators are trained and judged with: pairs of texts as batches, exact match, alignment."""
+"""Training and evaluation of translators: pairs of texts as batches, exact match, alignment."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PairRows:
 
     @property
     def labels(self) -> Ints:
-        """Which of all different translations each row has."""
+        """Index of each row's translation among all different ones."""
         numbers = {text: i for i, text in enumerate(sorted({tuple(t) for t in self.target}))}
         return np.array([numbers[tuple(t)] for t in self.target], np.int64)
 
@@ -107,14 +107,14 @@ def translate(network: Translator, sources: Sequence[Sequence[int]], *, limit: i
 
 
 def exact(network: Translator, rows: PairRows, *, batch_size: int = 64) -> list[bool]:
-    """Whether each translation, written greedily, is the expected one from the first token to the last."""
+    """Return whether each translation, decoded greedily, is the expected one from the first token to the last."""
     limit = max(map(len, rows.target), default=1) + 1
     translations = translate(network, rows.source, limit=limit, batch_size=batch_size)
     return [list(a) == list(b) for a, b in zip(translations, rows.target, strict=True)]
 
 
 class Aligned(NamedTuple):
-    """How well attention finds where a translation comes from.
+    """Accuracy with which attention finds the source of each translated word.
 
     error_rate: of every cross-attention (mean over its heads) by site, over all sentences at once; 0 is best.
     diagonal: of the alignment that knows nothing (target token j comes from source token j n / m).

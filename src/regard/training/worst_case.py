@@ -44,7 +44,7 @@ def steepest(gradient: Tensor, radius: Tensor | float) -> Tensor:
 
 
 def random_change(like: Tensor, radius: Tensor | float, real: Tensor | None = None) -> Tensor:
-    """A change of norm `radius` in a random direction, 0 on padding: what a worst case must be compared with."""
+    """Draw a change of norm `radius` in a random direction, 0 on padding: the baseline of a worst case."""
     return steepest(kept(torch.randn_like(like), real), radius)
 
 

@@ -283,7 +283,7 @@ def answer_audit(
 
 
 def effort_of(options: AuditOptions) -> Effort:
-    """What is measured per prompt; methods that the options name replace those of the profile."""
+    """Return the measurements per prompt; methods named in the options replace those of the profile."""
     for item in fields(options):
         if item.name not in OPTIONS and getattr(options, item.name) != item.default:
             raise InputError(
@@ -317,7 +317,7 @@ def effort_of(options: AuditOptions) -> Effort:
 
 
 def answer_folder(model: str | Model, data: str, options: AuditOptions) -> Path:
-    """The directory of an audit that was given none."""
+    """Return the default directory of an answer audit."""
     name = model if isinstance(model, str) else model.name
     effort = [part for part in (options.profile, options.budget) if part]
     return Path("regard-runs") / "-".join(

@@ -1,4 +1,4 @@
-"""What is measured about one prompt: exact answers with sources deleted, and the scores of every method."""
+"""Measurements of one prompt: exact answers with sources deleted, and the scores of every method."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from regard.store.shapes import (
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is measured per prompt: depth of the curves of every method, random subsets, draws of soft metrics.
+    """Amount of work per prompt: depth of the curves of every method, random subsets, draws of soft metrics.
 
     depth: 0 for none, None for all sources. changes: of the prompt, after which every method is asked again.
     """
@@ -73,7 +73,8 @@ class AfterChange:
 
 @dataclass(frozen=True, slots=True)
 class PromptEvidence:
-    """One measured prompt. scores, passes: by method. exact: (deleted sources, log-odds, mean token probability).
+    """Measurements of one prompt. scores, passes: by method. exact: (deleted sources, log-odds, mean token
+    probability).
 
     depth: of the curves of every method, None for all sources. subsets: kept sources of random draws. soft: by method,
     deleted sources of draws for soft sufficiency. skipped: the reason by method or
@@ -207,7 +208,7 @@ def open_case(chat: ChatModel, prompt: AnswerPrompt, *, seed: int, new_tokens: i
 
 
 def opened_sources(chat: ChatModel, prompt: AnswerPrompt) -> tuple[Conversation, list[Source]]:
-    """Return the text of a prompt and its sources; no model is asked."""
+    """Return the text of a prompt and its sources; runs no model."""
     messages, _ = split_answer(prompt.messages, prompt.answer)
     text = prompt_text(chat, messages, prompt.documents)
     return text, find_sources(text, prompt.sources, prompt.separator)[0]

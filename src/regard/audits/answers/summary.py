@@ -1,4 +1,4 @@
-"""From measured prompts to verdicts, estimates and a headline; needs no model."""
+"""Verdicts, estimates and a headline from measured prompts; needs no model."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class MethodTrust:
-    """One method: its verdict ("yes", "no", "not_settled", "nothing_to_cite", "reference" or "skipped") and numbers.
+    """Verdict on one method ("yes", "no", "not_settled", "nothing_to_cite", "reference" or "skipped") and its numbers.
 
     share: prompts in which its first source carries the answer. truth: prompts in which its first source is a true
     one, where the data name those. passes: mean cost. reason: why it was skipped.
@@ -80,7 +80,7 @@ class MethodTrust:
 
 @dataclass(frozen=True, slots=True)
 class Robustness:
-    """One method under one change of the prompt, on the prompts that use their sources.
+    """Scores of one method under one change of the prompt, on the prompts that use their sources.
 
     same: its first source stays the same. injected: it names the injected source first. agreement: Spearman correlation
     of its scores before and after.
@@ -156,7 +156,7 @@ def metric_values(prompt: PromptEvidence, method: str) -> dict[str, float]:
 
 
 def prompt_rows(prompts: Sequence[PromptEvidence]) -> Iterator[dict[str, Any]]:
-    """One row per prompt: its size, the exact effects that matter, and its cost."""
+    """Build one row per prompt: its size, the exact effects that matter, and its cost."""
     for prompt in prompts:
         effects = prompt.effects
         yield {
@@ -174,7 +174,7 @@ def prompt_rows(prompts: Sequence[PromptEvidence]) -> Iterator[dict[str, Any]]:
 
 
 def score_rows(prompts: Sequence[PromptEvidence]) -> Iterator[dict[str, Any]]:
-    """One row per prompt, method and source."""
+    """Build one row per prompt, method and source."""
     for prompt in prompts:
         effects = prompt.effects
         for method, scores in prompt.scores.items():
@@ -192,7 +192,7 @@ def score_rows(prompts: Sequence[PromptEvidence]) -> Iterator[dict[str, Any]]:
 
 
 def metric_rows(prompts: Sequence[PromptEvidence]) -> Iterator[dict[str, Any]]:
-    """One row per prompt, method and metric."""
+    """Build one row per prompt, method and metric."""
     for prompt in prompts:
         for method in prompt.scores:
             for metric, value in metric_values(prompt, method).items():
@@ -201,7 +201,7 @@ def metric_rows(prompts: Sequence[PromptEvidence]) -> Iterator[dict[str, Any]]:
 
 
 def change_rows(prompts: Sequence[PromptEvidence]) -> Iterator[dict[str, Any]]:
-    """One row per prompt, change and method."""
+    """Build one row per prompt, change and method."""
     for prompt in prompts:
         for change, methods in prompt.changes.items():
             for method, after in methods.items():

@@ -1,4 +1,4 @@
-"""How often the prediction is the label: explanations of a model that guesses are about its guesses."""
+"""Accuracy on the data: explanations of a model that guesses are about its guesses."""
 
 from __future__ import annotations
 

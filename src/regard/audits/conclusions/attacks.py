@@ -176,14 +176,16 @@ def _suspicion(why: Literal["no_stronger", "white_weaker", "larger_weaker"], sco
 
 
 def _larger_ball(larger: Score, smaller: Score) -> bool:
-    """Whether it is the same attack in a larger ball."""
+    """Return whether one record is the same attack in a larger ball."""
     one, other = (Spec.parse("attack", str(s.where["attack"])) for s in (larger, smaller))
     sizes = [float(str(s.params.get("eps", 0))) for s in (one, other)]
     return one.name == other.name and sizes[0] > sizes[1]
 
 
 def _clearly_less(one: Score, other: Score) -> bool:
-    """Whether one flips fewer of the same examples, by more than two standard errors of the paired difference."""
+    """Return whether one attack flips fewer of the same examples, by more than two standard errors of the paired
+    difference.
+    """
     other_values = dict(zip(other.ids, other.values, strict=True))
     apart = np.array([other_values.get(name, np.nan) - value for name, value in zip(one.ids, one.values, strict=True)])
     apart = apart[np.isfinite(apart)]

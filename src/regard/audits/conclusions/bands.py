@@ -18,7 +18,7 @@ from regard.records import Floats, Score
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """One curve: mean, low and high at every point; n: examples, clusters: independent draws among them.
+    """Mean curve with low and high at every point. n: examples, clusters: independent draws among them.
 
     own: the curve of a method that is judged by the operator it was made with.
     """
@@ -34,7 +34,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class RemovalCurves:
-    """One metric in one setting: a band per method over the grid. curve: the name of the quantity."""
+    """Curves of one metric in one setting: a band per method over the grid. curve: the name of the quantity."""
 
     metric: str
     setting: str
@@ -54,7 +54,7 @@ class PointingCurves:
 
 @dataclass(frozen=True, slots=True)
 class DistanceCurve:
-    """How far the most distant attention is, by how far the prediction may move."""
+    """Distance of the most distant attention, as a function of the permitted change of the prediction."""
 
     grid: tuple[float, ...]
     band: Band

@@ -1,4 +1,4 @@
-"""What is certain about the smoothed model: accuracy, abstention, and certified accuracy by radius."""
+"""Certified results of the smoothed model: accuracy, abstention, and certified accuracy by radius."""
 
 from __future__ import annotations
 

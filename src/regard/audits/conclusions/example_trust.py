@@ -1,4 +1,4 @@
-"""Trust per example: does removing what the map marks matter to this very prediction?"""
+"""Trust per example: whether removing the marked units matters to this very prediction."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class TrustOfExample:
 
 
 def trust_of_examples(facts: RunFacts) -> tuple[TrustOfExample, ...]:
-    """One row per measured example, of the attention that the report shows; empty where no rankings were compared."""
+    """Build one row per measured example, for the attention that the report shows; empty where no rankings were
+    compared.
+    """
     labels = facts.manifest["model"].get("labels") or ()
     evidences = evidence_of(facts.examples, facts.findings, labels=labels)
     trust: ExampleTrust | None = example_trust(evidences[0]) if evidences else None

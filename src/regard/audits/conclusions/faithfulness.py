@@ -1,4 +1,6 @@
-"""How faithful each method is beside attention: what is lost without its first units, and kept by them alone."""
+"""Faithfulness of each method beside attention: the loss without its first units, and the prediction from them
+alone.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ Column = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Faithfulness:
-    """A method and attention on the same examples. gain: the mean of what the units of the method are worth more.
+    """Comparison of a method with attention on the same examples. gain: mean difference in what their first units are
+    worth.
 
     comprehensiveness, sufficiency: how far the prediction falls without the first units, and with them alone, as
     (method, attention); None where the run has no such number.

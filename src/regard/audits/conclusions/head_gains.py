@@ -1,4 +1,4 @@
-"""How much more the prediction loses without the first unit of each head than without a random unit."""
+"""Gain of each head: loss of the prediction without its first unit, beyond that without a random unit."""
 
 from __future__ import annotations
 

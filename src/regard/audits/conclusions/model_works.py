@@ -1,4 +1,4 @@
-"""Whether the model works on these data at all: its accuracy beside always predicting the most frequent class."""
+"""Check that the model works on these data: its accuracy beside always predicting the most frequent class."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ from regard.records import Floats, Score
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Under one severity (0: clean): calibration error, that of a calibrated model, the error by bins of equal size,
-    negative log-likelihood, Brier score, confidence, and confidence where the prediction is wrong.
+    """Calibration at one severity (0: clean): calibration error, that of a calibrated model, the error by bins of equal
+    size, negative log-likelihood, Brier score, confidence, and confidence where the prediction is wrong.
     """
 
     severity: int

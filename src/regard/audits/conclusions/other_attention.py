@@ -85,7 +85,7 @@ def _order(facts: RunFacts, score: Score) -> list[int]:
 
 
 def _maps(facts: RunFacts, score: Score, i: int) -> tuple[Floats, Floats] | None:
-    """Both attentions; None where the one that is shown elsewhere is not the one that was audited."""
+    """Return both attentions; None where the one shown elsewhere is not the audited one."""
     if "attention" not in facts.methods:
         return None
     own = facts.relevance_of("attention", score.ids[i])

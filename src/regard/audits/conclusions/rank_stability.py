@@ -1,4 +1,4 @@
-"""How stable the order of the methods is between removal operators."""
+"""Stability of the order of the methods between removal operators."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Between:
 
 
 def stabilities(scores: Sequence[Score], summaries: Sequence[Summary], clusters: Mapping[str, str]) -> list[Between]:
-    """For every metric that was computed under several operators: the first operator with each other. No baselines."""
+    """Compare the first operator with each other one, for every metric computed under several; without baselines."""
     baselines = {s.method for s in summaries if s.role == "baseline"}
     seed = next((s.seed for s in summaries), 0)
     groups: dict[tuple[str, str], dict[str, dict[str, Score]]] = {}

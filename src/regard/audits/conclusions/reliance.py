@@ -1,4 +1,4 @@
-"""What the model relies on: units by predicted class over the data set, and those that look like leaks or shortcuts."""
+"""Reliance of the model: units by predicted class over the data set, and those that look like leaks or shortcuts."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def _suspect(unit: str, why: str, found: _Association, share: Interval) -> Suspe
 def _separates(
     labelled: Sequence[Mapping[str, Any]], unit: str, labels: Sequence[str], share: Interval
 ) -> Suspect | None:
-    """One column whose value alone nearly gives the label."""
+    """Column whose value alone nearly gives the label."""
     if len(labels) != 2 or labelled[0]["row"] is None or np.ndim(labelled[0]["row"]) != 1:
         return None
     place = list(labelled[0]["units"]).index(unit)

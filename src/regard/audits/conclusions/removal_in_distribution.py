@@ -1,4 +1,6 @@
-"""Whether removal asks the model about inputs that it knows, and how much that changes the order of the methods."""
+"""Check of removal: whether it stays within the training distribution, and how much that changes the order of
+methods.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from regard.store.run import Run
 
 
 class RunReader(Protocol):
-    """A run as it is read: `store.run.Run`, one with its words replaced, or one that a test makes."""
+    """Read access to a run: `store.run.Run`, one with its words replaced, or one made by a test."""
 
     @property
     def manifest(self) -> Mapping[str, Any]: ...
@@ -50,7 +50,7 @@ class RunFacts:
 
     @cached_property
     def broken(self) -> Text:
-        """What is wrong with the model, so that no claim may be made; "" for a sound one."""
+        """Fault of the model that forbids any claim; "" for a sound one."""
         return broken_model(self.manifest)
 
     @property
@@ -59,7 +59,7 @@ class RunFacts:
 
     @cached_property
     def examples(self) -> list[dict[str, Any]]:
-        """The examples that the model was asked about."""
+        """Explained examples."""
         return [e for e in self.run.examples() if e.get("units")]
 
     @cached_property
@@ -126,12 +126,14 @@ class RunFacts:
 
     @cached_property
     def predictions(self) -> list[dict[str, Any]]:
-        """The predictions of every example that the model was asked about, explained or not."""
+        """Predictions of every example, explained or not."""
         return self.run.predictions()
 
     @cached_property
     def right_answers(self) -> dict[str, bool]:
-        """Explained example -> whether its prediction is its label, where the label is a class of the model."""
+        """Map each explained example to whether its prediction is its label, where the label is a class of the
+        model.
+        """
         return self._right(self.examples)
 
     @cached_property

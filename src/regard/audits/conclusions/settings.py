@@ -1,4 +1,4 @@
-"""What distinguishes one column of numbers from another: the chosen setting, the other method, the part of the data."""
+"""Settings that distinguish columns of numbers: the chosen setting, the other method, the part of the data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARTS = ("class", "slice")
 
 
 def setting(where: Mapping[str, Json]) -> Setting:
-    """Return what was chosen, without what was measured along the way (those are fractions).
+    """Return the chosen settings of a summary, without measured columns (those are fractions).
 
     >>> setting({"operator": "mask", "fractions": [0.1, 0.5], "null_sd": 0.2})
     (('fractions', '[0.1, 0.5]'), ('operator', 'mask'))
@@ -24,7 +24,7 @@ def setting(where: Mapping[str, Json]) -> Setting:
 
 
 def of_a_part(where: Mapping[str, Json]) -> bool:
-    """Whether a summary is about one predicted class or one slice, not about all examples."""
+    """Return whether a summary is about one predicted class or one slice, not about all examples."""
     return any(name in where for name in PARTS)
 
 

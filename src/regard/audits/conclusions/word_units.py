@@ -9,11 +9,9 @@ import numpy as np
 
 from regard.records import Floats
 
-AGGREGATION = "a word's number is the sum over its units"
-
 
 def gathered(example: Mapping[str, Any], values: Floats) -> tuple[dict[str, Any], Floats]:
-    """The example with one unit per group, and the summed values; special units are left out."""
+    """Merge units by group and sum their values; skip special units."""
     units = example["units"]
     members: dict[tuple[int, int], list[int]] = {}
     for i, group in enumerate(units["groups"]):

@@ -1,4 +1,4 @@
-"""Several processes on this machine. A worker that dies is replaced, and its task is given out again.
+"""Engine of several processes on this machine. It replaces a worker that dies and repeats its task.
 
 Workers are spawned, never forked (torch does not survive a fork), and get work by name, so nothing of the caller's
 main module is needed or imported. A task that kills its workers too often is reported as dead.
@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from regard.audits.named_function import named_function
-from regard.errors import EnvironmentProblem, InputError, RegardError, Text, in_words, phrase
+from regard.errors import EnvironmentProblem, InputError, RegardError, Text, phrase
 from regard.protocols import Executor, Outcome, Task
 from regard.records import Json
 from regard.registry import engine
@@ -55,7 +55,7 @@ class Processes:
 
     @contextmanager
     def keeping(self) -> Iterator[Executor]:
-        """This engine, whose workers stay for the next `run` inside the block; all of them ask the same model."""
+        """Keep the workers for the next `run` inside the block; all of them use the same model."""
         kept = replace(self, waiting=[])
         try:
             yield kept
@@ -105,7 +105,7 @@ class Processes:
                             if deaths[task.key] <= retries:
                                 queue.append(task)
                             else:
-                                yield Outcome(task.key, "dead", message=in_words(_how_it_died(w)))
+                                yield Outcome(task.key, "dead", message=_how_it_died(w))
                     elif task is not None:
                         w.task = None
                         seconds, name = time.monotonic() - w.since, f"{platform.node()}:{w.process.pid}"
@@ -176,12 +176,12 @@ def _serve(pipe: Connection, setup: str, payload: Mapping[str, Json], work: str)
             try:
                 answer: tuple[str, Any] = (_OK, call(state, payload_part))
             except Exception as error:
-                answer = (_ERROR, str(error) if isinstance(error, RegardError) else _said(error))
+                answer = (_ERROR, error.message if isinstance(error, RegardError) else _said(error))
             pipe.send(answer)
 
 
 def _end_with_the_coordinator() -> None:
-    """End this worker when the coordinator is gone, however it went: nobody wants the result."""
+    """End this worker when the coordinator is gone: its result has no reader."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

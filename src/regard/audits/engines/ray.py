@@ -49,7 +49,7 @@ class _Notice(BaseException):
 
 
 class Actor:
-    """One worker: opens the model once, and again after Ray restarted it."""
+    """Ray worker: opens the model once, and again after Ray restarted it."""
 
     def __init__(self, setup: str, payload: Mapping[str, Json], work: str) -> None:
         self._setup, self._payload, self._work = setup, payload, work
@@ -61,7 +61,7 @@ class Actor:
         return _STARTED, None
 
     def open(self) -> tuple[str, Any]:
-        """Open the model. No part of the constructor, so that the driver notices a process that dies of it."""
+        """Open the model; not in the constructor, so that the driver notices a process that dies of it."""
         try:
             self._state, self._call = named_function(self._setup)(self._payload), named_function(self._work)
         except RegardError as error:
@@ -79,7 +79,7 @@ class Actor:
         except _Notice:
             kind, content = _RETURNED, None
         except Exception as error:
-            kind, content = _ERROR, str(error) if isinstance(error, RegardError) else _described(error)
+            kind, content = _ERROR, error.message if isinstance(error, RegardError) else _described(error)
         finally:
             self._busy = False
         return kind, content, this_worker(), time.monotonic() - started
@@ -93,7 +93,7 @@ class Actor:
 
 @dataclass
 class _Seat:
-    """One actor of the pool. Ray keeps the handle valid when it restarts the process behind it."""
+    """Actor of the pool. Ray keeps the handle valid when it restarts the process behind it."""
 
     handle: Any
     ready: bool = False
@@ -102,7 +102,7 @@ class _Seat:
 
 @dataclass(frozen=True)
 class RayActors:
-    """`workers` actors; outcomes come in the order in which they are done. Tasks are read as workers become free.
+    """Engine of `workers` Ray actors; outcomes come in the order of completion. Workers take tasks as they become free.
 
     address: "" for a cluster of this command on this machine, "auto" or HOST:PORT for one that runs. cpus, gpus: of one
     worker. retries: how often a task is given out again after its worker died. seats: workers of an earlier `run` that
@@ -118,7 +118,7 @@ class RayActors:
 
     @contextmanager
     def keeping(self) -> Iterator[Executor]:
-        """This engine, connected, whose workers stay for the next `run` inside the block."""
+        """Connect, and keep the workers for the next `run` inside the block."""
         with self._connected():
             kept = replace(self, seats=[])
             try:
@@ -184,7 +184,7 @@ class RayActors:
                 if deaths[task.key] <= retries:
                     queue.append(task)
                 else:
-                    yield Outcome(task.key, "dead", message=f"its worker died {deaths[task.key]} times")
+                    yield Outcome(task.key, "dead", message=phrase("errors.audits.worker_deaths", n=deaths[task.key]))
                 continue
             except ray.exceptions.RayError as error:  # the answer is lost or cannot travel
                 assert task is not None
@@ -210,7 +210,7 @@ class RayActors:
             elif kind == _OK:
                 yield Outcome(task.key, "ok", content, worker=answer[2], seconds=answer[3])
             else:
-                yield Outcome(task.key, "error", message=str(content or "SIGTERM"), worker=answer[2])
+                yield Outcome(task.key, "error", message=content or "SIGTERM", worker=answer[2])
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -274,7 +274,7 @@ def _start(ray: Any, where: Mapping[str, Any]) -> None:
 
 
 def _problem_of_start(ray: Any, where: Mapping[str, Any]) -> str:
-    """What prevented a connection; "" for nothing. A text, because the exception would hold the services."""
+    """Return the text of a connection failure; "" for success. The exception itself would keep the services alive."""
     main = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)} if main else {}
     try:
@@ -337,10 +337,10 @@ def _connection_problems(address: str) -> Iterator[None]:
         yield
     except Exception as error:  # Ray raises plain exceptions of several kinds
         token = "token" in str(error).lower() or "authenticat" in str(error).lower()
-        remedy = phrase("errors.audits.ray_auth_mode_token_and")
+        remedy = phrase("errors.audits.ray_auth_mode_token")
         if not token:
             remedy = (
-                phrase("errors.audits.start_ray_start_head_or")
+                phrase("errors.audits.start_ray_start_head")
                 if address
                 else phrase("errors.audits.check_whether_machine_too_busy")
             )
@@ -380,7 +380,7 @@ def _cannot_start(error: Exception) -> EnvironmentProblem:
     return EnvironmentProblem(
         phrase("errors.audits.ray_workers"),
         expected=phrase("errors.audits.start"),
-        got=phrase("errors.audits.deaths_before_first_task_b", starts=STARTS, error=str(error).splitlines()[0][:120]),
+        got=phrase("errors.audits.deaths_with_error", starts=STARTS, error=str(error).splitlines()[0][:120]),
         remedy=phrase("errors.audits.fewer_workers_there_enough_memory"),
     )
 

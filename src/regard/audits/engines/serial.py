@@ -1,4 +1,4 @@
-"""One task after another, in this process."""
+"""Serial engine: one task after another, in this process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from regard.audits.named_function import named_function, this_worker
-from regard.errors import RegardError
+from regard.errors import error_message
 from regard.protocols import Executor, Outcome, Task
 from regard.records import Json
 from regard.registry import engine
@@ -16,7 +16,7 @@ from regard.registry import engine
 
 @dataclass(frozen=True)
 class Serial:
-    """`state` is used instead of a new one where it is given: a live model need not be rebuilt."""
+    """Engine that runs tasks in this process. `state`, where given, replaces a newly built one, for live models."""
 
     state: Any = None
 
@@ -29,14 +29,12 @@ class Serial:
             started = time.monotonic()
             try:
                 outcome = Outcome(task.key, "ok", call(state, task.payload))
-            except RegardError as error:
-                outcome = Outcome(task.key, "error", message=str(error))
             except Exception as error:
-                outcome = Outcome(task.key, "error", message=f"{type(error).__name__}: {error}")
+                outcome = Outcome(task.key, "error", message=error_message(error))
             yield replace(outcome, worker=this_worker(), seconds=time.monotonic() - started)
 
 
 @engine(in_process=True)
 def serial(state: Any = None) -> Executor:
-    """One task after another, in this process."""
+    """Run one task after another, in this process."""
     return Serial(state)

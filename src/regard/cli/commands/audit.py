@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     "regard audit ./model --data d.parquet --engine ray:address=auto,workers=16,gpus=1    on a Ray cluster",
     "regard audit smollm2 --data rag.jsonl --task answer    may its citations be trusted?",
     "regard audit --task series --data ecg.csv --window 64      train on a recording with marked anomalies, and audit",
+    "regard audit --task anomaly --data pump.csv --window 64    the same, learned from windows without marks",
     "regard audit --task tabular --data loans.csv --label-column defaulted    the same for rows of a table",
 )
 @click.argument("model", required=False)
@@ -81,7 +82,7 @@ def command(
     if options.task == "answer":
         _answers(source, data, out, options, as_json=as_json)
         return
-    if options.task in ("series", "tabular"):
+    if options.task in ("series", "anomaly", "tabular"):
         _file_audit(options.task, model or model_option, data, out, options, as_json=as_json)
         return
     _audited(source, data, out, options, as_json=as_json, plan=plan)

@@ -218,7 +218,7 @@ def _as_json(
         "checked": found.checked,
         "windows": windows,
         "sites": sites,
-        "rejected": [{"place": place, "reason": reason} for place, reason in found.rejected],
+        "rejected": [{"place": place, "reason": str(reason)} for place, reason in found.rejected],
         "units": list(found.units[0].names),
         "drawn": drawing,
     }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     "regard cite ./model --messages chat.json --sources passages.json --html cited.html",
     "regard cite ./model --messages chat.json --answer 'Anna lives in Rome.' --span Rome --contrast Oslo",
     "regard cite ./model --messages log.jsonl --json     logs of chat completions, one per line",
+    "regard cite captioner --prompt '<image> : below-left' --image picture.png --sources 2x2 --units word",
     "regard cite ./model --prompt 'Anna lives in Rome. Bert lives in Oslo. Anna lives in' --answer ' Rome'",
 )
 @click.argument("model")
@@ -35,14 +36,20 @@ if TYPE_CHECKING:
     help="JSON file: messages, or an object with messages, documents and answer; or a log, one per line (.jsonl).",
 )
 @click.option("--prompt", help="A plain text instead of messages.")
+@click.option(
+    "--image",
+    type=click.Path(path_type=Path),
+    help="Picture that the prompt has a place for; its regions are the sources.",
+)
 @click.option("--answer", help="The answer (default: the last assistant message, else the model writes one).")
 @click.option(
     "--sources",
-    help="passages, lines, sentences, messages, documents or examples; or a JSON file with texts or spans.",
+    help="passages, lines, sentences, messages, documents or examples; or a JSON file with texts or spans. "
+    "With --image: a grid (3x3), or a JSON file with boxes [top, left, bottom, right].",
 )
 @click.option("--separator", help="Text that stands between the sources.")
 @click.option("--prefix", default="", help="Beginning of the answer that is read but not scored.")
-@click.option("--units", type=click.Choice(["sentence", "answer"]), default="sentence", show_default=True)
+@click.option("--units", type=click.Choice(["sentence", "word", "answer"]), default="sentence", show_default=True)
 @click.option("--span", help="A part of the answer to cite alone: its text, or START:STOP in characters.")
 @click.option("--contrast", help="A text in place of the span or the answer: why the one rather than the other?")
 @click.option("--delta", type=float, default=1.0, show_default=True, help="Threshold of an effect, in nats.")
@@ -70,6 +77,7 @@ def command(
     model: str,
     messages: str | None,
     prompt: str | None,
+    image: Path | None,
     answer: str | None,
     sources: str | None,
     separator: str | None,
@@ -96,12 +104,14 @@ def command(
         raise InputError(
             "--html", expected=phrase("errors.cli.one_chat"), got=phrase("errors.cli.in_file_messages", n=len(chats))
         )
+    from regard.datasets.picture_decoder import decoded
     from regard.surveys.cite import cite
 
     choice = ModelChoice(model, device, None, "windows")
     cited = []
     with bar(remarks(), making=choice.making), seeded(seed):
-        live = choice.open()
+        live = choice.open() if image is None else model
+        picture = None if image is None else decoded(image, phrase("errors.common.picture_file", file=image))[0]
         for chat in chats:
             result = cite(
                 live,
@@ -111,6 +121,7 @@ def command(
                 separator=separator,
                 documents=chat.documents,
                 written_tokens=chat.tokens,
+                image=picture,
                 prefix=prefix,
                 units=units,
                 span=characters(span),
@@ -119,6 +130,7 @@ def command(
                 passes=passes,
                 delta=delta,
                 new_tokens=new_tokens,
+                device=device,
             )
             cited.append(result.redacted() if redact else result)
     if html is not None:

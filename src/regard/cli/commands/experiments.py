@@ -34,7 +34,7 @@ def command(run: Path, only: str | None, as_json: bool) -> None:
             phrase("errors.common.run_run", run=run),
             expected=phrase("errors.cli.findings_experiments"),
             got=phrase("errors.cli.run_without_experiments"),
-            remedy=phrase("errors.cli.audit_without_explainers_and"),
+            remedy=phrase("errors.cli.audit_without_explainers"),
         )
     if as_json:
         print_json([summary_to_json(summary) for summary in summaries])

@@ -312,6 +312,7 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
     from regard.present.answer_text import shown_answer
     from regard.present.messages.messages import render, say
     from regard.present.number_units import objective, scale
+    from regard.present.summary import incomplete
     from regard.present.terminal.comparison import agreement_table, comparison
     from regard.present.terminal.picture_overlay import picture_overlay
     from regard.present.terminal.terminal import drawing, key, strongest, strongest_bars
@@ -328,7 +329,7 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
         facts_of_answer = {"p": f"{probability:.3f}", "value": f"{float(found.answers.value[i]):+.2f}"}
         facts_of_answer = {"p": facts_of_answer["p"]} if kind == "says" else facts_of_answer
         says = say(f"term.explain.{kind}", model=model, said=shown_answer(answer, task), **facts_of_answer)
-        if example["units"]["place_kind"] == "box":
+        if example["units"]["place_kind"] == "box" or "audio" in example["inputs"]:
             says = say("term.explain.picture", name=example["id"], says=says)
         out.print(says, markup=False, style="bold")
         if compare:
@@ -362,6 +363,9 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
             facts = entry("explainer", Spec.parse("explainer", method).name).facts
             line = say("term.explain.numbers", scale=scale(facts, objective(task, answer), method))
             out.print(line, markup=False, style="dim")
+            if (missed := incomplete(relevance, i)) is not None:
+                words = say("term.explain.incomplete", total=f"{missed[0]:+.2f}", whole=f"{missed[1]:+.2f}")
+                out.print(words, markup=False, style="yellow")
             if method in found.summed:
                 out.print(say("term.explain.summed"), markup=False, style="dim")
         if any(found.scores.values()):

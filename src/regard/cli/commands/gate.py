@@ -110,7 +110,7 @@ def _show(outcome: Outcome) -> None:
         ]
         results().print(plain_table(columns("term.gate.columns"), rows, right=(3,)))
     # the last line of the output, never folded: a script may read it instead of the exit code
-    echo(outcome.verdict)
+    echo(" ".join(render(outcome.verdict).split()))
 
 
 def _result(name: str, *, only_warns: bool) -> str:

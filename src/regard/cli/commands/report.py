@@ -79,19 +79,18 @@ def command(
     path = out or run / f"{stem}.{ENDINGS.get(form, form)}"
     shown_run: RunReader = Redacted(stored_run) if redact else stored_run
     if form == "evidence":
-        from regard.present.evidence.dossier import DossierOptions
+        from regard.present.evidence.dossier import Beside, DossierOptions
         from regard.present.evidence.evidence_files import evidence_files
         from regard.store.evidence_archive import write_archive
 
         earlier = None if baseline is None else _judged(baseline)
-        files = evidence_files(
-            shown_run,
-            DossierOptions(intended_use, examples or 10),
+        rules = _planned_policy(stored_run) if policy is None else read_bytes(policy)
+        beside = Beside(
             baseline=Redacted(earlier) if earlier is not None and redact else earlier,
-            policy=None if policy is None else read_bytes(policy),
-            gate=None if policy is None else _gated(run, policy, baseline),
+            policy=rules,
+            gate=None if rules is None else _gated(run, rules, policy, baseline),
         )
-        write_archive(path, files, key=sign)
+        write_archive(path, evidence_files(shown_run, DossierOptions(intended_use, examples or 10), beside), key=sign)
     else:
         _write(shown_run, path, form, appendix=appendix)
     if form in ("html", "pdf", "evidence"):
@@ -133,12 +132,19 @@ def _judged(path: Path) -> Run:
     return Run(path)
 
 
-def _gated(run: Path, policy: Path, baseline: Path | None) -> dict[str, Json]:
-    """The outcome of the policy, as `regard gate --json` prints it."""
-    from regard.gate.gate import gate
-    from regard.gate.policy import read_policy
+def _planned_policy(run: Run) -> bytes | None:
+    """The policy that the plan of the run states; None where there is none."""
+    planned = ((run.manifest.get("plan") or {}).get("plan") or {}).get("policy")
+    return str(planned["text"]).encode() if planned else None
 
-    return gate(run, read_policy(policy), baseline=baseline).to_json()
+
+def _gated(run: Path, rules: bytes, place: Path | None, baseline: Path | None) -> dict[str, Json]:
+    """The outcome of a policy, as `regard gate --json` prints it. place: its file, None where the plan holds it."""
+    from regard.gate.gate import gate
+    from regard.gate.policy import parse_policy, read_policy
+
+    policy = read_policy(place) if place is not None else parse_policy(rules.decode())
+    return gate(run, policy, baseline=baseline).to_json()
 
 
 def _write(run: RunReader, path: Path, form: str, *, appendix: bool) -> None:

@@ -11,7 +11,15 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import ModelChoice, model_options
 from regard.cli.progress import bar
-from regard.cli.row_input import image_option, one_example, row_label, row_label_line, row_labels_option, row_options
+from regard.cli.row_input import (
+    image_option,
+    one_example,
+    row_label,
+    row_label_line,
+    row_labels_option,
+    row_options,
+    sound_option,
+)
 from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import phrase
@@ -41,6 +49,7 @@ SENTENCE = "A quiet, moving film that never begs for tears."
 @click.argument("model")
 @click.option("--text", help="Text to try the methods on (default: a built-in sentence).")
 @image_option
+@sound_option
 @click.option("--pair", help="Second text, for models that take a pair.")
 @click.option("--data", help="Try the methods on a row of this dataset instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
@@ -52,6 +61,7 @@ def command(
     model: str,
     text: str | None,
     image: Path | None,
+    audio: Path | None,
     pair: str | None,
     data: str | None,
     row: int,
@@ -62,17 +72,20 @@ def command(
     as_json: bool,
 ) -> None:
     from regard.measures.flow import uncompiled
+    from regard.models.trial_input import trial_input
 
     choice = ModelChoice(model, device, task, overflow)
     console = remarks()
     console.print(say("term.opening", source=model), style="dim", markup=False)
     with bar(console, making=choice.making):
         live = choice.open()
-    data = data or (None if text or image else _own_data(model))
-    if text is None and image is None and data is None and live.modality == "image":
-        example = _noise_picture()
-    else:
-        example = one_example(text or (None if data or image else SENTENCE), pair, data, row, image=image)
+    data = data or (None if text or image or audio else _own_data(model))
+    example = None
+    if all(given is None for given in (text, image, audio, data)):
+        example = trial_input(live)
+        text = SENTENCE if example is None else None
+    if example is None:
+        example = one_example(text, pair, data, row, image=image, audio=audio)
     label = row_label(live)
     attempts = _tried(live, live.windows(example)[0], seed)
     if as_json:
@@ -116,16 +129,6 @@ def _stream(model: Model, attempts: Iterator[dict[str, Any]]) -> None:
     for attempt in attempts:
         works = say("term.list.yes" if attempt["works"] else "term.list.no")
         line((attempt["kind"], attempt["name"], works, render(attempt["why"]) or attempt["needs"]))
-
-
-def _noise_picture() -> Example:
-    """A picture of random colours, to try the methods on."""
-    import numpy as np
-
-    from regard.records import Example, frozen
-
-    pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3))
-    return Example("random picture", {"image": frozen(pixels, np.uint8)})
 
 
 def _own_data(model: str) -> str | None:
@@ -201,9 +204,10 @@ def _attempt(spec: Spec, page: ShardResult, *, works: bool) -> dict[str, Any]:
     from regard.registry import entry
 
     reasons = {**{p.stage: p.message for p in page.problems}, **page.skipped}
+    texts = {key: str(reason) for key, reason in reasons.items()}
     needs = entry(spec.kind, spec.name).facts.get("needs")
     needed = say("term.list.needs", what=", ".join(map(str, needs))) if isinstance(needs, list) and needs else ""
-    why = "" if works else _reason(spec.kind, spec.name, reasons)
+    why = "" if works else _reason(spec.kind, spec.name, texts)
     return {"kind": spec.kind, "name": spec.name, "works": works, "why": why, "needs": needed}
 
 

@@ -39,7 +39,7 @@ def command(run: Path, rules: bool, question: str | None, as_json: bool) -> None
             phrase("errors.common.run_run", run=run),
             expected=phrase("errors.cli.evidence_about_attention"),
             got=reasons or phrase("errors.cli.run_without_experiments"),
-            remedy=phrase("errors.cli.audit_without_explainers_and"),
+            remedy=phrase("errors.cli.audit_without_explainers"),
         )
     shift = shift_of(stored_run)
     if as_json:

@@ -57,20 +57,23 @@ def command(file: Path, signers: Path | None, as_json: bool) -> int:
     followed = plan["followed"]
     key = "no_plan" if followed is None else "plan_yes" if followed else "plan_no"
     results().print(say(f"term.verify.{key}", n=len(plan["deviations"])), markup=False)
+    for part, planned, actual in plan["deviations"]:
+        results().print(say("term.verify.deviation", part=part, planned=planned, actual=actual), markup=False)
     echo(say("term.verify.intact" if checked.intact else "term.verify.broken", n=len(checked.files)))
     return 0 if checked.intact else 1
 
 
 def _plan(files: Any) -> dict[str, Any]:
-    """Whether the run followed the plan in the archive, computed anew from its files."""
-    from regard.audits.preregistration import deviations
+    """Check whether the run followed the plan in the archive, computed anew from its files."""
+    from regard.audits.preregistration import deviations, policy_deviations
 
     try:
         manifest = parse_json(files["manifest.json"])
         stored = manifest.get("plan")
         if not stored:
             return {"followed": None, "deviations": []}
-        rows = deviations(json.loads(files["plan.json"]), manifest, stored["identity"])
+        plan = json.loads(files["plan.json"])
+        rows = deviations(plan, manifest, stored["identity"]) + policy_deviations(plan, files.get("policy.toml"))
     except (KeyError, ValueError, AttributeError, TypeError):
         return {"followed": None, "deviations": []}
     return {"followed": not rows, "deviations": [[row.part, row.planned, row.actual] for row in rows]}

@@ -1,1 +1,1 @@
-"""One file per built-in data set; its name is its public name (`regard list dataset`)."""
+"""Built-in data sets, one file each; its name is its public name (`regard list dataset`)."""

@@ -23,19 +23,23 @@ PREFERRED = ("test", "validation", "dev", "valid", "train")
 """An audit is about data the model did not learn from, where there is any."""
 OTHER_NAMES = {"dev": "validation", "validation": "dev"}
 UNDIVIDED = "all of it"
+OTHER_SOUNDS = {".mp3", ".flac", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".wma"}
+"""Suffixes of sounds that cannot be read."""
 
 
 def open_hugging_face(path: Path, *, split: str | None) -> Table:
     """Open the table of one split, by default the one furthest from training, with a note."""
     splits = _splits(path)
     if not splits:
-        remedy = "datasets.load_dataset(...).save_to_disk(DIR)"
-        expected = phrase("errors.datasets.pictures_png_jpg_sounds_wav")
+        sounds = sorted({file.suffix.lower() for file in path.rglob("*")} & OTHER_SOUNDS)
+        remedy: Text = "datasets.load_dataset(...).save_to_disk(DIR)"
         raise InputError(
             phrase("errors.common.directory_path", path=path),
-            expected=expected,
-            got=phrase("errors.datasets.none_these"),
-            remedy=remedy,
+            expected=phrase("errors.datasets.pictures_png_jpg_sounds_wav"),
+            got=phrase("errors.datasets.sounds_that_are_not_wav", kinds=", ".join(sounds))
+            if sounds
+            else phrase("errors.datasets.none_these"),
+            remedy=phrase("errors.datasets.convert_each_to_wav") if sounds else remedy,
         )
     notes: tuple[Text, ...] = ()
     split_name = split or next((s for s in PREFERRED if s in splits), min(splits))

@@ -49,7 +49,7 @@ def memory_table(data: object, name: str = NAME) -> Table:
 
 
 def _is_frame(data: object) -> bool:
-    """A DataFrame is known by its methods: neither library is imported for those who do not use it."""
+    """Return whether a value is a DataFrame, by its methods; imports neither library."""
     return hasattr(data, "columns") and (hasattr(data, "iter_rows") or hasattr(data, "to_dict"))
 
 

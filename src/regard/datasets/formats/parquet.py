@@ -1,4 +1,4 @@
-"""Parquet: one file, or a directory of files; only the columns that are needed are read, batch after batch."""
+"""Parquet: one file, or a directory of files; reads only the needed columns, batch after batch."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ COLUMNS: Final = ("image", "label", "id")
 
 
 def is_pictures(path: Path) -> bool:
-    """Whether it is a picture file or a directory that holds some, and no list of them."""
+    """Return whether a path is a picture file or a directory that holds some, without a list of them."""
     kind = kind_of(path)
     if kind == "file":
         return has_picture_suffix(path.name)

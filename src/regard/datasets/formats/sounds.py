@@ -1,9 +1,8 @@
-"""Sounds: a .wav file, or a directory of them whose sub-directories are the labels. Read by the standard library."""
+"""Sounds: a .wav file, or a directory of them whose sub-directories are the labels."""
 
 from __future__ import annotations
 
 import io
-import struct
 import wave
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,22 +11,19 @@ from typing import Any
 import numpy as np
 
 from regard.datasets.examples import Examples
+from regard.datasets.formats.wav_samples import NotWav, wav_samples
 from regard.datasets.table import RowError
 from regard.errors import InputError, NoExamples, phrase
 from regard.files import check_file, kind_of, reason
 from regard.records import Example, Floats, Message, Text, frozen
 from regard.store.blobs import write_output
 
-WIDTHS = (1, 2, 3, 4)
-"""Bytes of a sample."""
-
-
 METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 """A table of file names and transcripts beside the sounds."""
 
 
 def is_sounds(path: Path) -> bool:
-    """Whether it is a .wav file or a directory that holds some, without a table about them."""
+    """Return whether a path is a .wav file or a directory that holds some, without a table about them."""
     kind = kind_of(path)
     if kind == "file":
         return path.suffix.lower() == ".wav"
@@ -56,9 +52,10 @@ def read_sounds(path: Path, *, skip_bad: bool = False) -> Examples:
         name = file.name if path.is_file() else file.relative_to(path).as_posix()
         try:
             sound, rate = read_wav(file)
-        except InputError:
+        except InputError as error:
             if not skip_bad:
-                raise
+                remedy = error.remedy if path.is_file() else phrase("errors.datasets.fix_file_or_skip_bad")
+                raise InputError(error.subject, expected=error.expected, got=error.got, remedy=remedy) from error
             bad.append(name)
             continue
         label = file.parent.name if path.is_dir() and file.parent != path else None
@@ -89,7 +86,7 @@ def sound_of(value: Any, folder: Path | None, rate: float | None) -> dict[str, A
             sound, own = read_wav((folder or Path()) / value.strip())
             return {"audio": sound, "rate": own}
         if isinstance(value, bytes):
-            sound, own = _read(io.BytesIO(value), phrase("errors.datasets.sound_in_cell"))
+            sound, own = _read(value, phrase("errors.datasets.sound_in_cell"))
             return {"audio": sound, "rate": own}
         samples = frozen(np.array(value, dtype=np.float64))
     except InputError as error:
@@ -106,37 +103,31 @@ def sound_of(value: Any, folder: Path | None, rate: float | None) -> dict[str, A
 
 
 def read_wav(file: Path) -> tuple[Floats, int]:
-    """(samples,) in -1..1, and samples per second; 8, 16, 24 or 32 bits, channels averaged."""
-    check_file(file, phrase("errors.datasets.sound_file", file=file))
-    return _read(str(file), phrase("errors.datasets.sound_file", file=file))
-
-
-def _read(content: str | io.BytesIO, subject: Text) -> tuple[Floats, int]:
+    """(samples,) in -1..1, and samples per second; channels averaged. Formats: `wav_samples`."""
+    subject = phrase("errors.datasets.sound_file", file=file)
+    check_file(file, subject)
     try:
-        with wave.open(content, "rb") as sound:
-            channels, width, rate, count, *_ = sound.getparams()
-            raw = sound.readframes(count)
-    except (wave.Error, EOFError, OSError, ValueError, RuntimeError, struct.error) as error:
-        problem = phrase("errors.datasets.file_that_ends_too_early") if isinstance(error, EOFError) else reason(error)
-        raise InputError(subject, expected=phrase("errors.datasets.wav_file_plain_samples_pcm"), got=problem) from error
-    if width not in WIDTHS or rate < 1:
-        problem = phrase("errors.datasets.bits_samples_per_second", width=8 * width, rate=rate)
-        raise InputError(subject, expected=phrase("errors.datasets.or_bits_and_rate_or"), got=problem)
-    values = _decoded(raw[: len(raw) // (width * channels) * (width * channels)], width)
-    if not len(values):
+        content = file.read_bytes()
+    except OSError as error:
+        raise InputError(
+            subject, expected=phrase("errors.datasets.wav_file_plain_samples_pcm"), got=reason(error)
+        ) from error
+    return _read(content, subject)
+
+
+def _read(content: bytes, subject: Text) -> tuple[Floats, int]:
+    try:
+        samples, rate = wav_samples(content)
+    except NotWav as error:
+        raise InputError(
+            subject,
+            expected=phrase("errors.datasets.wav_file_plain_samples_pcm"),
+            got=error.problem,
+            remedy=phrase("errors.datasets.convert_to_wav"),
+        ) from error
+    if not len(samples):
         raise InputError(subject, expected=phrase("errors.datasets.samples"), got=phrase("errors.common.none"))
-    return frozen(values.reshape(-1, channels).mean(1)), int(rate)
-
-
-def _decoded(raw: bytes, width: int) -> Floats:
-    """Samples of `width` bytes each, in -1..1."""
-    if width == 1:
-        return (np.frombuffer(raw, np.uint8).astype(np.float64) - 128) / 128
-    if width == 3:
-        parts = np.frombuffer(raw, np.uint8).reshape(-1, 3).astype(np.int32)
-        whole = parts[:, 0] | (parts[:, 1] << 8) | (parts[:, 2] << 16)
-        return np.asarray(np.where(whole >= 1 << 23, whole - (1 << 24), whole) / float(1 << 23), np.float64)
-    return np.frombuffer(raw, f"<i{width}").astype(np.float64) / float(1 << (8 * width - 1))
+    return frozen(samples.mean(1)), rate
 
 
 def write_wav(file: Path, sound: Floats, rate: int) -> None:

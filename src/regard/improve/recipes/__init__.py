@@ -1,1 +1,3 @@
-"""Recipes: one file each, a function of the modality that says what is added to the training. `regard list recipe`."""
+"""Recipes, one file each: a function of the modality that returns the additions to the training. `regard list
+recipe`.
+"""

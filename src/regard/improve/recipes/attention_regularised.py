@@ -1,4 +1,4 @@
-"""Attention that is asked to be a certain way."""
+"""Attention regularisation: loss terms on the attention weights."""
 
 from __future__ import annotations
 

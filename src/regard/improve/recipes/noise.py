@@ -21,7 +21,7 @@ def noise(
     share: float = 0.5,
     copies: int = 4,
 ) -> Recipe:
-    """Half of what is learned from is noisy: a share of every batch is replaced by copies under named noises.
+    """Noise augmentation: replace a share of every batch by copies under named noises.
 
     noises: names (`regard list perturbation`); by default keyboard errors and dropped words for texts. The comparison
     also asks about noises that were not learned from.

@@ -42,7 +42,7 @@ def written_names(task: str, target: Target, reader: Reader) -> tuple[str, ...] 
 
 
 def answer_name(task: str, target: Target, labels: Sequence[str], reader: Reader, item: Item | None) -> Json:
-    """The name of an answer; the target itself where no name is known. item: the example, for a place in it."""
+    """Name an answer; the target itself where no name is known. item: the example, for a place in it."""
     ids = written_ids(task, target)
     if ids is not None:
         text = _decoded(ids, reader, whole=task in WHOLE)

@@ -43,7 +43,8 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Space:
-    """One example: inputs in the module's layout and the user's units; module input = scale * u + offset.
+    """Input space of one example: inputs in the module's layout and the user's units; module input = scale * u +
+    offset.
 
     put_back: from that layout to the user's. whole: the user's numbers are whole ones, and stay so. resize: what comes
     before the scaling, where the user's picture is resized; scale and offset are then of what it gives.

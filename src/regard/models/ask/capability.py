@@ -39,7 +39,7 @@ class Capability(Generic[P, R]):
         self._dispatch.register(kind, function)
 
     def supports(self, model: Model) -> bool:
-        """Whether a function is registered for the class of this model."""
+        """Return whether a function is registered for the class of this model."""
         return self._dispatch.dispatch(type(model)) != self._refuse
 
     def _refuse(self, model: Model, *_: object, **__: object) -> Any:

@@ -41,6 +41,10 @@ class ChatModel:
                 remedy=phrase("errors.models.fewer_or_shorter_sources"),
             )
 
+    def inputs(self, ids: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Return what the module reads for token ids."""
+        return {"input_ids": ids}
+
     def tokenize(self, text: str, *, special: bool) -> tuple[list[int], list[tuple[int, int]]]:
         """Return the token ids of a text and the characters (start, stop) of every token."""
         encoding = self.tokenizer(
@@ -62,7 +66,7 @@ class ChatModel:
         with torch.inference_mode():
             # with a mask: without one, transformers hides every prompt token that equals the padding token
             sequence = native.generate(
-                input_ids=ids,
+                **self.inputs(ids),
                 attention_mask=torch.ones_like(ids),
                 max_new_tokens=new_tokens,
                 do_sample=False,
@@ -100,7 +104,11 @@ def _limit(model: TorchModel) -> int | None:
     if model.traits.encoder_decoder:
         limit: int | None = getattr(model.reader, "limit", None)
         return limit
-    config: Any = model.module.config
+    return position_limit(model.module.config, model.traits.tokenizer)
+
+
+def position_limit(config: Any, tokenizer: Any) -> int | None:
+    """Return the most positions of a decoder, None for no limit."""
     positions = getattr(config.get_text_config(), "max_position_embeddings", None)
-    longest = model.traits.tokenizer.model_max_length
+    longest = tokenizer.model_max_length
     return min((n for n in (positions, longest) if isinstance(n, int) and 0 < n < 1_000_000_000), default=None)

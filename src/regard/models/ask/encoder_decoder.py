@@ -1,4 +1,4 @@
-"""Whether a model has an encoder and a decoder."""
+"""Detection of models with an encoder and a decoder."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def _evaluate(model: TorchModel, items: Sequence[Item], targets: Sequence[Target
 
 
 def _room(item: Item, x: Tensor) -> Tensor:
-    """Of the shape of x: the range of the free entries on them, 0 on the others, which stay without noise."""
+    """Return the range of the free entries, 0 on the others, which stay without noise; same shape as x."""
     free = free_entries(item, x)
     inside = x[free]
     return free.to(x.dtype) * (inside.max() - inside.min() if inside.numel() else 0.0)

@@ -82,10 +82,9 @@ def ends(model: TorchModel, item: Item, name: str, draw: int = 0) -> Ends:
     reader = model.reader
     if name == "resample":
         other = reader.remove(item, item.units.free, "resample", keyed_rng(0, "baseline", draw, contents(item)))
-        whole = ends(model, item, reader.baselines[0])
-        return Ends(
-            whole.x, torch.where(free_entries(item, whole.x), ends(model, other, reader.baselines[0]).x, whole.x)
-        )
+        fixed = next(each for each in reader.baselines if each != "resample")
+        whole = ends(model, item, fixed)
+        return Ends(whole.x, torch.where(free_entries(item, whole.x), ends(model, other, fixed).x, whole.x))
     if name not in reader.baselines:
         raise UnknownName("baseline", name, reader.baselines)
     if isinstance(reader, ArrayReader):

@@ -33,7 +33,7 @@ POSITIONS = 8192
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment:
-    """One event of a pass: a site, a module that starts (with its input), or a module that ends (with its output)."""
+    """Event of a pass: a site, a module that starts (with its input), or a module that ends (with its output)."""
 
     what: str
     module: nn.Module | None = None
@@ -76,7 +76,7 @@ class _Instead:
 
 @dataclass(slots=True, eq=False)
 class LayerVariants:
-    """One example in front of one model; `moments` is its undisturbed pass, with every site's `weights`."""
+    """Passes of one example under variants of a layer; `moments` is the unchanged pass, with every site's `weights`."""
 
     model: Runs
     item: Item
@@ -138,8 +138,9 @@ class LayerVariants:
         return next((around[n] for n in inside if not self._beside(site, around[n])), around[layers[-1]])
 
     def projection(self, site: Site) -> tuple[Place, Tensor] | None:
-        """The linear map outside that is given just what the owner of a site gives out, and what that map makes of it:
-        its output projection. None where the owner has its own, or there is none."""
+        """Return the output projection of a site, if it lies outside the site's owner, and the result of that linear
+        map. None where the owner has its own, or there is none.
+        """
         behind = self.moments[self.at(site) + 1 :]
         gave = self._next(behind, self.owner(site), "end")
         first = next((m for m in behind if isinstance(m.module, nn.Linear)), None)
@@ -164,7 +165,7 @@ class LayerVariants:
         return {name: self.model.module.get_submodule(name) for name in names} or {"": self.model.module}
 
     def _layers(self, site: Site) -> list[str]:
-        """Those of the modules around a site that are members of a list, the largest first."""
+        """Return the modules around a site that are members of a list, the largest first."""
         above = {name: self.model.module.get_submodule(name.rpartition(".")[0]) for name in self._around(site) if name}
         return [name for name, module in above.items() if isinstance(module, (nn.ModuleList, nn.Sequential))]
 
@@ -184,7 +185,7 @@ class LayerVariants:
     # ------------------------------------------------------------------ asking
 
     def ask(self, site: Site, count: int, variant: Callable[[int], Tensor], place: Place) -> Iterator[Tensor]:
-        """(variant, query, feature), some variants at a time: what is seen at the place, the first time after the site.
+        """Run the variants, a few at a time: (variant, query, feature) at the place, the first time after the site.
 
         variant(i): (head, query, key), the weights that are used instead. They are made when their turn comes.
         """
@@ -246,7 +247,7 @@ class LayerVariants:
         raise Unsupported(
             phrase("errors.models.attention_site", site=site.key),
             expected=phrase("errors.models.computed_after", place=place.name),
-            got=phrase("errors.models.module_that_runs_before_or"),
+            got=phrase("errors.models.module_that_runs_before"),
         )
 
 
@@ -270,7 +271,7 @@ def rows_first(tensor: Tensor, rows: int, site: Site, queries: int) -> Tensor:
 
 
 def is_norm(module: nn.Module) -> bool:
-    """Whether a module is a normalization layer, in any library."""
+    """Return whether a module is a normalization layer, in any library."""
     return "norm" in type(module).__name__.lower() and next(module.children(), None) is None
 
 

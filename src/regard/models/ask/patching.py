@@ -52,7 +52,7 @@ _GIFTS: WeakKeyDictionary[nn.Module, _Gifts] = forgettable(WeakKeyDictionary())
 def patched_output(
     model: TorchModel, encoded: Encoded, target: Target, reads: Sequence[Read], donors: Sequence[Donor]
 ) -> Answers:
-    """Patch the attention *output* of each donor into the rows that are read, and leave everything else as it is.
+    """Patch the attention *output* of each donor into the rows that the objective reads, and change nothing else.
 
     One answer per donor. The rows of a donor stand for those of the example; where their numbers differ, their mean.
     """
@@ -101,7 +101,9 @@ def _gift(model: TorchModel, item: Item, target: Target, theirs: Read, ours: Rea
 
 
 def _given(model: TorchModel, item: Item, target: Target, theirs: Read, place: _Place) -> tuple[Tensor, bool]:
-    """(row, feature), and whether rows are those that are read; behind a pooling of rows they are not."""
+    """Return (row, feature), and whether rows are those that the objective reads; behind a pooling of rows they are
+    not.
+    """
     with_it, without = (_seen(model, item, target, read=theirs, factor=factor, place=place) for factor in (1.0, 0.0))
     difference = with_it.view - without.view
     return (difference[list(theirs.queries)], True) if len(difference) == with_it.queries else (difference, False)
@@ -185,7 +187,7 @@ def _find(model: TorchModel, item: Item, target: Target, read: Read) -> _Place |
 
 
 def _same_numbers(tensor: Tensor, weights: Tensor) -> bool:
-    """Whether a tensor is the weights themselves, in whatever layout (a dropout, a softmax module)."""
+    """Return whether a tensor is the weights themselves, in any layout (a dropout, a softmax module)."""
     if tensor.numel() != weights.numel():
         return False
     return bool(torch.allclose(tensor.float().flatten().sort()[0], weights.float().flatten().sort()[0], atol=1e-6))

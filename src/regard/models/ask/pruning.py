@@ -93,7 +93,7 @@ def projections(model: TorchModel, item: Item, target: Target, heads: Heads) -> 
         if at is None:
             raise _refused(
                 site,
-                phrase("errors.models.projection_that_reads_heads_and"),
+                phrase("errors.models.projection_that_reads_heads"),
                 phrase("errors.models.none_that_falls_silent"),
             )
         columns = {}
@@ -138,7 +138,7 @@ def _refuse_shared(found: Mapping[str, Projection], heads: Heads) -> None:
         for other, two in found.items():
             if one.parameter == two.parameter and set(heads[site]) != set(heads[other]):
                 raise _refused(
-                    site, phrase("errors.models.same_heads_in_with_which", other=other), phrase("errors.common.others")
+                    site, phrase("errors.models.same_heads_in_with", other=other), phrase("errors.common.others")
                 )
 
 
@@ -159,7 +159,7 @@ _SEPARATE = ("q_proj", "k_proj", "v_proj", "o_proj")
 
 
 def why_not_dropped(model: TorchModel, sites: Sequence[Site], heads: Heads) -> Text:
-    """Why these heads can only be silenced; "" where they can be dropped.
+    """Return why these heads can only be silenced; "" where they can be dropped.
 
     They can where the configuration names the size of a head apart from the width of the model (Llama, Qwen, Mistral,
     ...), one number of heads serves all layers, and every group of queries around one key keeps as many.
@@ -179,7 +179,7 @@ def why_not_dropped(model: TorchModel, sites: Sequence[Site], heads: Heads) -> T
 
 
 def _kept(site: Site, heads: Heads, config: Any) -> list[list[int]]:
-    """For every head of keys the query heads that stay."""
+    """Return the query heads that stay, for every head of keys."""
     size = site.heads // int(config.num_key_value_heads)
     pruned = set(heads.get(site.key, ()))
     return [[h for h in range(g * size, (g + 1) * size) if h not in pruned] for g in range(config.num_key_value_heads)]

@@ -46,7 +46,7 @@ def copied_tokens(model: TorchModel, template: Encoded, *, n: int, seed: int) ->
 
 
 def _sequences(model: TorchModel, template: Item, *, n: int, seed: int) -> list[tuple[Ints, Bools, int]]:
-    """Token ids, which of them are special, and the length of what is repeated."""
+    """Build token ids, the mask of special tokens, and the length of the repeated part."""
     if not isinstance(model.reader, TextReader) or model.traits.encoder_decoder:
         return []
     if template.aside or len(template.units) != template.length:

@@ -35,13 +35,13 @@ class Resize:
         return resized.expand(-1, self.channels, -1, -1) if resized.shape[1] == 1 else resized
 
     def seen(self, shape: tuple[int, ...]) -> Bools:
-        """Of the picture's shape: True on the pixels that have any weight in what the model reads."""
+        """Mask of the pixels that have any weight in the model's input; same shape as the picture."""
         plane = np.outer((self.rows != 0).sum(0), (self.columns != 0).sum(0)) > 0
         return np.broadcast_to(plane, shape)
 
 
 def owner_of_pixels(units: Units, shape: tuple[int, ...]) -> Ints:
-    """Of the picture's shape (channels, height, width): the unit in whose place each pixel lies, -1 for none."""
+    """Return the unit in whose place each pixel lies, -1 for none; (channels, height, width) of the picture."""
     plane = np.full(shape[1:], -1, np.int64)
     for k in np.flatnonzero(~units.special):
         top, left, bottom, right = np.rint(units.places[k]).astype(int)

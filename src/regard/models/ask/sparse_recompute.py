@@ -113,7 +113,7 @@ class SparseRuns:
         whole = _sparse(model, self._kept, items, target, [1.0] * len(self._kept)).value
         gap = float((whole - plain).abs().max()) / max(1.0, float(plain.abs().max()))
         if not max(off, gap) <= TOLERANCE:
-            reason = phrase("errors.models.feed_forward_parts_in_which", off=max(off, gap))
+            reason = phrase("errors.models.feed_forward_parts_in", off=max(off, gap))
             raise _refused(model, reason)
         self._proved = True
 
@@ -158,7 +158,7 @@ def _feed_forwards(model: TorchModel) -> list[_FeedForward]:
             and down.in_features > down.out_features
         ]
         if not pairs:
-            raise _refused(model, phrase("errors.models.layer_without_linear_map_that"))
+            raise _refused(model, phrase("errors.models.layer_without_linear_map"))
         parts.append(_FeedForward(pairs[0][0], pairs[-1][1]))
     return parts
 

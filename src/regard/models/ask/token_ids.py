@@ -1,4 +1,4 @@
-"""The token ids that a text is read as."""
+"""Token ids of a text."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _zeroed(layers: LayerVariants, site: Site) -> Zeroed:
         raise Unsupported(
             phrase("errors.models.value_zeroing_at", site=site.key),
             expected=phrase("errors.models.layer_that_gives_same_again"),
-            got=phrase("errors.models.off_by_b", error=error),
+            got=phrase("errors.models.off_by_share", error=error),
         )
     return Zeroed(site, torch.cat(distances).clamp(min=0).T.cpu().numpy(), error)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from regard.measures.sentences import sentence_spans
 from regard.models.ask.chat_model import ChatModel
 from regard.records import Ints, Message
 
-UNITS = ("sentence", "answer")
+UNITS = ("sentence", "word", "answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,8 @@ def answer_units(answer: Answer, units: str) -> tuple[list[tuple[int, int]], Int
     if units not in UNITS:
         raise UnknownName("units", units, UNITS)
     spans = sentence_spans(answer.text)
+    if units == "word":
+        spans = [(word.start(), word.end()) for word in re.finditer(r"\S+", answer.text)]
     if units == "answer":
         spans = [(spans[0][0], spans[-1][1])]
     starts = np.array([start for start, _ in spans])

@@ -1,4 +1,4 @@
-"""One prompt with sources and one answer, as methods that rank sources see them, with cost accounting.
+"""Prompt with sources and an answer, as methods that rank sources see it, with cost accounting.
 
 Effects are drops of the log-odds of a span of the answer, in nats. Every question is answered once and remembered;
 `metered` charges a method for every different question that it asks, whoever asked before.

@@ -1,4 +1,4 @@
-"""A model that is asked about a given answer: the objective of every explainer and metric is the answer's log-odds.
+"""Model of a fixed answer: the objective of every explainer and metric is the answer's log-odds.
 
     model = answer_model(load("smollm2"))
     example = answer_example(model, messages, "Anna lives in Rome.")

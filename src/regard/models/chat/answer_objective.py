@@ -45,7 +45,7 @@ class AnswerObjective:
 
     @property
     def passes(self) -> float:
-        """Token positions computed so far, in units of the prompt's length."""
+        """Return the token positions computed so far, in units of the prompt's length."""
         return self.rows.passes + (self._rival.passes if self._rival else 0.0)
 
     def cost(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> float:
@@ -62,7 +62,7 @@ class AnswerObjective:
 
     @property
     def contrasted(self) -> bool:
-        """Whether the value compares two texts."""
+        """Return whether the value compares two texts."""
         return self._rival is not None
 
     def deleted(self, prompt: Sequence[int]) -> tuple[Floats, Floats]:

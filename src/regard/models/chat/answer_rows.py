@@ -54,7 +54,7 @@ class AnswerRows:
 
     @property
     def passes(self) -> float:
-        """Token positions computed so far, in units of the prompt's length."""
+        """Return the token positions computed so far, in units of the prompt's length."""
         return self._computed / len(self.prompt)
 
     def charge(self, positions: int) -> None:
@@ -74,7 +74,7 @@ class AnswerRows:
             raise InputError("prompt", expected=expected, got=phrase("errors.models.no_token_without_sources"))
         shared, layers = self._beginning(new)
         log_odds, read = self._read(new, shared, part, layers)
-        if 2 * len(new) <= len(self.prompt) and all(new != other for other, _ in self._remembered):
+        if 3 * len(new) <= 2 * len(self.prompt) and all(new != other for other, _ in self._remembered):
             shortest = min(self._remembered, key=lambda pair: len(pair[0]), default=None)
             keep = [] if shortest is None or len(new) <= len(shortest[0]) else [shortest]
             self._remembered = [*keep, (new, read)]
@@ -90,7 +90,7 @@ class AnswerRows:
         return (variants + 1) * len(self.answer) / len(self.prompt)
 
     def _beginning(self, prompt: list[int]) -> tuple[int, list[tuple[Tensor, Tensor]]]:
-        """Return the length of the longest beginning that was read before, and its keys and values."""
+        """Return the length of the longest cached prefix, and its keys and values."""
 
         def shared(other: Sequence[int]) -> int:
             limit = max(0, min(len(prompt), len(other)) - 1)
@@ -247,7 +247,8 @@ class AnswerRows:
 
     def _call(self, **arguments: Any) -> Any:
         self._computed += arguments["input_ids"].shape[1]
-        return call_accepted(self.chat.module, {**arguments, "use_cache": True})
+        inputs = self.chat.inputs(arguments["input_ids"])
+        return call_accepted(self.chat.module, {**arguments, **inputs, "use_cache": True})
 
     def _refuse_without_positions(self) -> None:
         if "position_ids" not in inspect.signature(self.chat.module.forward).parameters:
@@ -273,7 +274,7 @@ def later_rows(earlier: Bools) -> Bools:
 
 
 def repeats(chat: ChatModel, log_odds: Floats, base: Floats) -> bool:
-    """Whether rows with nothing hidden repeat the plain pass."""
+    """Return whether rows with nothing hidden repeat the plain pass."""
     error = float(np.max(np.abs(log_odds - base) / np.maximum(1.0, np.abs(base))))
     half = next(chat.module.parameters()).dtype in (torch.float16, torch.bfloat16)
     return error <= (HALF_TOLERANCE if half else TOLERANCE)

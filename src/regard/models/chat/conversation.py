@@ -35,7 +35,7 @@ class Conversation:
     special: bool
 
     def without(self, spans: Sequence[FieldSpan]) -> Conversation:
-        """Cut spans out; a line that is left with nothing but a list mark goes too."""
+        """Cut spans out, and lines of which only a list mark is left."""
         fields = list(self.fields)
         for field, start, stop in sorted(spans, reverse=True):
             fields[field] = _cut(fields[field], start, stop)
@@ -88,7 +88,7 @@ def conversation(tokenizer: Any, messages: Messages, documents: Messages = (), *
             phrase("errors.common.messages_for", model=name),
             expected=phrase("errors.models.tokenizer_with_chat_template"),
             got=phrase("errors.common.none"),
-            remedy=phrase("errors.models.plain_prompt_prompt_text_or"),
+            remedy=phrase("errors.models.plain_prompt_prompt_text"),
         )
     _check(messages)
     texts = [content_of(message, i) for i, message in enumerate(messages)]
@@ -190,7 +190,7 @@ def _document_text(document: Mapping[str, Any], number: int) -> str:
     if not isinstance(text, str) or not text.strip():
         raise InputError(
             phrase("errors.models.document_number", number=number + 1),
-            expected=phrase("errors.models.some_text_under_text_or"),
+            expected=phrase("errors.models.some_text_under_text"),
             got=repr(text)[:60],
         )
     return text

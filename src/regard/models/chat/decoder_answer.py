@@ -56,7 +56,7 @@ def _written(chat: ChatModel, text: str, prefix: str) -> Answer:
 
 
 def _beginning(chat: ChatModel, prefix: str) -> list[int]:
-    """Return what the decoder reads before the token that follows a prefix."""
+    """Return the decoder input before the token that follows a prefix."""
     labels, offsets = _labels(chat, prefix)
     last = max((i for i, (a, b) in enumerate(offsets) if b > a), default=-1)
     return _shifted(chat, [*labels[: last + 1], 0])
@@ -68,7 +68,7 @@ def _labels(chat: ChatModel, text: str) -> tuple[list[int], list[tuple[int, int]
 
 
 def _shifted(chat: ChatModel, labels: Sequence[int]) -> list[int]:
-    """Return what the decoder reads to predict these labels, as the model itself shifts them."""
+    """Return the decoder input for these labels, shifted as the model itself shifts them."""
     native: Any = chat.module
     table = torch.tensor([list(labels)], device=chat.device)
     return [int(token) for token in native.prepare_decoder_input_ids_from_labels(labels=table)[0]]

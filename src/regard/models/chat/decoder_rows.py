@@ -151,5 +151,5 @@ class DecoderRows(AnswerRows):
 
 
 def rows_of(chat: ChatModel, prompt: Sequence[int], answer: Sequence[int], before: Sequence[int] = ()) -> AnswerRows:
-    """Read a prompt and an answer. before: what a decoder behind an encoder reads before the answer."""
+    """Run a prompt and an answer. before: decoder input before the answer, for encoder-decoder models."""
     return DecoderRows(chat, prompt, answer, before) if chat.encoder_decoder else AnswerRows(chat, prompt, answer)

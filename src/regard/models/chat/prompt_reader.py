@@ -24,7 +24,10 @@ from regard.records import Ints
 
 
 class PromptReader:
-    """A prompt as tokens, whole or with sources deleted; owners: (tokens,) the source of every token, -1 for none."""
+    """A prompt as tokens, whole or with sources deleted; owners: (tokens,) the source of every token, -1 for none.
+
+    text_ids: the tokens of `text`; `ids` differ from them where a picture stands in the prompt.
+    """
 
     def __init__(self, chat: ChatModel, prompt: Conversation, sources: Sequence[Source], prefix: str) -> None:
         self.chat, self.prompt, self.sources, self.prefix = chat, prompt, sources, prefix
@@ -32,6 +35,7 @@ class PromptReader:
         self._appended = "" if chat.encoder_decoder else prefix
         self.text = page.text + self._appended
         self.ids, self.offsets = chat.tokenize(self.text, special=prompt.special)
+        self.text_ids = self.ids
         self.owners: Ints = token_sources(self.text, self.offsets, rendered_spans(page, sources))
         for number, source in enumerate(sources):
             if not (self.owners == number).any():
@@ -48,7 +52,7 @@ class PromptReader:
         if given is None:
             return generated_answer(self.chat, self.ids, new_tokens)
         if isinstance(given, str):
-            return written_answer(self.chat, given, self.text, self.ids, special=self.prompt.special)
+            return written_answer(self.chat, given, self.text, self.text_ids, special=self.prompt.special)
         return token_answer(self.chat, given)
 
     def rival(

@@ -24,7 +24,7 @@ _LABEL = re.compile(r"(?:(?<![^\n])|(?<=[.?!]\s))[a-z][A-Za-z ]{2,40}:\s+")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One source: its text, and its spans (message, start, stop); documents are numbered after the messages."""
+    """Source of a prompt: its text, and its spans (message, start, stop); documents are numbered after the messages."""
 
     text: str
     spans: tuple[FieldSpan, ...]
@@ -64,7 +64,7 @@ def find_sources(
             got=phrase("errors.common.none"),
             remedy=phrase("errors.models.sources_list_texts_or_spans"),
         )
-    _refuse_overlaps(parts)
+    _refuse_overlaps(prompt, parts)
     return parts, notes
 
 
@@ -94,8 +94,8 @@ def rendered_spans(prompt: Rendered, sources: Sequence[Source]) -> list[list[tup
             raise InputError(
                 phrase("errors.models.source_number", number=number + 1, source=_short(source.text)),
                 expected=phrase("errors.models.text_that_chat_template_puts"),
-                got=phrase("errors.models.prompt_without_template_drops_or"),
-                remedy=phrase("errors.models.message_that_template_keeps_or"),
+                got=phrase("errors.models.prompt_without_template_drops"),
+                remedy=phrase("errors.models.message_that_template_keeps"),
             )
     return places
 
@@ -257,14 +257,15 @@ def _source(prompt: Conversation, spans: Sequence[FieldSpan]) -> Source:
     return Source("\n".join(texts), tuple(spans))
 
 
-def _refuse_overlaps(sources: Sequence[Source]) -> None:
+def _refuse_overlaps(prompt: Conversation, sources: Sequence[Source]) -> None:
     spans = sorted((span, number) for number, source in enumerate(sources) for span in source.spans)
     for (first, one), (second, other) in pairwise(spans):
         if first[0] == second[0] and second[1] < first[2]:
+            shared = prompt.fields[first[0]][second[1] : min(first[2], second[2])]
             raise InputError(
                 phrase("errors.models.sources_and", one=min(one, other) + 1, one_2=max(one, other) + 1),
                 expected=phrase("errors.models.sources_that_do_not_overlap"),
-                got=phrase("errors.models.both_hold", sources=_short(sources[other].text)),
+                got=phrase("errors.models.both_hold", sources=_short(shared)),
             )
 
 

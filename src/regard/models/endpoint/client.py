@@ -115,7 +115,7 @@ class EndpointClient:
             phrase("errors.models.endpoint_url", url=self.address.url),
             expected=phrase("errors.models.answer_model", model=self.address.model),
             got=" ".join(problem.split()),
-            remedy=phrase("errors.models.check_address_model_name_and"),
+            remedy=phrase("errors.models.check_address_model_name"),
         )
 
     def _answer(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def _pause(retry_after: str | None, turn: int) -> float:
 
 
 def _reduced(answer: Mapping[str, Any], settings: Mapping[str, Any], *, name: str) -> dict[str, Any]:
-    """The numbers of an answer; of an echoed prompt, no text is kept.
+    """Return the numbers of an answer; drop the text of an echoed prompt.
 
     A server that ignores `echo` sends log-probabilities of text that it wrote instead. The first token of a prompt has
     none, so a number there betrays it; tokens after the end of the prompt are the server's own, too.

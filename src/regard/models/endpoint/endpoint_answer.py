@@ -91,7 +91,7 @@ class EndpointObjective:
         return self._values(table), log_probabilities(table)
 
     def isolated(self, prompt: str, span: int, before: Sequence[int]) -> tuple[float, Floats]:
-        """Log-odds and (tokens,) log-probabilities of one span; before: tokens that are read before it."""
+        """Return log-odds and (tokens,) log-probabilities of one span; before: tokens that precede it."""
         own = [int(i) for i in np.flatnonzero(self.owners == span)]
         tokens = [*before, *own]
         pieces = [self.reply.text[slice(*self.reply.offsets[i])] for i in tokens]
@@ -133,7 +133,7 @@ class EndpointObjective:
 
 
 def _tokens(model: EndpointModel, prompt: str, text: str) -> tuple[list[int], list[float]]:
-    """Where the tokens of a text after a prompt begin, counted from its start, and their log-probabilities."""
+    """Return the starts of the tokens of a text after a prompt, counted from its start, and their log-probabilities."""
     (scored,) = model.client.scores([prompt + text])
     rows = [(at - len(prompt), p) for at, p in zip(scored.offsets, scored.log_probabilities, strict=True)]
     inside = [(at, p) for at, p in rows if at >= 0]

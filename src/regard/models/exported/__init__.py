@@ -1,1 +1,1 @@
-"""Exported models (ONNX): graphs without Python modules, run by onnxruntime, whose attention is read from the graph."""
+"""Exported models (ONNX): graphs without Python modules, run by onnxruntime, with attention captured from the graph."""

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from regard.errors import Text, phrase
+
 PASSING: Final = frozenset(
     {"Where", "Cast", "CastLike", "Dropout", "Identity", "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Expand"}
     | {"Flatten", "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "Slice", "Split", "Tile"}
@@ -24,7 +26,7 @@ FUSED: Final = frozenset({"Attention", "MultiHeadAttention", "GroupQueryAttentio
 
 @dataclass(frozen=True, slots=True)
 class AttentionNode:
-    """One attention: the module that it belongs to, and the tensors before and after its Softmax."""
+    """Attention in a graph: the module that it belongs to, and the tensors before and after its Softmax."""
 
     name: str
     scores: str
@@ -38,7 +40,7 @@ class AttentionNodes:
     """The attention nodes of a graph in the order in which they run; (place, reason) of every other Softmax."""
 
     nodes: tuple[AttentionNode, ...]
-    rejected: tuple[tuple[str, str], ...]
+    rejected: tuple[tuple[str, Text], ...]
     fused: tuple[str, ...] = field(default=())
 
 
@@ -51,7 +53,7 @@ def attention_nodes(graph: Any) -> AttentionNodes:
             consumers.setdefault(name, []).append(node)
     outputs = {value.name for value in graph.output}
     nodes: list[AttentionNode] = []
-    rejected: list[tuple[str, str]] = []
+    rejected: list[tuple[str, Text]] = []
     for node in graph.node:
         if node.op_type != "Softmax":
             continue
@@ -70,7 +72,7 @@ def attention_nodes(graph: Any) -> AttentionNodes:
     return AttentionNodes(tuple(nodes), tuple(rejected), fused)
 
 
-def _use(start: str, consumers: Mapping[str, list[Any]], constants: frozenset[str], outputs: set[str]) -> str:
+def _use(start: str, consumers: Mapping[str, list[Any]], constants: frozenset[str], outputs: set[str]) -> Text:
     """ "product" or "sum" where the weights are applied to values, else the reason why this is no attention."""
     waiting, seen = [start], {start}
     while waiting:
@@ -85,7 +87,9 @@ def _use(start: str, consumers: Mapping[str, list[Any]], constants: frozenset[st
                 fresh = [n for n in node.output if n and n not in seen]
                 seen.update(fresh)
                 waiting += fresh
-    return "its output is an output of the model" if seen & outputs else "its output weighs no values"
+    if seen & outputs:
+        return phrase("errors.models.softmax_is_output")
+    return phrase("errors.models.softmax_weighs_nothing")
 
 
 def _summed(node: Any, consumers: Mapping[str, list[Any]]) -> bool:

@@ -142,7 +142,7 @@ class OnnxModel:
     def capture(
         self, batch: Sequence[Encoded], targets: Sequence[Target], *, mode: Mode = "qk", check: Check = "first"
     ) -> Captured:
-        """Run the graph once with its weights exposed; the weights themselves are kept in either mode."""
+        """Run the graph once with its weights exposed; both modes keep the weights themselves."""
         return self._captured([own(encoded) for encoded in batch], targets, (), check)
 
     def edited_capture(self, encoded: Encoded, target: Target, edits: Sequence[Edit]) -> Captured:

@@ -48,7 +48,7 @@ class OnnxModule(nn.Module):
 
     @property
     def masked(self) -> bool:
-        """Whether the graph takes a mask of real positions."""
+        """Return whether the graph takes a mask of real positions."""
         return any("mask" in name for name in self.input_names)
 
     @contextmanager

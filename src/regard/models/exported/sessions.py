@@ -57,7 +57,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Piece:
-    """Nodes between two attentions: what they read and what later pieces need of them."""
+    """Nodes between two attentions: their inputs, and the outputs that later pieces need."""
 
     content: bytes
     reads: tuple[str, ...]
@@ -122,7 +122,7 @@ class Graph:
     # ------------------------------------------------------------------ running
 
     def _session(self, name: str, content: Callable[[], bytes]) -> Any:
-        """One session for each number of torch threads, so that a run repeats bit by bit."""
+        """Return the session for this number of torch threads, so that a run repeats bit by bit."""
         import onnxruntime
 
         threads = torch.get_num_threads()
@@ -183,7 +183,7 @@ class Graph:
 
     @cached_property
     def _pieces(self) -> list[_Piece]:
-        """The graph cut into pieces: piece k runs once the weights of attention k - 1 are known."""
+        """Cut the graph into pieces: piece k runs once the weights of attention k - 1 are known."""
         graph, nodes = self.proto.graph, self.found.nodes
         ready = {node.weights: k + 1 for k, node in enumerate(nodes)}
         stage: dict[str, int] = {}

@@ -288,7 +288,7 @@ def missing_package(error: BaseException) -> str | None:
 
 
 def _hollow(tokenizer: Any) -> bool:
-    """Whether a tokenizer has no vocabulary: transformers 5 builds one from nothing."""
+    """Return whether a tokenizer has no vocabulary: transformers 5 builds one from nothing."""
     return len(set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)) < 2
 
 

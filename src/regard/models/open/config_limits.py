@@ -1,4 +1,4 @@
-"""Limits on what a model directory may ask for, checked before anything of it is built.
+"""Limits for model directories, checked before building anything from one.
 
 A config.json is a few lines that anyone can write: ten million layers take hours to build, and a vocabulary of 10**12
 words fills the memory. Its numbers are compared with the weights that lie beside it.
@@ -150,7 +150,7 @@ def _refuse(path: Path, needed: int, weights: Held) -> None:
         phrase("errors.common.file_place", place=path),
         expected=phrase("errors.models.model_that_fits_weights", size=shown_size(weights.size)),
         got=phrase("errors.models.numbers_needed", needed=needed),
-        remedy=phrase("errors.models.use_config_json_that_saved"),
+        remedy=phrase("errors.models.use_config_of_weights"),
     )
 
 
@@ -191,7 +191,7 @@ def _numbers(config: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[str, f
 
 
 def _needed(config: Mapping[str, Any]) -> int:
-    """How many numbers the model has, counted on a device without memory; 0 where it cannot be built at all."""
+    """Count the numbers of the model on a device without memory; 0 where it cannot be built at all."""
     import transformers
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 

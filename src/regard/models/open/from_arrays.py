@@ -20,7 +20,7 @@ from regard.datasets.formats.arrays import read_npz
 from regard.errors import InputError, phrase
 from regard.files import kind_of, parse_json, reason
 from regard.models.model_cards import capture_card
-from regard.records import Answers, Attention, Site, SiteKind, Units
+from regard.records import Answers, Attention, Site, SiteKind, Text, Units
 from regard.registry import upstairs
 from regard.tap.site_attention import attention_text
 
@@ -29,7 +29,7 @@ _TOLERANCE = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayAttention:
-    """Given weights as a `SiteAttention`."""
+    """User-supplied weights as a `SiteAttention`."""
 
     record: Attention
 
@@ -59,7 +59,7 @@ class GivenCapture(HasCard):
     sites: tuple[ArrayAttention, ...]
     units: tuple[Units, ...]
     checked: str
-    rejected: tuple[tuple[str, str], ...] = ()
+    rejected: tuple[tuple[str, Text], ...] = ()
 
     @property
     def answers(self) -> Answers:

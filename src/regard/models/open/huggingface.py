@@ -199,7 +199,7 @@ def _text(
             phrase("errors.common.model_live", live=name),
             expected=phrase("errors.models.tokenizer_beside_weights"),
             got=phrase("errors.common.none"),
-            remedy=phrase("errors.models.load_model_processor_tokenizer_or"),
+            remedy=phrase("errors.models.load_model_processor_tokenizer"),
         )
     config: Any = module.config
     native: Any = module
@@ -282,7 +282,7 @@ def _limit(config: Any, tokenizer: Any, options: Options) -> tuple[int, list[Tex
 
 
 def _class_pooled(folder: Path | None) -> bool:
-    """Whether a sentence-transformers directory takes the class token instead of the mean."""
+    """Return whether a sentence-transformers directory uses the class token instead of the mean."""
     path = folder / "1_Pooling" / "config.json" if folder is not None else None
     if path is None or not path.is_file():
         return False
@@ -317,7 +317,7 @@ def _image(
                 subject,
                 expected=phrase("errors.models.image_pixels", edges=edges[0], edges_2=edges[1]),
                 got=f"{array.shape[1:]}",
-                remedy=phrase("errors.models.load_model_processor"),
+                remedy=phrase("errors.models.load_with_image_processor"),
             )
         return array
 

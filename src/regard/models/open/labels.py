@@ -34,7 +34,7 @@ class LabelTable:
         key = _key(label)
         if key not in self.index:
             raise InputError(
-                phrase("errors.models.label_label_b", label=repr(label)),
+                phrase("errors.models.label_alone", label=repr(label)),
                 expected=phrase("errors.models.one_model_labels", model=", ".join(self.model)),
                 got=phrase("errors.models.no_match"),
                 remedy=phrase("errors.models.labels_label_class_index", key=key),

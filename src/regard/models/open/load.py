@@ -209,7 +209,7 @@ def _load(
 
 
 def named_directory(text: str) -> str:
-    """The directory of a model that is known by name, made on first use; any other text as it is."""
+    """Return the directory of a named model, made on first use; return any other text unchanged."""
     spec = None if exists(text) else named_model(text)
     product = None if spec is None else build(spec)()
     return product if isinstance(product, str) else text
@@ -286,7 +286,7 @@ def _directory(source: str, options: Options, trust_remote_code: bool, download:
 
 
 def _family(family: Family, options: Options, trust_remote_code: bool, download: bool) -> Model:
-    """Open the best member on dev for the family; a note names it."""
+    """Open the member of the family that is best on dev; a note names it."""
     trained = "" if len(family.members) == family.size else f" ({len(family.members)} of them trained)"
     note = f"family of {family.size}{trained}: opened {family.best}, the best on dev"
     name = options.name or f"{family.directory.resolve().name}/{family.best}"

@@ -1,4 +1,4 @@
-"""Which output of a user's module is the prediction, and whether it fits the task and the labels."""
+"""Choice of a module's prediction among its outputs, and its check against the task and the labels."""
 
 from __future__ import annotations
 

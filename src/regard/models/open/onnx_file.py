@@ -46,7 +46,7 @@ def onnx_in(folder: Path) -> Path | None:
 
 
 def open_onnx(path: Path, processor: Any, options: Options, *, rebuild: bool = False) -> Model:
-    """Open an ONNX graph; `rebuild` puts its weights into the Hugging Face class that it names, for gradients."""
+    """Open an ONNX graph; `rebuild` loads its weights into the Hugging Face class that it names, for gradients."""
     onnx_package(str(path))
     graph = Graph(path)
     options = replace(options, name=options.name or path.stem)
@@ -170,7 +170,7 @@ def _refuse_other_labels(graph: Graph, config: Any, place: Path) -> None:
             phrase("errors.common.model_live", live=graph.path),
             expected=phrase("errors.models.classes_names", num_labels=config.num_labels, place=place / "config.json"),
             got=phrase("errors.models.outputs_count", count=count),
-            remedy=phrase("errors.models.use_config_json_that_saved_b"),
+            remedy=phrase("errors.models.use_config_of_model"),
         )
 
 

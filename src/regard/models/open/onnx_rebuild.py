@@ -33,7 +33,7 @@ def rebuilt(graph: Graph, config: Any, module: OnnxModule) -> tuple[nn.Module, s
     if kind is None:
         raise Unsupported(
             subject,
-            expected=phrase("errors.models.config_json_beside_graph_that"),
+            expected=phrase("errors.models.config_json_beside_graph"),
             got=names[0] or phrase("errors.common.none"),
             remedy=phrase("errors.models.save_config_there_or_use"),
         )

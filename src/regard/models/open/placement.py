@@ -1,4 +1,4 @@
-"""Where and in what precision the weights of a Hugging Face model are kept: dtype, device map, quantization."""
+"""Placement and precision of the weights of a Hugging Face model: dtype, device map, quantization."""
 
 from __future__ import annotations
 
@@ -42,10 +42,6 @@ class Placement:
     dtype: torch.dtype | None = None
     device_map: DeviceMap | None = None
     quantize: str | None = None
-
-    @property
-    def is_default(self) -> bool:
-        return self == Placement()
 
 
 def pick_dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:
@@ -96,13 +92,13 @@ def _parsed(device_map: DeviceMap) -> DeviceMap:
     except ValueError:
         mapping = None
     if not isinstance(mapping, dict) or not all(isinstance(value, str | int) for value in mapping.values()):
-        expected = phrase("errors.models.or_json_object_modules_and", maps=", ".join(MAPS))
+        expected = phrase("errors.models.or_json_object_modules", maps=", ".join(MAPS))
         raise InputError("--device-map", expected=expected, got=device_map[:80])
     return mapping
 
 
 def loading_arguments(where: Placement) -> dict[str, Any]:
-    """The arguments of `from_pretrained` that put the weights where they belong while they are read."""
+    """Return the arguments of `from_pretrained` that place the weights while they load."""
     arguments: dict[str, Any] = {}
     if where.dtype is not None:
         arguments["dtype"] = where.dtype
@@ -121,13 +117,13 @@ def loading_arguments(where: Placement) -> dict[str, Any]:
 
 
 def is_placed(module: nn.Module) -> bool:
-    """Whether the parts of a module have their places already: spread over devices, offloaded or quantized."""
+    """Return whether a module is already placed: spread over devices, offloaded or quantized."""
     devices = getattr(module, "hf_device_map", None) or {}
     return len(devices) > 1 or bool(getattr(module, "is_quantized", False)) or has_offloaded(module)
 
 
 def has_offloaded(module: nn.Module) -> bool:
-    """Whether some weights are loaded only while their module runs."""
+    """Return whether some weights are loaded only while their module runs."""
     return any(parameter.device.type == "meta" for parameter in module.parameters())
 
 

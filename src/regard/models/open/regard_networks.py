@@ -12,7 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported, phrase
+from regard.models import anomaly_score
 from regard.models.adapter import Call, TorchModel, Traits
+from regard.models.anomaly_score import AnomalyModel, Level
 from regard.models.open.huggingface import UNLIMITED, Options, rename, task_row
 from regard.models.read.encoded import Reader
 from regard.models.read.images import as_channels_first, image_reader
@@ -61,7 +63,8 @@ def open_network(directory: Path, options: Options) -> TorchModel:
     elif isinstance(network, VisionTransformer):
         reader = _images(network)
     elif isinstance(network, SeriesTransformer):
-        reader = series_reader("series", int(str(network.config["channels"])))
+        steps = int(str(network.config["horizon"])) if row.name == anomaly_score.TASK else None
+        reader = series_reader("series", int(str(network.config["channels"])), length=steps)
     elif isinstance(network, TabularTransformer):
         reader = _rows(network, about)
     else:
@@ -70,7 +73,7 @@ def open_network(directory: Path, options: Options) -> TorchModel:
             expected=phrase("errors.models.network_with_adapter"),
             got=phrase("errors.common.none"),
         )
-    return TorchModel(
+    model = TorchModel(
         network,
         reader,
         row,
@@ -84,6 +87,10 @@ def open_network(directory: Path, options: Options) -> TorchModel:
         spec=options.spec,
         notes=options.notes,
     )
+    if row.name != anomaly_score.TASK:
+        return model
+    level = about[anomaly_score.TASK]
+    return AnomalyModel(model, Level(float(level["threshold"]), float(level["spread"])))
 
 
 def _call(module: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
@@ -175,7 +182,9 @@ def _imposed(stored: Mapping[str, Weights], said: list[Text]) -> Callable[[str, 
 
 
 def translation_reader(network: Translator, about: Mapping[str, Any], options: Options) -> TextReader:
-    """Words, figures or characters of the source vocabulary, each a unit; what is written is spelt with the other."""
+    """Build the reader of a translator: words, figures or characters of the source vocabulary, each a unit; the output
+    uses the target vocabulary.
+    """
     source, target = (Vocabulary.from_json(about[name]) for name in ("source_vocabulary", "target_vocabulary"))
 
     def tokenize(text: str, pair: str | None) -> Tokens:

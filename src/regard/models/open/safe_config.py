@@ -91,9 +91,9 @@ def _refuse_quantization(asked: Any, subject: str) -> None:
     if name not in QUANTIZATION:
         raise Unsupported(
             phrase("errors.common.model_live", live=subject),
-            expected=phrase("errors.models.weights_that_not_quantized_or", quantization=", ".join(QUANTIZATION)),
+            expected=phrase("errors.models.weights_that_not_quantized", quantization=", ".join(QUANTIZATION)),
             got=phrase("errors.models.quant_method_which_may_fetch", name=_shown(name)),
-            remedy=phrase("errors.models.use_checkpoint_in_float_or"),
+            remedy=phrase("errors.models.use_checkpoint_in_float"),
         )
 
 

@@ -24,7 +24,7 @@ Front = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]
 
 
 def hears(module: nn.Module) -> bool:
-    """Whether the main input of a model is a sound."""
+    """Return whether the main input of a model is a sound."""
     return str(getattr(module, "main_input_name", "")) == "input_features"
 
 
@@ -40,6 +40,8 @@ def open_sound(
     kernels, strides = getattr(native, "conv_kernel", None), getattr(native, "conv_stride", None)
     if "input_values" in accepted and kernels and strides:
         reader = sound_reader("input_values", [*map(int, kernels)], [*map(int, strides)], rate)
+        if _evens(extractor):  # a path from silence only makes the sound louder, which such a model cannot tell
+            reader.start = "resample"
         return reader, Traits(pads=False, pooling="mean", config=config)
     if str(native.model_type) == "audio-spectrogram-transformer":
         return _patches(native, extractor, name, config)
@@ -56,13 +58,18 @@ def sound_front(module: nn.Module, processor: Any) -> Front | None:
     native: Any = module.config
     if str(native.model_type) == "whisper" and hears(module):
         return _whisper_front(_extractor(processor, str(native.model_type)))
-    if not getattr(processor, "do_normalize", False) or not getattr(native, "conv_stride", None):
+    if not _evens(processor) or not getattr(native, "conv_stride", None):
         return None
 
     def evened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {**tensors, "input_values": normalised(tensors["input_values"])}
 
     return evened
+
+
+def _evens(processor: Any) -> bool:
+    """Whether the features of a model of samples are their standardised values."""
+    return bool(getattr(getattr(processor, "feature_extractor", processor), "do_normalize", False))
 
 
 def _extractor(processor: Any, name: str) -> Any:
@@ -147,7 +154,7 @@ def _spelt(tokenizer: Any, token: int) -> str:
 
 
 def native_writes(module: nn.Module) -> bool:
-    """Whether a model of transformers can generate."""
+    """Return whether a model of transformers can generate."""
     native: Any = module
     return bool(getattr(native, "can_generate", lambda: False)())
 

@@ -20,7 +20,7 @@ def training_modules(model: object) -> list[str]:
 
 
 def normalises_by_batch(model: object) -> list[str]:
-    """Those whose output depends on the batch, and which change with every call."""
+    """Return the modules whose output depends on the batch, and which change with every call."""
     return [_named(name, module) for name, module in _training(model) if _by_batch(module)]
 
 
@@ -36,7 +36,7 @@ def _training(model: object) -> Iterator[tuple[str, nn.Module]]:
 
 
 def _roots(model: object) -> list[nn.Module]:
-    """The networks that a model holds: an adapter's, or those among the attributes of a model of somebody's own."""
+    """Return the networks that a model holds: an adapter's, or those among the attributes of a user's own model."""
     if isinstance(model, nn.Module):
         return [model]
     own: dict[str, Any] = getattr(model, "__dict__", {})

@@ -123,5 +123,5 @@ def _check_place(file: Path, folder: Path) -> None:
 
 
 def _is_blob(path: Path) -> bool:
-    """Whether it lies where the hub's cache keeps content: models--NAME/blobs/HASH."""
+    """Return whether a path lies in the content store of the hub's cache: models--NAME/blobs/HASH."""
     return path.parent.name == "blobs" and path.parent.parent.name.startswith("models--")

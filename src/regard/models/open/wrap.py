@@ -192,7 +192,7 @@ def _text(
 
 
 def tokenize_by(encode: Encode, special_ids: frozenset[int], rows: int | None) -> Tokenize:
-    """`Tokens` from a function of one text; spans are looked for where the function gives none."""
+    """Build `Tokens` from a function of one text; search for the spans where the function returns none."""
 
     def tokenize(text: str, pair: str | None) -> Tokens:
         encoding, whole = _encoding(encode, text, pair)
@@ -231,7 +231,7 @@ def tokenize_by(encode: Encode, special_ids: frozenset[int], rows: int | None) -
 
 
 def _encoding(encode: Encode, text: str, pair: str | None) -> tuple[Any, str]:
-    """(what the encode function returns, the text that its units are places of)."""
+    """Return the result of the encode function, and the text that its units are places of."""
     if takes_pair(encode):
         return encode(text, pair), text
     whole = text if pair is None else f"{text} {pair}"
@@ -239,7 +239,7 @@ def _encoding(encode: Encode, text: str, pair: str | None) -> tuple[Any, str]:
 
 
 def takes_pair(encode: Encode) -> bool:
-    """Whether an encode function has two parameters of its own."""
+    """Return whether an encode function has two parameters of its own."""
     if hasattr(encode, "save_pretrained"):  # a tokenizer has many
         return False
     try:

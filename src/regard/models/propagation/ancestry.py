@@ -1,4 +1,4 @@
-"""Which tensors a result is a pointwise function of: x (1 + tanh(...)) is one function of x, not a product of two."""
+"""Pointwise ancestry of tensors: x (1 + tanh(...)) is one function of x, not a product of two."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ _SMALL = 1e-9
 
 
 def active(value: object) -> bool:
-    """Whether a tensor depends on the explained input: parameters are frozen, so only then does it need a gradient."""
+    """Return whether a tensor depends on the explained input: parameters are frozen, so only then does it need a
+    gradient.
+    """
     return isinstance(value, Tensor) and value.requires_grad
 
 

@@ -1,4 +1,4 @@
-"""Where relevance stays that does not reach the input: bias, position (and other constants), softmax."""
+"""Ledger of relevance that does not reach the input: bias, position (and other constants), softmax."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Ledger:
 
 
 def book_all(ledger: Ledger, tensors: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> Tensor:
-    """(rows,) the relevance of tensors whose gradients are known."""
+    """Return (rows,) the relevance of tensors whose gradients are known."""
     total = torch.zeros(ledger.rows, dtype=torch.float64)
     for tensor, gradient in zip(tensors, gradients, strict=True):
         if gradient is not None:

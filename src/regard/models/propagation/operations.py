@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class Kind(Enum):
-    """How relevance passes through an operation."""
+    """Rule by which relevance passes through an operation."""
 
     OTHER = auto()  # autograd's rule: linear maps, shapes, selections
     MULTI_HEAD = auto()

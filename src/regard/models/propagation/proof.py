@@ -1,4 +1,4 @@
-"""One pass with the rules, and the proof that it is sound: same output, nothing unseen, no relevance lost."""
+"""Propagation pass and the proof that it is sound: same output, no unknown operation, no relevance lost."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _sizes(
 
 
 def refusal(flow: Flow, rule: Rule, plain: Tensor | None = None) -> Message | None:
-    """Why a pass is not sound. plain: the objective without the rules."""
+    """Return why a pass is not sound. plain: the objective without the rules."""
     if plain is not None and not torch.equal(plain, flow.value):
         change = float((plain - flow.value).abs().max())
         if change > 1e-5 * max(1.0, float(plain.abs().max())):

@@ -52,7 +52,7 @@ _TERMS = {"addmm": ("input", "mat1", "mat2"), "baddbmm": ("input", "batch1", "ba
 
 
 class RelevanceRules(TorchFunctionMode):
-    """Applies the rules to every torch function called while it is on; `unseen` names what it could not see into."""
+    """Mode that applies the rules to every torch function; `unseen` names operations that it could not follow."""
 
     def __init__(self, rule: Rule, ledger: Ledger | None = None) -> None:
         super().__init__()
@@ -245,7 +245,7 @@ class RelevanceRules(TorchFunctionMode):
 
 
 def _is_root(args: tuple[Any, ...], keywords: Mapping[str, Any]) -> bool:
-    """Whether a power is a square root or a divisor."""
+    """Return whether a power is a square root or a divisor."""
     exponent = args[1] if len(args) > 1 else keywords.get("exponent")
     return isinstance(exponent, (int, float)) and (exponent < 0 or exponent == 0.5)
 
@@ -256,7 +256,7 @@ def _detached(keywords: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def frozen(module: nn.Module) -> Iterator[None]:
-    """No parameter needs a gradient, so that every tensor that does depends on the input."""
+    """Freeze all parameters, so that every tensor with a gradient depends on the input."""
     trainable = [parameter for parameter in module.parameters() if parameter.requires_grad]
     for parameter in trainable:
         parameter.requires_grad_(False)

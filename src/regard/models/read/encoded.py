@@ -15,7 +15,7 @@ from regard.records import Bools, Example, Ints, Text, Units
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One encoded example.
+    """Encoded example.
 
     arrays: what the module is called with, without the batch axis (`input_ids` (n,), `pixel_values` (c, h, w) ...).
     owner: the unit that each entry of the main array belongs to, -1 for none; for text one entry per position.

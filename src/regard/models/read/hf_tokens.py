@@ -130,7 +130,7 @@ def alphabet_of(tokenizer: Any, rows: int | None, pad: int | None) -> Alphabet:
 
 
 def pieces_of(tokenizer: Any, ids: Sequence[int]) -> tuple[list[str], list[bool]]:
-    """How each token is written, and whether it begins a word, by the marks of the tokenizer's kind."""
+    """Return how each token is written, and whether it begins a word, by the marks of the tokenizer's kind."""
     names = [str(name) for name in tokenizer.convert_ids_to_tokens(list(ids))]
     if any(name.startswith("##") for name in names):  # WordPiece marks what goes on
         begins = [not name.startswith("##") for name in names]

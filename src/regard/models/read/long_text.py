@@ -37,7 +37,7 @@ def text_windows(
     overlap: float,
     count: Callable[[Example], int],
 ) -> list[Example]:
-    """Windows over the longer side of `example`; the shorter side (a question) is kept whole in each.
+    """Build windows over the longer side of `example`; each keeps the shorter side (a question) whole.
 
     `count` tokenizes a window again: a slice of a text may need more tokens than it had inside the text.
     """

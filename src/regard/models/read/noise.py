@@ -43,7 +43,7 @@ def shifted(
         handle.remove()
     if waiting and not resumed():  # what an earlier pass gave was moved there
         raise Unsupported(
-            phrase("errors.models.noise_in_inputs_b"),
+            phrase("errors.models.input_noise"),
             expected=phrase("errors.models.embedding_module_that_reads_token"),
             got=phrase("errors.models.that_not_called_with_them", type=type(embedding).__name__),
             remedy=phrase("errors.models.name_input_embedding_module_wrap"),

@@ -1,4 +1,4 @@
-"""What an image processor does to the size of a picture: it resizes, then cuts out the middle.
+"""Geometry of an image processor: it resizes a picture, then crops the middle.
 
 Both are linear in the pixels and work on rows and columns separately, so two small matrices hold them. They come from
 Pillow's own filters in floating point; a processor resizes bytes, so its result differs by its rounding only.
@@ -23,7 +23,7 @@ BILINEAR = 2
 
 @dataclass(frozen=True, slots=True)
 class PictureGeometry:
-    """A picture of `given` size is resized to `resized`; from (top, left) `out` pixels of that are read.
+    """Geometry of one picture: resized from `given` to `resized`; the model reads `out` pixels from (top, left).
 
     resample: Pillow's number of the filter. plain: whether resizing and cutting explain the size that comes out.
     """
@@ -38,7 +38,7 @@ class PictureGeometry:
 
     @property
     def visible(self) -> tuple[float, float, float, float]:
-        """(top, left, bottom, right) of what the model reads, in pixels of the given picture."""
+        """(top, left, bottom, right) of the part that the model reads, in pixels of the user's picture."""
         if not self.plain:
             return 0.0, 0.0, float(self.given[0]), float(self.given[1])
         tall, broad = self.given[0] / self.resized[0], self.given[1] / self.resized[1]

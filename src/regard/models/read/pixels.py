@@ -49,7 +49,7 @@ def as_pixels(image: Any, channels: int) -> Array:
 
 
 def on_255(image: Any, channels: int, subject: Text, notes: list[Text] | None = None) -> Array:
-    """(channels, height, width) of an image on 0..255, not rounded. notes: gets what a user should know of it."""
+    """Return (channels, height, width) of an image on 0..255, not rounded. notes: receives remarks for the user."""
     raw = as_pixels(image, channels)
     array = as_channels_first(raw, channels, subject)
     _refuse_twice_rescaled(raw, subject)
@@ -82,7 +82,7 @@ def _refuse_twice_rescaled(raw: Array, subject: Text) -> None:
 
 
 def _remark(raw: Array, channels: int, notes: list[Text]) -> None:
-    """Add, once, what is unusual about a picture's numbers."""
+    """Add a remark on unusual numbers of a picture, once."""
     remarks = []
     if channels > 1 and (raw.ndim == 2 or 1 in (raw.shape[0], raw.shape[-1])):
         remarks.append(Message.of("data.grey_pictures", channels=channels))
@@ -92,7 +92,7 @@ def _remark(raw: Array, channels: int, notes: list[Text]) -> None:
 
 
 def rescale_note(processor: Any, channels: int) -> Message | None:
-    """A note on a processor that rescales twice: after it, white and black differ by a 255th of what they should.
+    """Note on a processor that rescales twice: white and black then differ by a 255th of their distance.
 
     Measured on a black and a white picture, so it holds for every way to write such a configuration: a rescale factor
     of 1/255 squared, or one of 1/255 followed by a mean and deviation on 0..255.
@@ -135,7 +135,7 @@ def bytes_of_picture(image: Any, subject: Text) -> Array:
 
 
 def reads_unit_range(processor: Any) -> bool:
-    """Whether a processor that does not rescale normalises numbers of 0..1, as its mean colour tells."""
+    """Return whether a processor that does not rescale normalises numbers of 0..1, judged by its mean colour."""
     if getattr(processor, "do_rescale", True) or not getattr(processor, "do_normalize", False):
         return False
     mean = np.asarray(getattr(processor, "image_mean", None) or [255.0], np.float64)
@@ -143,7 +143,7 @@ def reads_unit_range(processor: Any) -> bool:
 
 
 def _has_its_size(processor: Any, pixels: Array) -> bool:
-    """Whether resizing would change nothing."""
+    """Return whether resizing would change nothing."""
     if not getattr(processor, "do_resize", False) or getattr(processor, "do_convert_rgb", False):
         return False
     if getattr(processor, "crop_pct", None) is not None:  # resizes to more than its size, then crops

@@ -31,6 +31,7 @@ class ArrayReader:
 
     geometry: of a picture that is resized before the module reads it: (height, width) -> how.
     extras: what the user gave -> further inputs of the module by name, which belong to no unit.
+    start: the baseline that comes first. trial: shape of an input to try methods on; () where it is not known.
     """
 
     modality: str
@@ -42,6 +43,8 @@ class ArrayReader:
     middle: Fill | None = None
     geometry: Callable[[int, int], PictureGeometry] | None = None
     extras: Callable[[Any], Mapping[str, Array]] | None = None
+    start: str = "mean"
+    trial: tuple[int, ...] = ()
     observations: list[Text] = field(default_factory=list)
 
     @property
@@ -50,7 +53,8 @@ class ArrayReader:
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        return ("mean", "zero", "resample") if "resample" in self.fills else ("mean", "zero")
+        usual = ("mean", "zero", "resample") if "resample" in self.fills else ("mean", "zero")
+        return tuple(dict.fromkeys((self.start, *usual)))
 
     def notes(self) -> list[Text]:
         return list(self.observations)
@@ -64,6 +68,7 @@ class ArrayReader:
                 phrase("errors.common.example_example", example=repr(example.id)),
                 expected=phrase("errors.models.inputs_with_entry", entry=repr(self.entry)),
                 got=", ".join(sorted(example.inputs)) or phrase("errors.models.no_entry"),
+                remedy=f"--{self.entry} FILE" if self.entry in ("image", "audio") else "--data FILE",
             )
         value = example.inputs[self.entry]
         array = self.prepare(value, phrase("errors.common.example_example", example=repr(example.id)))
@@ -99,12 +104,12 @@ class ArrayReader:
         return replace(item, arrays={**item.arrays, self.main: filled.astype(array.dtype)})
 
     def baseline(self, item: Item, name: str) -> Array:
-        """The array with every unit removed: zeros, or the mean."""
+        """The array with every unit removed: zeros, the mean, or the fill of that name."""
         array = item.arrays[self.main]
         if name == "zero":
             return np.zeros_like(array)
         every = item.owner >= 0
-        fill = self.middle or self.fills["mean"]
+        fill = (self.middle or self.fills["mean"]) if name == "mean" else self.fills[name]
         return np.where(every, fill(array, every, np.random.default_rng(0)), array).astype(array.dtype)
 
     def collate(self, batch: Sequence[Item], device: torch.device, dtype: torch.dtype) -> dict[str, torch.Tensor]:
@@ -115,7 +120,7 @@ class ArrayReader:
 
 
 def stacked(arrays: Sequence[Array], device: torch.device, dtype: torch.dtype) -> torch.Tensor:
-    """One tensor of arrays, filled up with zeros to a common shape; numbers in `dtype`, counts as int64."""
+    """Stack arrays into one tensor, padded with zeros to a common shape; numbers in `dtype`, counts as int64."""
     shape = tuple(max(sizes) for sizes in zip(*(a.shape for a in arrays), strict=True))
     table = np.zeros((len(arrays), *shape), arrays[0].dtype)
     for number, array in enumerate(arrays):

@@ -33,6 +33,8 @@ def resample(series: Array, gone: Bools, rng: np.random.Generator) -> Array:
     return series[rng.integers(len(series), size=len(series))]
 
 
+USUAL_STEPS = 64
+"""Of an input to try methods on, where the model takes any number."""
 FILLS = {"mean": mean, "interpolate": interpolate, "resample": resample}
 
 
@@ -99,4 +101,12 @@ def series_reader(
             return by_channel(array, channel_units)
         return steps(array, patch, lead, len(array) % patch)
 
-    return ArrayReader(modality="series", main=main, entry="series", prepare=prepare, lay_out=lay_out, fills=FILLS)
+    return ArrayReader(
+        modality="series",
+        main=main,
+        entry="series",
+        prepare=prepare,
+        lay_out=lay_out,
+        fills=FILLS,
+        trial=(length or USUAL_STEPS, channels or 1),
+    )

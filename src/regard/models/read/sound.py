@@ -125,7 +125,7 @@ def one_channel(given: Any, subject: Text) -> Array:
 
 
 def frames_of(samples: int, kernels: Sequence[int], strides: Sequence[int]) -> int:
-    """How many frames the convolutions make of so many samples.
+    """Return the number of frames that the convolutions make of a number of samples.
 
     >>> frames_of(16000, (10, 3, 3, 3, 3, 2, 2), (5, 2, 2, 2, 2, 2, 2))
     49
@@ -180,6 +180,7 @@ def bounded_reader(main: str, hop: int, most: int, rate: int) -> SoundReader:
 
     reader = _reader(main, prepare, lay_out, rate)
     reader.most = most
+    reader.trial = (min(most, *reader.trial),)
     return reader
 
 
@@ -196,7 +197,15 @@ def frames(samples: int, count: int, hop: int, rate: int) -> tuple[Units, Ints]:
 
 def _reader(main: str, prepare: Any, lay_out: Any, rate: int) -> SoundReader:
     return SoundReader(
-        "audio", main, "audio", prepare, lay_out, {"silence": silence, "resample": resample}, middle=mean, rate=rate
+        "audio",
+        main,
+        "audio",
+        prepare,
+        lay_out,
+        {"silence": silence, "resample": resample},
+        middle=mean,
+        trial=(rate or 16000,),
+        rate=rate,
     )
 
 

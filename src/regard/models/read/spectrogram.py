@@ -29,7 +29,10 @@ def log_mel(sound: Tensor, filters: Tensor, *, window: int, hop: int, most: int)
 
 
 def spectrogram_reader(main: str, extract: Callable[[Array], Array], grid: Grid, rate: int) -> SoundReader:
-    """A reader whose array is the spectrogram (steps, bands) that `extract` makes of a sound; units are patches."""
+    """A reader whose array is the spectrogram (steps, bands) that `extract` makes of a sound; units are patches.
+
+    Paths of gradients start at the quietest spectrogram: the mean of a band over time tells the pitch of a sound.
+    """
 
     def prepare(given: Any, subject: Text) -> Array:
         sound = one_channel(given, subject)
@@ -45,7 +48,9 @@ def spectrogram_reader(main: str, extract: Callable[[Array], Array], grid: Grid,
         return grid.cut(array.shape[0], array.shape[1], rate)
 
     fills = {"quiet": quietest, "mean": band_means}
-    return SoundReader("audio", main, "audio", prepare, lay_out, fills, rate=rate)
+    return SoundReader(
+        "audio", main, "audio", prepare, lay_out, fills, start="quiet", trial=(max(rate, grid.window),), rate=rate
+    )
 
 
 def quietest(spectrogram: Array, gone: Bools, rng: np.random.Generator) -> Array:

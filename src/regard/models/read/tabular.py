@@ -53,7 +53,9 @@ def tabular_reader(
         ) + max(lead, 0)
 
     fills: dict[str, Fill] = {"mean": mean, "resample": resample}
-    reader = ArrayReader(modality="tabular", main=main, entry="row", prepare=prepare, lay_out=lay_out, fills=fills)
+    reader = ArrayReader(
+        modality="tabular", main=main, entry="row", prepare=prepare, lay_out=lay_out, fills=fills, trial=(n,)
+    )
     if centre is None:
         reader.observations.append(
             "no statistics of the columns are known: a removed column becomes 0 (standardised data)"

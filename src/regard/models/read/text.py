@@ -1,4 +1,4 @@
-"""Encoded text: ids, attention mask, token types, special mask, offsets; and how units of text are removed."""
+"""Encoded text: ids, attention mask, token types, special mask, offsets; and the removal of its units."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def clusters(text: str) -> list[Span]:
 
 @cache
 def _belongs(char: str) -> bool:
-    """Whether a character changes the one before it: a mark, a shade of skin, a tag of a flag."""
+    """Return whether a character modifies the one before it: a mark, a skin tone, a tag of a flag."""
     mark = unicodedata.category(char) in ("Mn", "Mc", "Me")
     return mark or "\U0001f3fb" <= char <= "\U0001f3ff" or "\U000e0020" <= char <= "\U000e007f"
 
@@ -168,7 +168,7 @@ def group_spans(
 
 
 def aggregate(values: ArrayLike, groups: Ints, how: Aggregation = "sum") -> Floats:
-    """(words,) one value per group; members of group -1 are left out. `strongest` keeps the sign.
+    """Aggregate to (words,) one value per group; skip members of group -1. `strongest` keeps the sign.
 
     >>> aggregate([1.0, 2.0, -5.0, 9.0], np.array([0, 0, 1, -1])).tolist()
     [3.0, -5.0]

@@ -22,7 +22,7 @@ Pull = Literal["", "evidence", "first", "neighbour", "half", "decoy", "one_sided
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One planted model.
+    """Recipe of a planted model.
 
     encoder: words (one by one), lstm or gru (both directions), three (a convolution over three words), transformer.
     score: attention score of states; near (within .05), places and place (of positions alone), mean (one key).

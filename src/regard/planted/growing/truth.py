@@ -37,7 +37,7 @@ class Stand:
 
     @property
     def kind(self) -> str:
-        """What is new about the construction; `EARLIER` for those of the first zoo."""
+        """Name of the new element of the construction; `EARLIER` for those of the first zoo."""
         return str(table()[self.name].get("kind", EARLIER))
 
     @property

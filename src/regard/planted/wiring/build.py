@@ -39,7 +39,7 @@ TEXTS = 400
 
 @dataclass(frozen=True)
 class Plan:
-    """What a wired model reads: task and settings of its texts; lead: with a class token in front."""
+    """Input of a wired model: task and settings of its texts; lead: with a class token in front."""
 
     task: WiredTask
     size: Size
@@ -62,7 +62,7 @@ class Plan:
 
 
 def plan_of(model: TorchModel) -> Plan | None:
-    """Return what a wired model reads; None for any other model."""
+    """Return the input plan of a wired model; None for any other model."""
     about = model.traits.config
     texts = about.get("wired")
     if not isinstance(texts, dict):

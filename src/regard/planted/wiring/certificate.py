@@ -18,7 +18,7 @@ PERMUTATIONS = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Marked:
-    """One text as token ids. free: not special; evidence: the decisive tokens; part: "" or the slice "route"."""
+    """Text as token ids. free: not special; evidence: the decisive tokens; part: "" or the slice "route"."""
 
     tokens: Ints
     types: Ints
@@ -30,7 +30,7 @@ class Marked:
 
 @dataclass(slots=True, eq=False)
 class Facts:
-    """What interventions on the texts of one class, or of one part of the texts, showed."""
+    """Results of interventions on the texts of one class, or of one part of the texts."""
 
     need: list[float]
     swap: list[float]

@@ -23,7 +23,7 @@ SPREAD = 30.0
 
 
 class Attention(nn.Module):
-    """One head of self-attention with a residual: (batch, n, size) -> (batch, n, size), weights (batch, n, n).
+    """Self-attention head with a residual: (batch, n, size) -> (batch, n, size), weights (batch, n, n).
 
     first_row: weights (batch, n) to use in the row of the class token.
     """

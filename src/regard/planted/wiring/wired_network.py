@@ -24,5 +24,5 @@ class WiredNetwork(nn.Module, ABC):
 
 
 def real_tokens(tokens: Tensor, mask: Tensor | None) -> Tensor:
-    """Which tokens are no padding."""
+    """Return the mask of tokens that are not padding."""
     return tokens != PAD if mask is None else (tokens != PAD) & mask

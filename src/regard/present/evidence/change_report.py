@@ -1,4 +1,4 @@
-"""What changed between two audits: weights, data, settings, verdicts, share and the method to show."""
+"""Changes between two audits: weights, data, settings, verdicts, share and the method to show."""
 
 from __future__ import annotations
 
@@ -6,29 +6,94 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.present.messages.messages import say
+from regard.present.report.sections.facts import right
 from regard.present.run_reader import Material
-from regard.present.verdict_words import answer, question
+from regard.present.verdict_words import answer, headline, question
+
+PROGRAMS = ("regard", "torch", "transformers", "numpy")
+"""Whose versions may change a number."""
 
 
 def change_rows(new: Material, old: Material) -> list[list[str]]:
     """(part, before, now) of everything that is compared, equal parts included."""
+    both = (old, new)
     rows = [
-        _row("created", *(str(m.manifest["created"])[:19] for m in (old, new))),
-        _row("model", *(str(m.manifest["model"]["fingerprint"])[:12] for m in (old, new))),
-        _row("data", *(str(m.manifest["data"]["fingerprint"])[:12] for m in (old, new))),
-        _row("seed", *(str(m.seed) for m in (old, new))),
-        _row("versions", *(str((m.manifest.get("versions") or {}).get("regard")) for m in (old, new))),
-        _row("examples", *(str(len(m.examples)) for m in (old, new))),
-        _row("verdict", *(str(_judgement(m).get("reading", say("unknown"))) for m in (old, new))),
-        _row("share", *(_share(_judgement(m)) for m in (old, new))),
-        _row("show", *(str((_judgement(m).get("graded") or {}).get("show") or "attention") for m in (old, new))),
+        _row("created", *(str(m.manifest["created"])[:19] for m in both)),
+        _row("model", *(str(m.manifest["model"]["fingerprint"])[:12] for m in both)),
+        _row("data", *(str(m.manifest["data"]["fingerprint"])[:12] for m in both)),
+        _row("seed", *(str(m.seed) for m in both)),
+        _row("profile", *(str(m.manifest.get("profile") or "–") for m in both)),
+        _row("methods", *_methods(old, new)),
+        _row("settings", *_settings(old, new)),
+        _row("versions", *map(_versions, both)),
+        _row("thresholds", *_thresholds(old, new)),
+        _row("examples", *(str(len(m.examples)) for m in both)),
+        _row("accuracy", *(right(m) or "–" for m in both)),
+        _row("verdict", *map(_reading, both)),
+        _row("share", *(_share(_judgement(m)) for m in both)),
+        _row("show", *(str((_judgement(m).get("graded") or {}).get("show") or "attention") for m in both)),
     ]
-    before, now = (_answers(_judgement(m)) for m in (old, new))
-    return [*rows, *([words, before.get(words, "–"), reply] for words, reply in now.items())]
+    before, now = (_answers(_judgement(m)) for m in both)
+    questions = dict.fromkeys([*now, *before])
+    return [*rows, *([words, before.get(words, "–"), now.get(words, "–")] for words in questions)]
+
+
+def share_sentence(new: Material, old: Material) -> str:
+    """Whether the share changed for certain: the intervals of two audits overlap, do not, or are not there."""
+    ends = [
+        (graded.get("low"), graded.get("high")) for m in (old, new) if (graded := _judgement(m).get("graded") or {})
+    ]
+    if len(ends) < 2 or any(end is None for pair in ends for end in pair):
+        return say("evidence.change.no_interval")
+    (old_low, old_high), (low, high) = ends
+    apart = low > old_high or high < old_low
+    return say("evidence.change.apart" if apart else "evidence.change.overlap")
 
 
 def _row(part: str, before: str, now: str) -> list[str]:
     return [say(f"evidence.change.{part}"), before, now]
+
+
+def _reading(material: Material) -> str:
+    judgement = _judgement(material)
+    return headline(judgement) if judgement else say("unknown")
+
+
+def _versions(material: Material) -> str:
+    versions = material.manifest.get("versions") or {}
+    return say("listed").join(f"{name} {versions[name]}" for name in PROGRAMS if versions.get(name))
+
+
+def _methods(old: Material, new: Material) -> tuple[str, str]:
+    """How many methods, and the names of those that one of the two has alone."""
+    sides = []
+    for mine, other in ((old, new), (new, old)):
+        alone = [name for name in mine.methods if name not in other.methods]
+        sides.append(str(len(mine.methods)) + (f" (+ {say('listed').join(alone)})" if alone else ""))
+    return sides[0], sides[1]
+
+
+def _settings(old: Material, new: Material) -> tuple[str, str]:
+    """The settings of methods and batches that differ, or that none does; the seed has its own row."""
+    before, now = (dict(m.manifest.get("settings") or {}) for m in (old, new))
+    names = sorted(n for n in {*before, *now} - {"seed"} if before.get(n) != now.get(n))
+    if not names:
+        return say("evidence.change.same"), say("evidence.change.same")
+    listed = [say("listed").join(f"{n} {_short(values.get(n))}" for n in names) for values in (before, now)]
+    return listed[0], listed[1]
+
+
+def _thresholds(old: Material, new: Material) -> tuple[str, str]:
+    before, now = (dict(_judgement(m).get("margins") or {}) for m in (old, new))
+    names = sorted(n for n in {*before, *now} if before.get(n) != now.get(n))
+    if not names:
+        return say("evidence.change.same"), say("evidence.change.same")
+    listed = [say("listed").join(f"{n} {values.get(n, '–')}" for n in names) for values in (before, now)]
+    return listed[0], listed[1]
+
+
+def _short(value: Any) -> str:
+    return str(len(value)) if isinstance(value, list | dict) else str(value)
 
 
 def _judgement(material: Material) -> Mapping[str, Any]:

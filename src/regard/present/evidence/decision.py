@@ -1,11 +1,11 @@
-"""One decision of a model on one page: for and against, trust, and what would change the answer."""
+"""Decision of a model on one page: for and against, trust, and changes that would flip it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from regard.audits.decisions import Decision, decision, recommended_method
+from regard.audits.decisions import Decision, decision, method_trust, recommended_method
 from regard.present.messages.messages import say
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.run_reader import Material
@@ -31,13 +31,14 @@ def decision_page(material: Material, example: Mapping[str, Any]) -> Html | None
         {"class": "sheet"},
         tag("h2", None, say("evidence.decision.title", id=example["id"])),
         tag("p", None, text) if isinstance(text, str) else None,
-        tag("p", None, answer),
+        tag("p", None, answer, " ", _label(material, example)),
         tag("h3", None, say("evidence.decision.for" if facts.signed else "evidence.decision.marks")),
         table(head, _cells(facts.speaks_for), numeric=True) if facts.speaks_for else _none(),
         tag("h3", None, say("evidence.decision.against")),
         _against(facts, head),
         tag("h3", None, say("evidence.decision.trust")),
-        tag("p", None, _reading(material)),
+        tag("p", None, _measured(material, facts)),
+        tag("p", None, say("evidence.decision.attention", reading=_reading(material))),
         _mark(material, example),
         tag("h3", None, say("evidence.decision.change")),
         _changes(facts),
@@ -58,6 +59,37 @@ def _none() -> Html:
     return tag("p", None, say("evidence.decision.none"))
 
 
+def _label(material: Material, example: Mapping[str, Any]) -> str:
+    label = example.get("label")
+    if label is None:
+        return say("evidence.decision.unlabelled")
+    right = material.label(label) == material.label(example.get("predicted"))
+    return say(f"evidence.decision.{'right' if right else 'wrong'}", label=material.label(label))
+
+
+def _measured(material: Material, facts: Decision) -> str:
+    """What the audit measured about the method of this page, over all examples and on this one."""
+    trust = method_trust(material, material.conclusions.differences, facts.method, facts.example)
+    if trust is None:
+        return say("evidence.decision.unmeasured", method=facts.method)
+    row = trust.difference
+    sentence = say(
+        "evidence.decision.measured",
+        method=facts.method,
+        estimate=f"{row.estimate:+.2f}",
+        low=f"{row.low:+.2f}",
+        high=f"{row.high:+.2f}",
+        level=f"{100 * row.level:.5g}",
+        n=row.n,
+        operator=trust.operator,
+        reading=say(f"results.reading.{row.reading.replace(' ', '_')}"),
+    )
+    if trust.here is None or trust.chance is None:
+        return sentence + " " + say("evidence.decision.not_here", method=facts.method)
+    numbers = {"here": f"{trust.here:+.2f}", "chance": f"{trust.chance:+.2f}"}
+    return sentence + " " + say("evidence.decision.here", method=facts.method, **numbers)
+
+
 def _reading(material: Material) -> str:
     from regard.present.verdict_words import headline
 
@@ -68,18 +100,21 @@ def _reading(material: Material) -> str:
 def _mark(material: Material, example: Mapping[str, Any]) -> Html:
     rows = {row.example: row for row in material.conclusions.trust_of_examples}
     row = rows.get(str(example["id"]))
-    line = say("evidence.decision.no_mark") if row is None else trust_line(row, example)
-    return tag("p", None, line)
+    if row is None:
+        return tag("p", None, say("evidence.decision.no_mark"))
+    return tag("p", None, say("evidence.decision.mark", mark=trust_line(row, example)))
 
 
 def _changes(facts: Decision) -> Html:
     if not facts.removals:
         return tag("p", None, say("evidence.decision.no_removal"))
     head = [say("evidence.decision.unit"), say("evidence.decision.drop")]
+    tried = {"removed": facts.removed, "removable": facts.removable}
     if facts.flips is None:
         sentence = say("evidence.decision.not_flipped")
     elif facts.flips:
-        sentence = say("evidence.decision.flips", units=say("listed").join(facts.flips))
+        sentence = say("evidence.decision.flips", units=say("listed").join(facts.flips), **tried)
     else:
-        sentence = say("evidence.decision.stays", value=f"{float(facts.example['value']):.2f}")
+        key = "stays" if facts.removed == facts.removable else "stays_partly"
+        sentence = say(f"evidence.decision.{key}", value=f"{float(facts.example['value']):.2f}", **tried)
     return join(tag("p", None, sentence), table(head, _cells(facts.removals), numeric=True))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from regard.audits.conclusions.run_facts import RunReader
+from regard.audits.preregistration import policy_deviations
 from regard.errors import phrase
-from regard.present.evidence.change_report import change_rows
+from regard.present.evidence.change_report import change_rows, share_sentence
 from regard.present.evidence.decision import decision_page
 from regard.present.messages.messages import say
 from regard.present.model_warning import model_warning
 from regard.present.objective_scale import about_task
 from regard.present.report.markup import Html, join, table, tag
-from regard.present.report.report import Paper, page_policy, page_style
+from regard.present.report.report import Paper, page_policy, page_style, veiled
 from regard.present.report.sections.facts import fact_line
 from regard.present.report.sections.limits import limits
 from regard.present.report.sections.plan_followed import plan_followed
@@ -20,26 +23,39 @@ from regard.present.run_reader import Material
 from regard.present.verdict_words import headline
 
 SHEETS = "\n.sheet { break-before: page; } .sheet td { overflow-wrap: anywhere; white-space: normal; }"
-SHEETS += " .sign td { height: 3em; min-width: 9em; }"
+SHEETS += " .sign td { height: 3em; min-width: 9em; } section.sign p { overflow-wrap: anywhere; }"
 SIGNERS = ("author", "reviewer", "owner")
 
 
 @dataclass(frozen=True, slots=True)
 class DossierOptions:
-    """intended_use: "" where the plan states it or nobody did. decisions: ids of examples, or how many of the first."""
+    """Options of a dossier.
+
+    intended_use: "" where the plan states it or nobody did. decisions: ids of examples, or how many of the first.
+    """
 
     intended_use: str = ""
     decisions: tuple[str, ...] | int = 10
 
 
-def dossier(run: RunReader, options: DossierOptions, *, baseline: RunReader | None = None, paper: Paper) -> str:
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What stands beside the run. policy: the content of its file; gate: its outcome, as `regard gate --json` prints
+    it."""
+
+    baseline: RunReader | None = None
+    policy: bytes | None = None
+    gate: Mapping[str, Any] | None = None
+
+
+def dossier(run: RunReader, options: DossierOptions, *, beside: Beside, paper: Paper) -> str:
     """The whole page, in the language that is spoken."""
     material = Material(run)
     with about_task(material.task):
-        return _page(material, options, None if baseline is None else Material(baseline), paper)
+        return _page(material, options, beside, paper)
 
 
-def _page(material: Material, options: DossierOptions, old: Material | None, paper: Paper) -> str:
+def _page(material: Material, options: DossierOptions, beside: Beside, paper: Paper) -> str:
     m = material.manifest
     style = page_style(paper) + SHEETS
     title = say("evidence.title", model=m["model"]["name"], data=m["data"]["name"])
@@ -59,6 +75,7 @@ def _page(material: Material, options: DossierOptions, old: Material | None, pap
         tag("h1", None, title),
         fact_line(material),
         tag("p", {"class": "warn"}, warning) if (warning := model_warning(material)) else None,
+        veiled(material),
         tag("h2", None, say("evidence.use")),
         tag("p", None, _intended_use(material, options)),
         tag("h2", None, say("evidence.verdict")),
@@ -66,12 +83,15 @@ def _page(material: Material, options: DossierOptions, old: Material | None, pap
         tag("p", None, say("evidence.fingerprints", model=m["model"]["fingerprint"], data=m["data"]["fingerprint"])),
         tag("h2", None, say("plan_followed.title")),
         plan if plan is not None else tag("p", None, say("evidence.no_plan")),
+        tag("h2", None, say("evidence.policy.title")),
+        _policy(beside.gate),
+        _other_policy(material, beside.policy),
         tag("h2", None, say("limits.title")),
         limits(material),
         tag("p", {"class": "note"}, say("caveat")),
-        _changes(material, old),
+        _changes(material, None if beside.baseline is None else Material(beside.baseline)),
         _decisions(material, options),
-        _sign_off(),
+        _sign_off(material),
     )
     return "<!doctype html>\n" + join(tag("html", {"lang": say("language.html")}, head, tag("body", None, main))) + "\n"
 
@@ -90,7 +110,32 @@ def _changes(material: Material, old: Material | None) -> Html | None:
         [part, before, tag("td", None, tag("strong", None, now)) if now != before else now]
         for part, before, now in rows
     ]
-    return tag("section", {"class": "sheet"}, tag("h2", None, say("evidence.change.title")), table(head, marked))
+    title = tag("h2", None, say("evidence.change.title"))
+    sentence = tag("p", None, share_sentence(material, old), " ", say("evidence.change.bold"))
+    return tag("section", {"class": "sheet"}, title, sentence, table(head, marked))
+
+
+def _policy(gate: Mapping[str, Any] | None) -> Html:
+    """The outcome of the policy, check by check."""
+    if gate is None:
+        return tag("p", None, say("evidence.policy.none"))
+    head = [say(f"evidence.policy.{name}") for name in ("check", "required", "measured", "result")]
+    rows = [[str(c["name"]), str(c["required"]), _estimate(c), str(c["result"])] for c in gate["checks"]]
+    return join(tag("p", None, str(gate["line"])), table(head, rows))
+
+
+def _other_policy(material: Material, policy: bytes | None) -> Html | None:
+    plan = (material.manifest.get("plan") or {}).get("plan") or {}
+    rows = policy_deviations(plan, policy)
+    return tag("p", {"class": "warn"}, say("evidence.policy.other")) if rows else None
+
+
+def _estimate(check: Mapping[str, Any]) -> str:
+    numbers = [check.get(name) for name in ("estimate", "low", "high")]
+    if any(not isinstance(x, int | float) for x in numbers):
+        return str(check.get("reason") or "–")
+    estimate, low, high = (f"{float(x):.3f}" for x in numbers if x is not None)
+    return f"{estimate} [{low}, {high}], n = {check.get('n')}"
 
 
 def _decisions(material: Material, options: DossierOptions) -> list[Html]:
@@ -108,7 +153,8 @@ def _decisions(material: Material, options: DossierOptions) -> list[Html]:
     return [page for page in pages if page is not None]
 
 
-def _sign_off() -> Html:
+def _sign_off(material: Material) -> Html:
+    m = material.manifest
     head = [say(f"evidence.sign.{name}") for name in ("role", "name", "date", "signature")]
     rows = [[say(f"evidence.sign.{name}"), "", "", ""] for name in SIGNERS]
     return tag(
@@ -116,5 +162,6 @@ def _sign_off() -> Html:
         {"class": "sheet sign"},
         tag("h2", None, say("evidence.sign.title")),
         tag("p", None, say("evidence.sign.words")),
+        tag("p", None, say("evidence.fingerprints", model=m["model"]["fingerprint"], data=m["data"]["fingerprint"])),
         table(head, rows),
     )

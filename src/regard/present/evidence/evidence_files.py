@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.audits.conclusions.run_facts import RunReader
-from regard.present.evidence.dossier import DossierOptions, dossier
+from regard.present.evidence.dossier import Beside, DossierOptions, dossier
 from regard.present.messages.messages import rendered, say
 from regard.present.report.as_json import run_json
 from regard.present.report.printing import paper_size, pdf_document, print_html
@@ -16,19 +16,12 @@ from regard.present.report.report import Paper
 from regard.store.evidence_archive import NAMESPACE, SIGNATURE, SUMS
 
 
-def evidence_files(
-    run: RunReader,
-    options: DossierOptions,
-    *,
-    baseline: RunReader | None = None,
-    policy: bytes | None = None,
-    gate: Mapping[str, Any] | None = None,
-) -> dict[str, bytes]:
-    """Name -> content. gate: the outcome of the policy, as `regard gate --json` prints it."""
+def evidence_files(run: RunReader, options: DossierOptions, beside: Beside) -> dict[str, bytes]:
+    """Name -> content."""
     numbers = run_json(run)
     files = {
         "report.pdf": pdf_document(run),
-        "dossier.pdf": print_html(dossier(run, options, baseline=baseline, paper=Paper(paper_size()))),
+        "dossier.pdf": print_html(dossier(run, options, beside=beside, paper=Paper(paper_size()))),
         "report.json": _json(numbers),
         "manifest.json": _json(dict(run.manifest)),
         "README.txt": say("evidence.readme", sums=SUMS, signature=SIGNATURE, namespace=NAMESPACE).encode(),
@@ -36,13 +29,10 @@ def evidence_files(
     stored = run.manifest.get("plan")
     if stored:
         files["plan.json"] = _json(stored["plan"])
-        planned = stored["plan"].get("policy")
-        if policy is None and planned:
-            policy = str(planned["text"]).encode()
-    if policy is not None:
-        files["policy.toml"] = policy
-    if gate is not None:
-        files["gate.json"] = _json(gate)
+    if beside.policy is not None:
+        files["policy.toml"] = beside.policy
+    if beside.gate is not None:
+        files["gate.json"] = _json(beside.gate)
     return files
 
 

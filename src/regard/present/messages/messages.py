@@ -1,4 +1,4 @@
-"""What is said to a person, looked up by key in the catalogue of the language that is spoken.
+"""Sentences for people, looked up by key in the catalogue of the current language.
 
     with speaking("zh"):
         say("results.title")
@@ -35,7 +35,7 @@ def language() -> str:
 
 
 def is_language(name: str) -> bool:
-    """Whether there is a catalogue of that language, ours or another package's."""
+    """Return whether there is a catalogue of that language, ours or another package's."""
     try:
         return bool(name and _text(name))
     except RegardError:
@@ -49,7 +49,7 @@ def languages() -> dict[str, str]:
 
 @contextmanager
 def speaking(name: str) -> Iterator[None]:
-    """Everything said inside the block is said in this language.
+    """Render every message inside the block in this language.
 
     >>> with speaking("zh"):
     ...     say("answer.holds")
@@ -74,7 +74,7 @@ def say(key: str, /, **values: object) -> str:
 
 
 def _sentence(language: str, table: str, name: str) -> str:
-    """In English where a language of another package has no such sentence."""
+    """Return the sentence, in English where a language of another package lacks it."""
     try:
         return _table(language, table)[name]
     except KeyError:
@@ -99,6 +99,8 @@ def render(text: Text | Mapping[str, Any], nouns: Mapping[str, str] = NOUNS) -> 
         return say("joint").join(_rendered(part, nouns) for part in params["parts"])
     if isinstance(params.get("noun"), str):  # of an error about a name: explainer, column
         values["noun"] = say(noun) if known(noun := f"errors.noun.{params['noun']}") else params["noun"]
+    if isinstance(params.get("subject"), str) and known(subject := f"errors.subject.{params['subject']}"):
+        values["subject"] = say(subject)
     return say(key, **{**values, **_nouns(nouns)})
 
 
@@ -134,7 +136,7 @@ def _nouns(nouns: Mapping[str, str]) -> dict[str, str]:
 
 
 def known(key: str) -> bool:
-    """Whether the catalogue has that key: for names that come from elsewhere."""
+    """Return whether the catalogue has a key, for names from other packages."""
     table, _, name = key.rpartition(".")
     try:
         return name in _table("en", table)
@@ -177,7 +179,7 @@ def catalogue(name: str) -> Mapping[str, str]:
 
 @cache
 def _table(language: str, header: str) -> Mapping[str, str]:
-    """One table of the catalogue, read alone: `--help` needs forty sentences of fifteen hundred."""
+    """Read one table of the catalogue alone: `--help` needs forty sentences of fifteen hundred."""
     begin = rf"^\[{re.escape(header)}\]$" if header else r"\A"
     place = re.search(rf"{begin}(.*?)(?=^\[|\Z)", _text(language), re.MULTILINE | re.DOTALL)
     if place is None:

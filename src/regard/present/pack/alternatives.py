@@ -1,4 +1,4 @@
-"""The other attention that the audit found for an example, as full weights: what a view compares with its own.
+"""Alternative attention that the audit found for an example, as full weights, for a view to compare with.
 
 The experiment `exclusive` keeps it as shares of two units at most. Here these shares are put into the rows that the
 answer reads, of every head that was audited, exactly as the experiment did (`experiments._map`): each row keeps the
@@ -22,7 +22,9 @@ from regard.records import Attention, Bools, Floats, Ints, Score, Units
 def alternatives_of(
     findings: Sequence[Score], example: Mapping[str, Any], units: Units, sites: Sequence[Attention]
 ) -> list[Alternative]:
-    """One for each site whose rows were changed; none where the search found none, or the run does not say where."""
+    """Return one alternative for each site with changed rows; none where the search found none, or the run lacks the
+    place.
+    """
     name = example["id"]
     for score in findings:
         if score.metric == "max_jsd" and score.method == "attention" and "other" in score.curves and name in score.ids:

@@ -1,4 +1,4 @@
-"""What stands along the query and key axes of every site of an example."""
+"""Names along the query and key axes of every site of an example."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def named_axis(names: Sequence[str] | map[str]) -> AxisEntry:
 
 
 def written_axis(made: Sequence[str] | None, rows: int, *, shifted: bool) -> AxisEntry:
-    """What a decoder writes: the token that each row is about to make, or (`shifted`) the one that it has read."""
+    """Name the output of a decoder: the token that each row predicts, or (`shifted`) the one that it has read."""
     if made is None:
         return named_axis([f"out {i}" for i in range(rows)])
     names = (["<start>", *made] if shifted else list(made))[:rows]

@@ -61,7 +61,7 @@ class PairMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """One example as it goes into a pack. attentions: weights of shape (1, head, query, key).
+    """Example as it goes into a pack. attentions: weights of shape (1, head, query, key).
 
     relevances: method -> (signed, values per unit). rationale: units. reading: site key -> query rows that the answer
     reads. axes: site key -> its (query, key) axes, where they are not the units. made: what the model wrote. trust:

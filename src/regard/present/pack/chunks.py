@@ -1,4 +1,4 @@
-"""Chunks by name, with a budget; made at once or when they are asked for."""
+"""Chunks by name, with a budget; made at once or on request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Chunks(Mapping[str, bytes]):
         return self._lazy
 
     def promise(self, parts: Iterable[tuple[str, Promise]]) -> None:
-        """Take parts that are computed when they are asked for, and not kept."""
+        """Register parts that are computed on request, and not cached."""
         self._promised |= dict(parts)
 
     def add(self, name: str, array: NDArray[Any]) -> None:

@@ -18,7 +18,7 @@ SPECTROGRAM = 16
 
 
 def title_of(inputs: Mapping[str, Any], units: Units, name: str, most: int = 80) -> str:
-    """What stands in a list of examples."""
+    """Return the title of an example in a list."""
     text = inputs.get("text")
     if not isinstance(text, str):
         free = [str(n).strip() for n, s in zip(units.names, units.special, strict=True) if not s]
@@ -69,7 +69,7 @@ def series_of(series: Any) -> tuple[Series | None, NDArray[np.float32] | None]:
 
 
 def sound_of(sound: Any, rate: Any) -> tuple[Series | None, NDArray[np.float32] | None]:
-    """(samples, 1) float32 of a sound; one that names no rate is taken to be at 16 kHz."""
+    """Return (samples, 1) float32 of a sound; assume 16 kHz where it names no rate."""
     array = _array(sound)
     if array is None or array.ndim != 1:
         return None, None
@@ -79,7 +79,7 @@ def sound_of(sound: Any, rate: Any) -> tuple[Series | None, NDArray[np.float32] 
 
 
 def _array(given: Any) -> NDArray[Any] | None:
-    """None for what is not there, and for a reference to a large array that the reader did not resolve."""
+    """Return an array; None for a missing one, and for an unresolved reference to a large array."""
     if given is None or isinstance(given, Mapping):
         return None
     array = np.asarray(given)

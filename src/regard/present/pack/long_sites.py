@@ -68,7 +68,7 @@ class PooledAttention:
 
 
 def is_long(site: SiteAttention) -> bool:
-    """Whether all rows of a site were captured and are too many to be kept whole."""
+    """Return whether all rows of a site were captured and are too many to store whole."""
     return captured_positions(site) is None and site.shape[2] * site.shape[3] > LONG
 
 

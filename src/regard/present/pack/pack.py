@@ -151,7 +151,7 @@ def _captured(
 
 
 def _alone(attention: Attention, i: int) -> Attention:
-    """One example of a batch."""
+    """Return one example of a batch."""
     sink = None if attention.sink is None else attention.sink[i : i + 1]
     weights = attention.weights[i : i + 1]
     if len(attention.weights) > 1:  # the padding of a shorter example is nothing to look at
@@ -264,12 +264,12 @@ def _stored(material: Material, run: RunReader, name: str, has_attention: bool) 
 
 
 def _shown(material: Material, example: Mapping[str, Any]) -> Json:
-    """The prediction as it is shown; nothing where there is none."""
+    """Render the prediction; empty where there is none."""
     return None if example.get("predicted") is None else material.answer(example["predicted"])
 
 
 def verdict_entry(judgement: Mapping[str, Any] | None) -> VerdictEntry | None:
-    """What is said beside every map."""
+    """Build the verdict that stands beside every map."""
     if judgement is None:
         return None
     j = judgement
@@ -332,7 +332,7 @@ def walk_entry(found: Walkthrough, sites: Sequence[str], *, features: int = 8, k
 
 
 def _is_finite(value: Any) -> bool:
-    """Whether every number of a JSON value is one that a page can hold; a walk with NaN in it is not shown."""
+    """Return whether a page can hold every number of a JSON value; a walk with NaN is not shown."""
     if isinstance(value, Mapping):
         return all(map(_is_finite, value.values()))
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""A pack read back into arrays: what a viewer sees of the weights and the relevances."""
+"""Packs read back into arrays: the weights and the relevances as a viewer gets them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Storage = Literal["whole", "heads", "tiles"]
 
 @dataclass(frozen=True, slots=True)
 class UnitsEntry:
-    """What relevance is about (see `records.Units`). places: [start, end], [top, left, bottom, right] or [column]."""
+    """Units of relevance (see `records.Units`). places: [start, end], [top, left, bottom, right] or [column]."""
 
     kind: str
     place_kind: Literal["span", "box", "range", "column"]
@@ -57,7 +57,7 @@ class AxisEntry:
 
 @dataclass(frozen=True, slots=True)
 class SiteEntry:
-    """One place of attention. queries and keys are numbers of axes of the example.
+    """Place of attention. queries and keys are numbers of axes of the example.
 
     tops: the largest weight of each head. error: the largest difference between a stored and the true weight.
     full: the heads whose weights are in the pack; of the others only pooled ones are. reading: the query rows that the
@@ -86,7 +86,7 @@ class SiteEntry:
 
 @dataclass(frozen=True, slots=True)
 class MethodEntry:
-    """One row of `e/relevance`."""
+    """Row of `e/relevance`."""
 
     name: str
     signed: bool
@@ -134,7 +134,7 @@ class AlternativeEntry:
 
 @dataclass(frozen=True, slots=True)
 class WalkEntry:
-    """One row of attention by hand (see `measures.walkthrough`). Small: features and keys are cut where it is made."""
+    """Row of attention by hand (see `measures.walkthrough`). Small: its builder cuts features and keys."""
 
     site: int
     head: int
@@ -162,7 +162,7 @@ class WalkEntry:
 
 @dataclass(frozen=True, slots=True)
 class MapEntry:
-    """What a word and a patch are worth together, which is not attention: `e/map/i`, (rows, columns) float32.
+    """Joint worth of a word and a patch, which is not attention: `e/map/i`, (rows, columns) float32.
 
     rows and columns are numbers of axes of the example; row 0 is the whole text, column 0 the whole picture.
     note: what the numbers are, in words.
@@ -176,7 +176,7 @@ class MapEntry:
 
 @dataclass(frozen=True, slots=True)
 class ExampleEntry:
-    """One example in front of one model. made: tokens that the model wrote. row: a table row's numbers by column.
+    """Example of one model. made: generated tokens. row: a table row's numbers by column.
 
     trust: what removing the marked units does to this prediction, one line per map, in words.
     """
@@ -219,7 +219,7 @@ class MeasuredEntry:
 
 @dataclass(frozen=True, slots=True)
 class HeadEntry:
-    """One head of the survey. site: the key of its site."""
+    """Head of the survey. site: the key of its site."""
 
     name: str
     site: str
@@ -238,7 +238,7 @@ class HeadEntry:
 
 @dataclass(frozen=True, slots=True)
 class CurveEntry:
-    """One point of the pruning curve."""
+    """Point of the pruning curve."""
 
     order: str
     measure: str
@@ -249,7 +249,7 @@ class CurveEntry:
 
 @dataclass(frozen=True, slots=True)
 class AtlasEntry:
-    """What a survey said about every head, on which data."""
+    """Survey of every head, and its data."""
 
     model: str
     data: str
@@ -272,7 +272,7 @@ class PairEntry:
 
 @dataclass(frozen=True, slots=True)
 class VerdictEntry:
-    """What an audit of this very model says about reading its attention. None was made: reading "" ."""
+    """Verdict of an audit of this very model on its attention. Without an audit: reading "" ."""
 
     reading: str
     headline: str
@@ -283,7 +283,7 @@ class VerdictEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Everything but the numbers. left_out: in words, what the pack does not hold."""
+    """Everything but the numbers. left_out: in words, the parts that the pack lacks."""
 
     title: str
     model: str

@@ -28,7 +28,7 @@ def captured_attention(site: SiteAttention) -> Attention:
 
 
 def row_axes(capture: Capture, units: Units, made: Sequence[str] | None) -> dict[str, tuple[AxisEntry, AxisEntry]]:
-    """By site key, the axes of sites that hold some rows: the names of these rows, and the keys."""
+    """Return, by site key, the axes of sites that hold some rows: the names of these rows, and the keys."""
     chosen = {site.site.key: rows for site in capture.sites if (rows := captured_positions(site)) is not None}
     if not chosen:
         return {}

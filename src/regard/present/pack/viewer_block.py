@@ -100,7 +100,7 @@ def viewer_page(
     lang: str = "en",
     state: Mapping[str, Json] | None = None,
 ) -> str:
-    """One self-contained page that works from a disk without network."""
+    """Build one self-contained page that works from a disk without network."""
     script = viewer_script()
     policy = (
         f"default-src 'none'; script-src {digest(script)}; style-src {digest(_PAGE_STYLE)}; img-src data:; "

@@ -43,7 +43,7 @@ def to_bytes(weights: NDArray[np.float32]) -> tuple[Bytes, list[float], float]:
 
 
 def storage_of(rows: int, columns: int, heads: int) -> Storage:
-    """How a site of this size is stored."""
+    """Return how a site of this size is stored."""
     if rows * columns * heads <= WHOLE:
         return "whole"
     return "heads" if rows * columns <= BY_HEAD else "tiles"

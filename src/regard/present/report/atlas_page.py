@@ -72,7 +72,7 @@ def atlas_page(facts: Mapping[str, Any], pyramids: Sequence[tuple[NDArray[Any], 
 
 
 def _drawn(facts: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the script needs."""
+    """Return the data for the script."""
     keys = {key.removeprefix("atlas.js."): text for key, text in catalogue(language()).items() if "atlas.js." in key}
     names = ("tokens", "answer_start", "sentences", "passages")
     return {"words": keys, "layers": list(layers), **{name: facts[name] for name in names}}

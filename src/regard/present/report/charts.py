@@ -18,7 +18,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 12, 10, 40
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One curve with its interval; `colour` is a 1-based series number."""
+    """Curve with its interval; `colour` is a 1-based series number."""
 
     name: str
     colour: int
@@ -36,7 +36,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One estimate with its interval."""
+    """Estimate with its interval."""
 
     name: str
     colour: int
@@ -104,7 +104,7 @@ def line_chart(x: Sequence[float], lines: Sequence[Line], *, x_name: str, y_name
 
 
 def legend(lines: Sequence[Line]) -> Html:
-    """What each line is, as text beside a sample of it."""
+    """Name each line, as text beside a sample of it."""
     entries = []
     for line in lines:
         css = f"line s{line.colour}{' dashed' if line.dashed else ''}"
@@ -119,7 +119,7 @@ def legend(lines: Sequence[Line]) -> Html:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A horizontal axis over all that is shown, with some room at both ends; `height` is that of the rows."""
+    """Horizontal axis over all values, with some room at both ends; `height` is that of the rows."""
 
     low: float
     high: float
@@ -146,7 +146,7 @@ class Axis:
 
 
 def interval_chart(dots: Sequence[Dot], *, name: str, reference: float | None) -> Html:
-    """One row per estimate: a dot, its interval, and a dashed line at the reference (the random baseline)."""
+    """Draw one row per estimate: a dot, its interval, and a dashed line at the reference (the random baseline)."""
     row, left, right, bottom = 22, 12 + max(138, 7 * max((len(d.name) for d in dots), default=0)), 12, 34
     ends = [v for d in dots for v in (d.low, d.high, d.estimate) if np.isfinite(v)]
     ends.append(reference if reference is not None and np.isfinite(reference) else 0.0)

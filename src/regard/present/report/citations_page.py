@@ -17,6 +17,7 @@ th,td{padding:.25rem .6rem;border-bottom:1px solid #ddd;text-align:left;vertical
 td{font-variant-numeric:tabular-nums}.scroll{overflow-x:auto}figure{margin:0}
 .answer span{padding:.1rem 0}.cite,.either,.traced{border-bottom:2px solid #d55e00}.none{border-bottom:2px dotted #666}
 .unclear{border-bottom:2px dashed #0072b2}sup{margin:0 .3rem 0 .1rem}small{color:#555}li{white-space:pre-wrap}
+.region{fill:none;stroke:#555}.cited{fill:#d55e00;fill-opacity:.3}
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -48,9 +49,27 @@ def citations_page(facts: Mapping[str, Any]) -> str:
         [tag("p", None, tag("small", None, line)) for line in citation_errors(facts)],
         [tag("p", None, tag("small", None, render(note))) for note in facts["notes"]],
         tag("h2", None, say("term.cite.sources_title")),
+        _regions(facts),
         tag("ol", None, [tag("li", {"id": f"s{i + 1}"}, source["text"]) for i, source in enumerate(facts["sources"])]),
     )
     return f"<!doctype html>{tag('html', {'lang': language()}, head, body)}\n"
+
+
+def _regions(facts: Mapping[str, Any]) -> Html | None:
+    """Return the regions of the picture, numbered as in the table; the cited ones are filled."""
+    if facts.get("picture") is None:
+        return None
+    height, width = facts["picture"]
+    scale = 320 / max(height, width)
+    shapes = []
+    for number, source in enumerate(facts["sources"]):
+        top, left, bottom, right = (round(scale * edge, 1) for edge in source["box"])
+        cited = any(number in sentence["cited"] for sentence in facts["sentences"])
+        box = {"x": left, "y": top, "width": right - left, "height": bottom - top}
+        shapes.append(tag("rect", {**box, "class": "region cited" if cited else "region"}))
+        shapes.append(tag("text", {"x": left + 6, "y": top + 20}, f"[{number + 1}]"))
+    size = {"width": round(scale * width), "height": round(scale * height)}
+    return tag("svg", {**size, "role": "img", "aria-label": say("term.cite.sources_title")}, shapes)
 
 
 def _sentence(sentence: Mapping[str, Any]) -> Html:

@@ -17,7 +17,7 @@ LONGEST = 72
 
 
 def contrast_chart(contrasts: Sequence[Mapping[str, Any]]) -> Html | None:
-    """One row per quantity with all its margins, the clearest first; None where none has an interval."""
+    """Draw one row per quantity with all its margins, the clearest first; None where none has an interval."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for c in contrasts:
         if c["low"] is not None and c["high"] is not None:

@@ -1,4 +1,4 @@
-"""Whether this machine can draw Chinese text."""
+"""Check for a font that can draw Chinese text."""
 
 from __future__ import annotations
 

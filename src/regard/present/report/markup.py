@@ -31,15 +31,16 @@ VOID = frozenset({"meta", "br", "hr", "input", "rect", "line", "polyline", "poly
 
 
 def text(value: str) -> Html:
-    """Escaped text; control characters that HTML forbids become the replacement character, others and overrides
-    of the direction of writing a dot."""
+    """Escape text; control characters that HTML forbids become the replacement character, others and overrides of the
+    direction of writing a dot.
+    """
     if isinstance(value, Html):  # looked at once is enough: whole sections pass here
         return value
     return Html(escape(_UNSEEN.sub("·", _FORBIDDEN.sub("\ufffd", value)), quote=True))
 
 
 def join(*children: Child) -> Html:
-    """The children one after the other; strings are escaped, `Html` is kept, None is left out."""
+    """Join the children; escape strings, keep `Html`, skip None."""
     parts: list[str] = []
     for child in children:
         if child is None:
@@ -52,7 +53,7 @@ def join(*children: Child) -> Html:
 
 
 def tag(name: str, attributes: Attributes | None = None, *children: Child) -> Html:
-    """One element.
+    """Build one element.
 
     >>> tag("p", {"class": "n"}, "a < b", tag("br"))
     '<p class="n">a &lt; b<br></p>'

@@ -1,4 +1,4 @@
-"""Results as a few lines of HTML: what a notebook shows for an explanation and for a run."""
+"""Results as a few lines of HTML, for notebooks: an explanation or a run."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def pdf_document(run: RunReader, *, appendix: bool = False) -> bytes:
 
 
 def page_count(document: bytes) -> int:
-    """Pages of a PDF whose page objects are not compressed, as browsers write them; 0 where none is found."""
+    """Count the pages of a PDF whose page objects are not compressed, as browsers write them; 0 where none is found."""
     return len(re.findall(rb"/Type\s*/Page(?![A-Za-z])", document))
 
 

@@ -12,7 +12,7 @@ from regard.store.redaction import Redactor
 
 
 class Redacted:
-    """Reads like the run (`RunReader`); every word of every text is replaced before anybody sees it.
+    """Run with every word of every text replaced (implements `RunReader`).
 
     Pictures, series and rows stay, and so do ids, slices and the names of classes and columns.
     """

@@ -1,4 +1,6 @@
-"""One self-contained page: no network, no trackers, nothing executed but a few lines whose hash the page names."""
+"""Report as one self-contained page: no network, no trackers, and only the few script lines whose hash the page
+names.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,7 @@ def _page(material: Material, paper: Paper | None) -> str:
             fact_line(material),
             broken(material),
             unfinished(material),
-            _veiled(material),
+            veiled(material),
         ),
         first_screen(material),
         tag("p", {"class": "note"}, say("caveat")),
@@ -162,7 +164,7 @@ def _navigation(titles: Mapping[str, str], sections: Mapping[str, Html]) -> Html
 
 
 def _not_printed(titles: Mapping[str, str], paper: Paper | None) -> Html | None:
-    """Which sections are left out of a printed page without an appendix, and how to get them."""
+    """Name the sections that a printed page without an appendix omits, and how to get them."""
     left_out = [title for name, title in titles.items() if paper and not paper.appendix and name not in paper.sections]
     if not left_out:
         return None
@@ -188,8 +190,8 @@ def _within(sections: dict[str, Html], titles: Mapping[str, str], frame: int) ->
     return tag("p", {"class": "soft"}, say("limits.left_out_nothing", budget=MOST_BYTES >> 20, size=megabytes))
 
 
-def _veiled(material: Material) -> Html | None:
-    """That words are placeholders, where they are."""
+def veiled(material: Material) -> Html | None:
+    """State that words are placeholders, where they are."""
     why = material.manifest.get("veil")
     return tag("p", {"class": "note"}, say("page.no_text" if why == "no text" else "page.redacted")) if why else None
 

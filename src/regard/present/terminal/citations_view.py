@@ -1,4 +1,4 @@
-"""An answer with its citations in a terminal: one row per sentence, one per source, and what the numbers mean."""
+"""Answer with its citations in a terminal: one row per sentence, one per source, and the meaning of the numbers."""
 
 from __future__ import annotations
 

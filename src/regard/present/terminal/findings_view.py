@@ -1,4 +1,4 @@
-"""What the experiments of a run found: mean, interval and n of every quantity, by predicted class, with its part."""
+"""Findings of the experiments of a run: mean, interval and n of every quantity, by predicted class, with its part."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SILENT = (
 
 
 def findings_view(summaries: Sequence[Summary]) -> RenderableType:
-    """One table for each experiment, under its question."""
+    """Build one table for each experiment, under its question."""
     groups: dict[str, list[Summary]] = {}
     for summary in summaries:
         groups.setdefault(str(summary.where.get("experiment", "")), []).append(summary)
@@ -53,7 +53,7 @@ def _row(s: Summary) -> tuple[str, ...]:
 
 
 def _setting(where: Mapping[str, Json]) -> str:
-    """What distinguishes the row: not which attention it is about, unless that is not the usual one."""
+    """Return the settings that distinguish the row; its attention only where that is not the usual one."""
     usual = {"layers": "last", "heads": "mean"}
     settings = {k: v for k, v in where.items() if k not in SILENT and usual.get(k) != v}
     return ", ".join(f"{k} {round(v, 3) if isinstance(v, float) else v}" for k, v in settings.items())

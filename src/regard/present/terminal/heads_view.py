@@ -1,4 +1,4 @@
-"""What a survey of heads found, as tables and sentences for a terminal. Takes its JSON form."""
+"""Survey of heads as tables and sentences for a terminal. Takes its JSON form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST = 40
 
 
 def legend(survey: Mapping[str, Any]) -> list[str]:
-    """What the columns mean."""
+    """Explain the columns."""
     tested = sum(1 for s in survey["scores"] if _number(s["p"]))
     return [
         say("term.heads.asked_role", asked=tested),
@@ -67,12 +67,12 @@ def _weighty(rows: Sequence[Row]) -> list[Row]:
 
 
 def _does_something(row: Row) -> bool:
-    """Whether a head has a role that is more than a place where attention rests."""
+    """Return whether a head has a role that is more than a place where attention rests."""
     return bool(row["role"]["name"]) and not row["role"].get("resting", False)
 
 
 def roles_told(survey: Mapping[str, Any], hidden: Sequence[Row]) -> list[str]:
-    """How many heads have which role, and what the table does not show; the counts are those of heads.csv."""
+    """Count the heads by role, and name what the table omits; the counts are those of heads.csv."""
     heads = survey["heads"]
     counts = Counter(row["role"]["name"] for row in heads)
     roleless = counts.pop("", 0)
@@ -137,7 +137,7 @@ def groups_told(survey: Mapping[str, Any], *, most: int = 8) -> list[str]:
 
 
 def curve_table(survey: Mapping[str, Any]) -> Table | None:
-    """What is left as heads go; None where it was not measured."""
+    """Build the pruning curve as a table; None where it was not measured."""
     points = survey["curve"]
     if not points:
         return None
@@ -158,7 +158,7 @@ def curve_table(survey: Mapping[str, Any]) -> Table | None:
 
 
 def retrieval_told(survey: Mapping[str, Any]) -> list[str]:
-    """What the model loses without the heads that look at copied tokens; nothing where it was not measured."""
+    """State the loss without the heads that attend to copied tokens; empty where it was not measured."""
     check = survey.get("retrieval")
     if check is None:
         return []

@@ -82,7 +82,7 @@ def _metric(metric: str, own: Sequence[Summary], methods: Sequence[str], width: 
 
 
 def _random_order(own: Sequence[Summary]) -> str:
-    """What the same values score in random order, where the metric knows it."""
+    """Return the score of the same values in random order, where the metric knows it."""
     chances = [s.where["chance"] for s in own if s.n and "chance" in s.where]
     levels = sorted(f"{x:.2f}" for x in chances if isinstance(x, float))
     if not levels:
@@ -93,7 +93,7 @@ def _random_order(own: Sequence[Summary]) -> str:
 
 
 def _n_of(own: Sequence[Summary], *, apart: bool) -> str:
-    """One n for the table, or the range of those in its heads."""
+    """Return one n for the table, or the range of those in its heads."""
     return counts.between(s.n for s in own) if apart else counts.in_caption(map(counts.size, own))
 
 

@@ -89,7 +89,7 @@ def _table(found: Evidence, columns: tuple[Column, ...], gap: str, caption: str)
 
 
 def _block(found: Evidence, column: Column, width: int, common: counts.Size) -> Text:
-    """One metric: method, estimate and interval on a line, or on two where a line is too short."""
+    """Lay out one metric: method, estimate and interval on a line, or on two where a line is too short."""
     head = ", ".join(part for part in (column.title, column.detail, _better(column)) if part)
     block = Text.assemble((head, "bold"), "\n")
     cells = {method: _cell(found, method, column, common, gap=" ") for method in found.methods}

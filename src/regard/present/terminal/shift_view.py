@@ -1,4 +1,4 @@
-"""What became of the verdicts on other data: in a sentence, and as a table."""
+"""Fate of the verdicts on other data: in a sentence, and as a table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def in_a_line(attention: Mapping[str, Any], data: list[str]) -> str:
 
 
 def accuracy_line(shift: Mapping[str, Any]) -> str:
-    """How often the model is right on either; "" where that is not known."""
+    """State the accuracy on both data sets; "" where it is unknown."""
     known_ones = [(name, a) for name, a in zip(shift["data"], shift["accuracy"], strict=True) if a is not None]
     if len(known_ones) < len(shift["data"]):
         return ""
@@ -49,7 +49,7 @@ def head(data: list[str]) -> tuple[str, ...]:
 
 
 def rows(attention: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Question, answer here, answer there, fate; those that are open on both sides are left out."""
+    """Build rows of question, answer here, answer there, fate; skip those that are open on both sides."""
     return [
         (question(r), _answer(r["here"]), _answer(r["there"]), r["fate"])
         for r in attention["questions"]
@@ -66,7 +66,7 @@ def _answer(name: str) -> str:
 
 
 def shift_table(shift: Mapping[str, Any]) -> RenderableType:
-    """For each attention: a sentence and the questions that were answered on either side."""
+    """Build a sentence for each attention, and the questions answered on either side."""
     parts: list[RenderableType] = [
         Text(say("shift.headline", here=shift["data"][0], there=shift["data"][1]), style="bold")
     ]

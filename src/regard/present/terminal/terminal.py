@@ -1,4 +1,4 @@
-"""What regard draws in a terminal. Everything is readable without colours too: numbers stand beside them."""
+"""Terminal output. Everything is readable without colours: numbers stand beside them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def style(strength: int, direction: str) -> str:
 
 
 def sentence(example: Mapping[str, Any], values: ArrayLike, *, signed: bool) -> Text:
-    """The text of an example with every unit coloured; units without a place in it are shown by name."""
+    """Colour every unit in the text of an example; show units without a place in it by name."""
     numbers = np.asarray(values, np.float64)
     units, inputs = example["units"], example["inputs"]
     largest = float(np.max(np.abs(numbers), initial=0.0))
@@ -111,7 +111,7 @@ def _top(example: Mapping[str, Any], values: ArrayLike, count: int) -> list[tupl
 
 
 def key(*, signed: bool) -> Text:
-    """What the colours mean."""
+    """Explain the colours."""
     if not signed:
         return Text.assemble((say("term.draw.how_much"), style(LEVELS, "a")), say("term.draw.no_direction"))
     return Text.assemble(

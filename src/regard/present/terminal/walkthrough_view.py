@@ -1,4 +1,4 @@
-"""A walk-through of one row of attention in a terminal: tables that fit 100 columns, and what they leave out."""
+"""Walk-through of one row of attention in a terminal: tables that fit 100 columns, and a note of what they omit."""
 
 from __future__ import annotations
 

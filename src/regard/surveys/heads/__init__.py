@@ -1,1 +1,1 @@
-"""What every head of a model does on a corpus: streamed, against baselines, with intervals."""
+"""Survey of heads: the behaviour of every head of a model on a corpus, streamed, against baselines, with intervals."""

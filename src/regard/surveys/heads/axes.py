@@ -1,4 +1,4 @@
-"""What stands at the queries and keys of a site: tokens, special ones, and what the mask lets through."""
+"""Axes of a site: its queries and keys as tokens, special ones, and the keys that the mask permits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """For one site and one example: see `View`."""
+    """Axes of one site for one example: see `View`."""
 
     same: bool
     query_tokens: Ints
@@ -50,7 +50,7 @@ class Axes:
 def axes_of(
     model: Model, corpus: Corpus, encoded: Encoded, target: Target, site: Site, queries: int, keys: int
 ) -> Axes:
-    """What the query and key axis of this site hold.
+    """Return the query and key axis of this site.
 
     In an encoder-decoder the causal and cross sites are asked by the decoder, whose row t reads what was written at
     t - 1 (the first reads the start token, which is no token of the text).
@@ -84,7 +84,9 @@ def _placed(places: Ints, values: Ints | Bools, size: int, fill: int) -> Ints:
 
 
 def allowed_keys(site: Site, weights: Floats, rows: Ints, keys: int, queries: int) -> Bools:
-    """(row, key) what may be attended to. A window is read off the weights: outside it every head has exactly 0."""
+    """Return (row, key) the mask of permitted keys. A window is derived from the weights: outside it every head has
+    exactly 0.
+    """
     if site.kind == "causal":
         mask: Bools = np.arange(keys) <= rows[:, None] + (keys - queries)
         return mask

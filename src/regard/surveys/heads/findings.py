@@ -1,4 +1,4 @@
-"""What a survey of heads found, as records and as tidy rows."""
+"""Results of a survey of heads, as records and as tidy rows."""
 
 from __future__ import annotations
 
@@ -47,8 +47,11 @@ def measured(table: Floats, clusters: Ints, heads: Sequence[Head], seed: int) ->
 
 @dataclass(frozen=True, slots=True)
 class HeadRow:
-    """One head. spread: "broad", "focused" or "". slope: |d objective / d gate|; drop: how much the objective loses
-    when the head is switched off. group: its number among the groups of near-identical heads."""
+    """Head of the survey.
+
+    spread: "broad", "focused" or "". slope: |d objective / d gate|; drop: the loss of the objective without the head.
+    group: its number among the groups of near-identical heads.
+    """
 
     name: str
     site: str
@@ -64,7 +67,7 @@ class HeadRow:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalCheck:
-    """What the copied token loses, in log-odds, without the heads of the largest retrieval scores.
+    """Loss of the copied token, in log-odds, without the heads of the largest retrieval scores.
 
     heads: these heads, the best first; scores: their scores; baseline: the mean score of uniform attention.
     whole: log-odds of the copied token in the whole model. drop_top, drop_random: what they lose; excess: the
@@ -83,13 +86,13 @@ class RetrievalCheck:
 
     @property
     def confirmed(self) -> bool:
-        """Whether these heads matter more to copying than random ones: the whole interval says so."""
+        """Return whether these heads matter more to copying than random ones, by the whole interval."""
         return bool(self.excess.low > 0)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HeadSurvey(HasFrames, HasCard):
-    """What every head of a model does on a corpus. `scores` is tidy: one row per head and score."""
+    """Survey of every head of a model on a corpus. `scores` is tidy: one row per head and score."""
 
     model: str
     data: str

@@ -30,7 +30,7 @@ ROWS = 16
 
 @dataclass(frozen=True, slots=True)
 class SiteHealth:
-    """One site. conicity: of the states its module reads, with what so many random directions would have.
+    """Health of one site. conicity: of the states its module reads, with that of as many random directions.
 
     null_dimension: keys minus the rank of the values: so many directions in which weights may move and nothing
     happens; unseen: share of the length of the weights that lies there. NaN where it could not be measured.
@@ -61,7 +61,7 @@ class Health:
 
 @dataclass(slots=True)
 class States:
-    """Conicity of what the modules of some sites read, summed while a model runs."""
+    """Conicity of the inputs of some sites' modules, summed while a model runs."""
 
     module: nn.Module
     found: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
@@ -97,7 +97,9 @@ Unseen = tuple[int, float, int]
 
 @dataclass(slots=True)
 class NullSpaces:
-    """Null spaces of the heads of the first examples. Fused attention shows its values; other sites are taken apart."""
+    """Null spaces of the heads of the first examples. Fused attention exposes its values; other sites are
+    decomposed.
+    """
 
     model: Model
     found: dict[str, list[Unseen]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How much a head matters: the slope of the objective along a gate on it, and what happens when it is switched off."""
+"""Importance of a head: the slope of the objective along a gate on it, and the effect of switching it off."""
 
 from __future__ import annotations
 

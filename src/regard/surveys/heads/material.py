@@ -1,4 +1,4 @@
-"""From what the caller gave to examples that the model has decided about."""
+"""Material of a survey: the caller's input as examples with the model's predictions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def material_of(
     *,
     labels: str | None = None,
 ) -> tuple[Material, list[int | None], list[Text], str]:
-    """(the material, the class of each example where it is known, what must be said about the data, its name)."""
+    """Return the material, the class of each example where known, notes about the data, and its name."""
     if limit < 1:
         raise InputError("limit", expected=phrase("errors.common.at_least_one_example"), got=str(limit))
     dataset = _opened(default_data(model) if data is None else data, limit, seed)

@@ -16,7 +16,7 @@ from regard.records import Site
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """One head of one site; `name` is what people call it."""
+    """Head of one site; `name` is its usual notation."""
 
     name: str
     site: Site

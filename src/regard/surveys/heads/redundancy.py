@@ -76,7 +76,7 @@ class Likeness:
         return sorted(groups, key=lambda g: (-len(g.heads), g.apart))
 
     def _whole(self) -> dict[tuple[str, ...], Floats]:
-        """For every site the comparison it was in most often (an encoder and a decoder may once have one length)."""
+        """Return the most frequent comparison of every site (an encoder and a decoder may once have one length)."""
         sums: dict[tuple[str, ...], Floats] = {}
         for names in sorted(self.sums, key=lambda k: (-self.counts[k], k)):
             if not any(set(names) & set(other) for other in sums):

@@ -1,4 +1,4 @@
-"""The pruning curve: what is left of a model as heads go, the least important first, or at random."""
+"""Pruning curve: the quality of a model as heads are removed, the least important first, or at random."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ RANDOM = 3
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """One point: how many heads are gone, in which order, and what is left, with an interval over clusters.
+    """Point of the curve: the number of removed heads, their order, and the remaining quality, with an interval over
+    clusters.
 
     measure: accuracy (against labels), agreement (with the whole model's decisions) or objective.
     """
@@ -55,7 +56,9 @@ def pruning_curve(
     draws: int = RANDOM,
     progress: Callable[[int], None] | None = None,
 ) -> list[CurvePoint]:
-    """`ranking`: numbers of heads, the least important first. `gold`: class of each example where it is known."""
+    """Compute the pruning curve. `ranking`: numbers of heads, the least important first. `gold`: class of each example
+    where it is known.
+    """
     orders = [("least important first", list(ranking))]
     for draw in range(draws):
         orders.append(("random", keyed_rng(seed, "random heads", draw).permutation(len(heads)).tolist()))
@@ -86,7 +89,7 @@ def _judged(
     gold: Sequence[int | None],
     gone: Sequence[Head],
 ) -> dict[str, Floats]:
-    """What is left without these heads, per example and measure."""
+    """Measure the quality without these heads, per example and measure."""
     value, agreement, right = (np.full(len(encoded), np.nan) for _ in range(3))
     for batch in batches(encoded):
         items, about = [encoded[i] for i in batch], [targets[i] for i in batch]

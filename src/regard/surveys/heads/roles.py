@@ -1,4 +1,6 @@
-"""From scores to a role: only where a head beats a baseline, by enough, on most resamples, after correction."""
+"""Roles of heads, from their scores: only where a head beats a baseline, by enough, on most resamples, after
+correction.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ STRENGTH = 0.3
 
 @dataclass(frozen=True, slots=True)
 class HeadScore:
-    """One score of one head: its mean over examples with an interval over clusters, against its baseline.
+    """Score of one head: its mean over examples with an interval over clusters, against its baseline.
 
     strength: (estimate - baseline) / (1 - baseline), for scores that are roles. p: probability of so large a mean
     under the baseline, corrected for all heads and roles asked (Holm); NaN for plain descriptions.
@@ -47,7 +49,7 @@ class HeadScore:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a head does; name "" where it beats no baseline.
+    """Role of a head; name "" where it beats no baseline.
 
     confidence: share of resamples of the examples in which this head gets this role. others: further roles that it
     also has: weaker ones, and places where it rests (sink, special tokens) when it has nothing to do. resting: the
@@ -64,7 +66,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One pass over a corpus: what was streamed, which cluster each example is in, and what the corpus is."""
+    """Pass over a corpus: the streamed scores, the cluster of each example, and a description of the corpus."""
 
     streamed: Streamed
     clusters: Ints
@@ -160,7 +162,9 @@ def _columns(passes: Sequence[Seen], site: str, seed: int) -> list[_Column]:
 
 
 def _asked_on_probe(site: Site) -> bool:
-    """Causal heads are asked about repetition on repeated random tokens, others on the data."""
+    """Return whether a score uses the probe: repetition of causal heads is measured on repeated random tokens, others
+    on the data.
+    """
     return site.kind in ("causal", "windowed")
 
 

@@ -1,4 +1,4 @@
-"""One example after the other through the model, every site's rows in chunks: nothing but sums is kept."""
+"""Streaming survey: one example after the other through the model, every site's rows in chunks; keeps only sums."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REACH = 16
 
 @dataclass(slots=True)
 class Column:
-    """One score of every head of one site: a row per example, NaN where it is undefined there."""
+    """Score of every head of one site: a row per example, NaN where it is undefined."""
 
     value: list[Floats] = field(default_factory=list)
     null: list[Floats] = field(default_factory=list)
@@ -54,7 +54,7 @@ class _Sum:
 
 @dataclass(slots=True)
 class Streamed:
-    """What was seen: sites in order, and a column per site and score."""
+    """Streamed scores: sites in order, and a column per site and score."""
 
     specs: tuple[Spec, ...]
     sites: dict[str, Site] = field(default_factory=dict)

@@ -97,7 +97,7 @@ class Glimpse(TorchFunctionMode):
             self._provenance.follow(op, func, args, keywords, out)
 
     def finished(self) -> list[SiteGlimpse]:
-        """The sites of the pass; softmaxes that turned out to be no attention are left out."""
+        """Return the sites of the pass, without softmaxes that turned out to be no attention."""
         sites: list[SiteGlimpse] = []
 
         def close() -> None:
@@ -121,7 +121,7 @@ def _spread(queries: int) -> Tensor:
 
 
 def seen_in_call(call: SdpaCall) -> SiteGlimpse:
-    """From queries and keys: only the rows looked at are computed."""
+    """Compute statistics from queries and keys, for the sampled rows only."""
     four = call.folded(0)
     rows = _spread(four.query.shape[2])
     scores = scores_of(four, batch=slice(0, EXAMPLES), rows=rows)
@@ -129,7 +129,7 @@ def seen_in_call(call: SdpaCall) -> SiteGlimpse:
 
 
 def seen(weights: Tensor, allowed: Tensor) -> SiteGlimpse:
-    """Of (batch, head, row, key) weights; rows with fewer than two allowed keys, and padding, say nothing."""
+    """Compute statistics of (batch, head, row, key) weights; skip padding and rows with fewer than two allowed keys."""
     w = weights.detach().float().nan_to_num()
     keys = allowed.expand_as(w).sum(-1)
     useful = (keys > 1) & (w.sum(-1) > 0.5)
@@ -156,7 +156,7 @@ def seen(weights: Tensor, allowed: Tensor) -> SiteGlimpse:
 
 @dataclass(frozen=True, slots=True)
 class PassGlimpse:
-    """What was seen in one pass. number: of the pass, or of the training step."""
+    """Statistics of one pass. number: of the pass, or of the training step."""
 
     number: int
     sites: tuple[SiteGlimpse, ...]

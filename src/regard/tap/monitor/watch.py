@@ -20,7 +20,7 @@ KEPT = 1000
 
 
 class Writer(Protocol):
-    """Where numbers go: a log, TensorBoard, MLflow (see `health_writers`)."""
+    """Destination of numbers: a log, TensorBoard, MLflow (see `health_writers`)."""
 
     def write(self, step: int, values: Mapping[str, float]) -> None: ...
 
@@ -140,7 +140,7 @@ class Watch:
 
     @property
     def overhead(self) -> float:
-        """Share by which the passes so far took longer because some were looked at; NaN until both kinds were met."""
+        """Relative extra time of the passes so far due to sampling; NaN until both kinds were met."""
         (plain, n), (looking, m) = self._plain, self._looking
         if not n or not m:
             return float("nan")
@@ -149,12 +149,12 @@ class Watch:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the last look warns of."""
+        """Warnings of the last sample."""
         return self.glimpses[-1].warnings if self.glimpses else ()
 
 
 def told(number: int, glimpse: Glimpse) -> PassGlimpse:
-    """What a look saw, with its warnings."""
+    """Describe a sample, with its warnings."""
     sites = tuple(glimpse.finished())
     return PassGlimpse(number, sites, tuple(glimpse.problems[:8]), collapse_warnings(sites))
 
@@ -179,7 +179,7 @@ def watch(model: Any, every: int = 100, writer: Writer | None = None) -> Watch:
 
 
 class AttentionHealth:
-    """The same for a training loop of your own: call `step()` once per step; every `every`-th step is looked at.
+    """Attention monitor for a custom training loop: call `step()` once per step; it samples every `every`-th step.
 
     health = AttentionHealth(model, every=100, writer=writer)
     for batch in batches: ...; optimiser.step(); health.step()
@@ -206,7 +206,7 @@ class AttentionHealth:
         self._taken = glimpse or self._taken
 
     def step(self, number: int | None = None) -> PassGlimpse | None:
-        """A training step is over; what was seen in it, where it was looked at."""
+        """End a training step; return its sample, if this step was sampled."""
         self.steps = self.steps + 1 if number is None else number
         glimpse, self._taken = self._taken, None
         self._armed = self.steps % self.every == 0

@@ -1,1 +1,1 @@
-"""Terms of a loss: one file each, a function of what a network said about a batch. `regard list term` shows them."""
+"""Loss terms, one file each: a function of a network's outputs for a batch. `regard list term` shows them."""

@@ -23,7 +23,7 @@ SMALLEST = 1e-12
     formula="mean of KL(attention || attention of the other model)",
 )
 def attention_distance(outcome: Outcome, batch: Batch, *, measure: Literal["kl", "jsd"] = "kl") -> Tensor:
-    """How far attention is from that of another model (--from): KL(this || other) or JSD in nats, mean over examples.
+    """Distance of attention from that of another model (--from): KL(this || other) or JSD in nats, mean over examples.
 
     With a weight below 0 the network is paid for looking elsewhere: the adversary of Wiegreffe & Pinter is
     prediction_distance=1, attention_distance=-lambda. KL has no upper bound, so lambda must be small (about 1e-3).

@@ -32,7 +32,7 @@ def consistency(
     epsilon: float = 0.1,
     attention: float = 0.0,
 ) -> Tensor:
-    """How far the answer moves when the inputs do, and how far attention moves with it, mean over examples; no labels.
+    """Movement of the prediction and of attention under noise on the inputs, mean over examples; needs no labels.
 
     epsilon: as a share of the norm of the example's inputs. attention: how much the movement of attention counts
     (networks with one attention over words). direction=worst: where the answer moves most, found from a random start.

@@ -24,7 +24,7 @@ from regard.training.worst_case import SMALLEST, replay
     "shares)",
 )
 def gradient_distance(outcome: Outcome, batch: Batch, *, of: Literal["size", "effect"] = "size") -> Tensor:
-    """Jensen-Shannon divergence between attention and what the gradient says of each word, as shares, in 0..log 2.
+    """Jensen-Shannon divergence between attention and the gradient's share of each word, in 0..log 2.
 
     of=size: the norm of the gradient. of=effect: how much the loss would rise without the word, to first order (0 for
     words that speak against the label). The gradient is held fixed: attention moves towards it, it does not move

@@ -16,7 +16,7 @@ MEASURES = {"tvd": tvd, "kl": lambda p, q: kl(q, p), "jsd": jsd}
 
 @method("term", needs=["predictions"], cite="Wiegreffe & Pinter 2019", formula="mean of TVD(p, p of the other model)")
 def prediction_distance(outcome: Outcome, batch: Batch, *, measure: Literal["tvd", "kl", "jsd"] = "tvd") -> Tensor:
-    """How far the answers are from those of another model (--from): TVD, KL(other || this) or JSD, mean over examples.
+    """Mean distance of the predictions from those of another model (--from): TVD, KL(other || this) or JSD.
 
     TVD is half the sum of all absolute differences, in 0..1 (the published code halves it once more).
     """

@@ -1,4 +1,4 @@
-"""`rationale_distance`: agree with people about what is decisive."""
+"""`rationale_distance`: train attention to agree with human rationales."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One catalogue of sentences for each language, `en.toml` and `zh.toml`: the same keys in both (a test compares)."""
+"""Message catalogues, one per language, `en.toml` and `zh.toml`: the same keys in both (a test compares)."""

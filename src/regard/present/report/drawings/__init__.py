@@ -1,1 +1,1 @@
-"""How units are drawn: one file per kind of place (character span, box, time range, column)."""
+"""Drawings of units: one file per kind of place (character span, box, time range, column)."""

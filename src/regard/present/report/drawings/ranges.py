@@ -16,7 +16,7 @@ WIDTH, HEIGHT = 480, 90
 
 
 def ranges(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
-    """One line per channel over bands whose colour is the relevance of that stretch of time."""
+    """Draw one line per channel over bands coloured by the relevance of that stretch of time."""
     units = example["units"]
     places = np.asarray(units["places"], np.float64)
     series, sound = _numbers(example["inputs"])

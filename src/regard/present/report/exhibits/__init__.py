@@ -1,1 +1,1 @@
-"""What the first screen of a report shows, found in the run: one file each, records out, no markup."""
+"""Exhibits of the first screen, found in the run: one file each, records out, no markup."""

@@ -1,4 +1,4 @@
-"""Show this instead: the method that the verdict names, and what it has over attention."""
+"""Show this instead: the method that the verdict names, and its advantage over attention."""
 
 from __future__ import annotations
 

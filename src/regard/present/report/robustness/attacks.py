@@ -1,4 +1,4 @@
-"""Attacks: success with its denominator, what it cost, under which constraints; success over the budget."""
+"""Attacks: success with its denominator, cost and constraints; success over the budget."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def suspicion(one: Suspicion) -> str:
 
 
 def in_order(checks: Sequence[Check]) -> list[str]:
-    """The checks that were made, where none failed."""
+    """List the checks, where none failed."""
     names = [say(f"robustness.sane_{name}") for name in checks]
     return [say("robustness.sane", checks="; ".join(names))] if names else []
 

@@ -1,4 +1,4 @@
-"""What is certain about the smoothed model."""
+"""Certified results of the smoothed model."""
 
 from __future__ import annotations
 

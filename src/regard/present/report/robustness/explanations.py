@@ -26,7 +26,7 @@ FEWEST = 10
 
 
 def explanations(material: Material) -> Html | None:
-    """Which explanation is the most stable, in a sentence; then every method with every measure."""
+    """Name the most stable explanation in a sentence; then list every method with every measure."""
     drift = material.conclusions.explanation_drift
     if drift is None:
         return None
@@ -94,7 +94,7 @@ def _moved(drift: ExplanationDrift, material: Material) -> Html:
 
 
 def _set_against(methods: Sequence[MethodDrift]) -> Html:
-    """Drift set against what should move it and what should not: the answer, the seed; and what it is worth."""
+    """Compare drift with its references, the change of the prediction and of the seed, and state its meaning."""
     keys = (*AGAINST, "explanation_seed_rank", "faithful_clean", "faithful_noisy")
     cells = [d.against for d in methods]
     return _table(methods, keys, cells, say("robustness.against_caption", n=_n(cells)))

@@ -49,7 +49,7 @@ def _sentence(noisy: AnswersUnderNoise) -> str:
 
 
 def _errors(noisy: AnswersUnderNoise, material: Material) -> Html | None:
-    """How far from the labelled number, as it is and under noise."""
+    """Return the distance from the labelled number, clean and under noise."""
     if noisy.errors is None:
         return None
     rows = {noise: (noisy.error, *cells) for noise, cells in zip(noisy.errors.noises, noisy.errors.cells, strict=True)}

@@ -18,7 +18,7 @@ MOST = 3
 
 
 def witnesses(material: Material) -> Html | None:
-    """Where noise moved the answer most, and where an attack needed least."""
+    """Show where noise moved the prediction most, and where an attack needed least."""
     examples = [s for s in picked(material.findings, "witness") if s.ids[0] in material.by_id]
     noisy = sorted((s for s in examples if "noise" in s.where), key=_lost)[:MOST]
     attacked = sorted((s for s in examples if "attack" in s.where), key=lambda s: float(str(s.where["perturbed"])))[
@@ -34,7 +34,7 @@ def witnesses(material: Material) -> Html | None:
 
 
 def _lost(score: Score) -> float:
-    """Smallest where most was taken from the prediction; a number may move either way."""
+    """Sort key: smallest where the prediction lost most; a number may move either way."""
     change = float(score.values[0])
     return -abs(change) if "answer" in score.where else change
 

@@ -16,7 +16,9 @@ PAGE_BUDGET = 50
 
 
 def attention_view(material: Material) -> Html | None:
-    """The viewer with its data, under the caveat and this model's own verdict; None where no attention was kept."""
+    """Embed the viewer with its data, under the caveat and this model's own verdict; None where the run has no
+    attention.
+    """
     if not any(name in material.by_id for name in material.run.kept()):
         return None
     pack = pack_of_run(material.run, budget_bytes=BUDGET * 3 // 4)

@@ -8,5 +8,5 @@ from regard.present.run_reader import Material
 
 
 def by_slice(material: Material) -> Html | None:
-    """Methods down, slices across; nothing where no column was kept as a slice."""
+    """Build the table of methods down, slices across; nothing where the run has no slices."""
     return parts_tables(material, "slice")

@@ -1,4 +1,4 @@
-"""How often the judge errs where the truth is known: the table that stands beside every verdict."""
+"""Error rate of the judge where the truth is known: the table beside every verdict."""
 
 from __future__ import annotations
 

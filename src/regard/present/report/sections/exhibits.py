@@ -48,7 +48,7 @@ def written(found: Interval, sign: str = "") -> tuple[str, str]:
 
 
 def _mixture(material: Material) -> Html | None:
-    """One example of each kind; no card where two kinds of inputs are not established."""
+    """Show one example of each kind; no card where two kinds of inputs are not established."""
     kinds = mixture(material)
     if kinds is None:
         return None
@@ -204,7 +204,7 @@ def _bar(share: float) -> Html:
 
 
 def no_suspects(found: Reliance) -> str:
-    """What an empty list means for units of this kind."""
+    """Explain an empty list for units of this kind."""
     which = {"word": "", "column": "_column"}.get(found.kind, "_place")
     return say(f"reliance.no_suspects{which}", share=f"{LEAST_SHARE:.0%}")
 
@@ -263,7 +263,7 @@ def _fall(value: float) -> str:
 
 
 def code_lines(manifest: Mapping[str, Any], method: str, *, spans: bool) -> tuple[str, ...]:
-    """One line for a shell, one for Python."""
+    """Return one line for a shell, one for Python."""
     source = str(manifest["model"].get("source") or manifest["model"]["name"])
     data = str(manifest["data"].get("source") or manifest["data"]["name"])
     example = DOTS if spans else f"list(regard.read({_literal(data)}))[0]"

@@ -1,4 +1,4 @@
-"""What was audited, with what: one line in the head of the report, and all of it further down."""
+"""Facts of the audit: one line in the head of the report, and all of it further down."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def examples(material: Material) -> str:
 
 
 def right(material: Material) -> str:
-    """How often the prediction is the label: explanations of a model that guesses are about its guesses. "" unknown."""
+    """State the accuracy: explanations of a model that guesses are about its guesses. "" unknown."""
     accuracy = material.conclusions.accuracy
     if accuracy is None:
         return ""

@@ -27,7 +27,7 @@ ATTENTION = "attention"
 
 
 def first_screen(material: Material) -> Html:
-    """What a reader with two minutes sees, on one printed page."""
+    """Build the summary for a reader with two minutes, on one printed page."""
     warning = model_warning(material)
     page = overview(material)
     return join(
@@ -74,7 +74,7 @@ def _gauge(material: Material, gauge: Gauge | None) -> Html | None:
 
 
 def _maps(material: Material, page: Overview) -> Html | None:
-    """One example coloured by attention above the same coloured by the method to show, or by the best one."""
+    """Show one example coloured by attention above the same coloured by the method to show, or by the best one."""
     other = page.show or _stored_best(material, page.gauge)
     if not other or ATTENTION not in material.methods or other not in material.methods:
         return None

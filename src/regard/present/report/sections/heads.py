@@ -13,7 +13,9 @@ MOST = 16
 
 
 def heads(material: Material) -> Html | None:
-    """What is lost without the first unit of each head, more than without a random one; the best first."""
+    """Build the table of heads: the loss without the first unit of each, beyond that of a random one; the best
+    first.
+    """
     every = material.conclusions.head_gains
     if not every:
         return None

@@ -1,4 +1,4 @@
-"""What a recipe of `regard improve` made better or worse, where the audited model is one that it made."""
+"""Effects of a recipe of `regard improve`, where it made the audited model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.present.search_words import search_sentence
 
 
 def improvement(material: Material) -> Html | None:
-    """Only where the model lies in a directory that `regard improve` wrote."""
+    """Show the comparison where the model lies in a directory that `regard improve` wrote."""
     facts = material.manifest["model"].get("improvement")
     if not facts:
         return None

@@ -1,4 +1,4 @@
-"""What the numbers say in plain words."""
+"""Numbers of the audit in plain words."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from regard.present.summary import reading
 
 
 def in_words(material: Material) -> Html | None:
-    """One sentence per finding, each with its numbers."""
+    """Write one sentence per finding, each with its numbers."""
     return tag("ul", None, [tag("li", None, sentence) for sentence in reading(material)])

@@ -1,4 +1,4 @@
-"""What was not tested, and what these numbers do not say."""
+"""Limits: untested properties, and conclusions that these numbers do not support."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def limits(material: Material) -> Html | None:
 
 
 def untested(material: Material) -> list[str]:
-    """What regard could test and this run did not."""
+    """List the tests that regard has and this run did not make."""
     experiments = {str(s.where.get("experiment")) for s in material.findings}
     metrics = {s.metric for s in material.scores}
     model = str(material.manifest["model"]["name"])

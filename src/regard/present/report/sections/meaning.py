@@ -1,4 +1,4 @@
-"""How to read each verdict: what every answer means, and what it does not; every verdict links to its own."""
+"""Guide to each verdict: the meaning of every answer, and its limits; every verdict links to its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUESTIONS = tuple(key.split(".")[1] for key in catalogue("en") if re.fullmatch(r
 
 
 def meaning(material: Material) -> Html | None:
-    """Only where something was judged."""
+    """Build the section, where something was judged."""
     if not material.manifest.get("judgements"):
         return None
     return join(
@@ -34,5 +34,5 @@ def _one(name: str) -> Html:
 
 
 def anchor(name: str) -> str | None:
-    """Where the paragraph about a verdict stands, by the id of its question."""
+    """Return the anchor of the paragraph about a verdict, by the id of its question."""
     return f"means-{name}" if name in QUESTIONS else None

@@ -1,4 +1,4 @@
-"""Whether there is anything to look at: defects of the attention itself, told before any map of it."""
+"""Preconditions: defects of the attention itself, shown before any map of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the model's answer changes while units are removed, most relevant first."""
+"""Change of the prediction while units are removed, most relevant first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regard.present.run_reader import Material
 
 
 def removal_curves(material: Material) -> Html | None:
-    """One chart per metric and setting that kept curves: mean over examples, 95 % band over clusters."""
+    """Draw one chart per metric and setting that has curves: mean over examples, 95 % band over clusters."""
     if not material.conclusions.removal_curves:
         return None
     figures = [_figure(curves, material) for curves in material.conclusions.removal_curves]

@@ -1,4 +1,4 @@
-"""Whether removal stays within inputs that the model knows, and how far the order of the methods depends on it."""
+"""Removal and the training distribution, and its effect on the order of the methods."""
 
 from __future__ import annotations
 

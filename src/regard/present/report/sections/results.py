@@ -56,7 +56,7 @@ def _against(material: Material, main: tuple[Column, ...]) -> Html | None:
         "results.difference_caption",
         n=counts.in_caption(sizes),
         seed=seed,
-        level=f"{100 * level:.1f}",
+        level=f"{100 * level:.5g}",
         count=len(differences),
     )
     return join(

@@ -1,4 +1,4 @@
-"""Where the numbers came from: data notes, labels, methods with their parameters, costs, versions."""
+"""Origin of the numbers: data notes, labels, methods with their parameters, costs, versions."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from regard.present.terminal.shift_view import accuracy_line, fate, head, in_a_l
 
 
 def shift(material: Material) -> Html | None:
-    """Only where the audit was made with --shift."""
+    """Build the section of an audit with --shift."""
     facts = material.manifest.get("shift")
     if not facts:
         return None

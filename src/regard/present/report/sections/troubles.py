@@ -1,4 +1,4 @@
-"""What did not work: methods that were skipped, examples that failed."""
+"""Problems: skipped methods, failed examples."""
 
 from __future__ import annotations
 

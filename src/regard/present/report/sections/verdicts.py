@@ -21,7 +21,7 @@ HALVES = ("length", "confidence", "label")
 
 
 def verdicts(material: Material) -> Html | None:
-    """One list for each attention that was audited."""
+    """Build one list for each audited attention."""
     judgements = material.manifest.get("judgements")
     if not judgements:
         return tag("p", None, say("verdicts.none"))
@@ -100,7 +100,7 @@ def _compared(verdict: Mapping[str, Any]) -> Html | None:
 
 
 def _rows(verdict: Mapping[str, Any]) -> Html | None:
-    """What was found by class and operator, where the question is asked so."""
+    """Build rows by class and operator, where the question has them."""
     rows = [row for row in verdict["rows"] if row]
     columns = [*dict.fromkeys(key for row in rows for key in row)]
     if not rows:

@@ -68,7 +68,7 @@ def _example(example: dict[str, Any], material: Material, *, is_open: bool) -> H
 
 
 def _trust(example: dict[str, Any], material: Material) -> Html | None:
-    """Whether the map can be trusted here: text and sign, no colour."""
+    """State whether the map can be trusted here: text and sign, no colour."""
     rows = [row for row in material.conclusions.trust_of_examples if row.example == example["id"]]
     return tag("p", {"class": "soft"}, say("trust.label"), " ", trust_line(rows[0], example)) if rows else None
 
@@ -88,7 +88,7 @@ def _title(example: dict[str, Any], material: Material) -> Html:
 
 
 def _scores(method: str, example_id: str, material: Material) -> Html:
-    """This example's own scores, in the first setting of every metric."""
+    """List this example's own scores, in the first setting of every metric."""
     lines: dict[str, str] = {}
     for score in material.scores:
         if score.method == method and score.metric not in lines and example_id in score.ids:

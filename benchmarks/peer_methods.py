@@ -1,0 +1,171 @@
+"""`python -m benchmarks.peer_methods [ferret|quantus|transformer_lens ...]`: other libraries on identical work.
+
+ferret: comprehensiveness of one ranking, the first 1, 2, 3 and 5 tokens masked, of MiniLM's classifier; it writes the
+masked tokens as a text and reads that again, which splits some words otherwise. Quantus: the
+Gini index of maps (its Sparseness). TransformerLens: every attention weight of every head of SmolLM2. Agreement is the
+largest difference; time is CPU time of one thread, the best of interleaved repeats; memory the peak of the process so
+far. A library that does not import is listed with the reason. A directory in REGARD_PEERS is searched as in
+`benchmarks.peers`. Adds its lines to results/peers.json.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.lines import Line, peak_memory_mb, side_by_side
+from benchmarks.peers import RESULT, where
+from regard.datasets.read import read
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.measures.complexity import gini
+from regard.models.open.load import load
+from regard.tap.capture_call import capture_call
+
+TEXTS, COUNTS = 24, (1, 2, 3, 5)
+MAPS = 200
+TOKENS = (512, 1024)
+
+
+def ferret() -> list[Line]:
+    """Comprehensiveness of the same scores by masking, ferret's evaluator against one `Case.removed`."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    measures: Any = importlib.import_module("ferret.evaluators.faithfulness_measures")
+    explanation: Any = importlib.import_module("ferret.explainers.explanation")
+    from regard.sources.minilm import minilm
+
+    path = minilm()
+    tokenizer = AutoTokenizer.from_pretrained(path)
+    evaluator = measures.AOPC_Comprehensiveness_Evaluation(
+        AutoModelForSequenceClassification.from_pretrained(path).eval(), tokenizer
+    )
+    model, examples = load(path), list(read("reviews", split="test", limit=TEXTS))
+    scores = [np.random.default_rng(i).random(len(model.encode(e).units)) for i, e in enumerate(examples)]
+    targets = DeskCase(Desk(model), examples).targets
+    values: dict[str, np.ndarray] = {}
+
+    def theirs() -> None:
+        options = {"based_on": "k", "thresholds": COUNTS, "remove_tokens": False}
+        rows = []
+        for example, own, target in zip(examples, scores, targets, strict=True):
+            text = str(example.inputs["text"])
+            given = explanation.Explanation(text, evaluator.helper.get_tokens(text), own, "given", target)
+            # all scores are positive; its only_pos=False fails with NumPy 2.4
+            result = evaluator.compute_evaluation(given, target, removal_args=options)
+            rows.append(float(result.score))
+        values["ferret"] = np.array(rows)
+
+    def ours() -> None:
+        case = DeskCase(Desk(model), examples)
+        drops = []
+        for units, own in zip(case.units, scores, strict=True):
+            free = np.flatnonzero(units.free)
+            ranked = free[np.argsort(-own[free], kind="stable")]
+            drops.append(np.stack([np.isin(np.arange(len(units)), ranked[:count]) for count in COUNTS]))
+        answers = case.removed(drops, "mask")
+        base = case.base().probability
+        values["ours"] = np.array([base[i] - answers.probability[answers.rows(i)].mean() for i in range(len(examples))])
+
+    what = f"comprehensiveness by masking, {len(examples)} sentences (MiniLM): CPU time, ours / ferret"
+    return [_line(what, {"ours": ours, "ferret": theirs}, values)]
+
+
+def quantus() -> list[Line]:
+    """The Gini index of the same maps."""
+    library: Any = importlib.import_module("quantus")
+    maps = np.random.default_rng(0).random((MAPS, 1, 14, 14))
+    values: dict[str, np.ndarray] = {}
+
+    def theirs() -> None:
+        metric = library.Sparseness(disable_warnings=True)
+        values["quantus"] = np.array(metric(model=None, x_batch=maps, y_batch=np.zeros(MAPS, int), a_batch=maps))
+
+    def ours() -> None:
+        values["ours"] = np.array([float(gini(one.ravel())) for one in maps])
+
+    return [_line(f"Gini index of {MAPS} maps: CPU time, ours / Quantus", {"ours": ours, "quantus": theirs}, values)]
+
+
+def transformer_lens() -> list[Line]:
+    """All weights of all heads of SmolLM2 as arrays, against the patterns in a TransformerLens cache."""
+    from transformers import AutoModelForCausalLM
+
+    from regard.sources.smollm2 import smollm2
+
+    bridges: Any = importlib.import_module("transformer_lens.model_bridge")
+    importlib.import_module("transformer_lens")
+    path = smollm2()
+    bridge = bridges.TransformerBridge.boot_transformers(path, device="cpu")
+    model = AutoModelForCausalLM.from_pretrained(path).eval()
+    lines = []
+    for tokens in TOKENS:
+        ids = torch.randint(100, 40000, (1, tokens), generator=torch.Generator().manual_seed(0))
+        values: dict[str, np.ndarray] = {}
+
+        def theirs(ids: torch.Tensor = ids, values: dict[str, np.ndarray] = values) -> None:
+            _, cache = bridge.run_with_cache(ids, names_filter=lambda name: name.endswith("hook_pattern"))
+            patterns = [cache[name].float().numpy() for name in cache if name.endswith("attn.hook_pattern")]
+            values["transformer_lens"] = patterns[0]
+
+        def ours(ids: torch.Tensor = ids, values: dict[str, np.ndarray] = values) -> None:
+            call = partial(model, ids, logits_to_keep=1, use_cache=False)
+            sites = [site.dense() for site in capture_call(model, call, mode="weights")[1].sites]
+            values["ours"] = sites[0].weights
+
+        what = f"all weights of SmolLM2, {tokens} tokens: CPU time, ours / TransformerLens"
+        with torch.inference_mode():
+            lines.append(_line(what, {"ours": ours, "transformer_lens": theirs}, values))
+    return lines
+
+
+def _line(what: str, sides: dict[str, Callable[[], object]], values: dict[str, np.ndarray]) -> Line:
+    torch.set_num_threads(1)
+    seconds = side_by_side(sides, repeats=3)
+    ours, peer = sides
+    detail: dict[str, float | str] = {f"{side} s": round(spent, 4) for side, spent in seconds.items()}
+    apart = np.abs(values[ours] - values[peer])
+    detail |= {"largest difference": float(apart.max()), "share equal to 1e-4": float((apart < 1e-4).mean())}
+    detail["peak MB"] = peak_memory_mb()
+    return Line(what, seconds[ours] / seconds[peer], 1.0, "<=", detail)
+
+
+PEERS: dict[str, Callable[[], list[Line]]] = {
+    "ferret": ferret,
+    "quantus": quantus,
+    "transformer_lens": transformer_lens,
+}
+
+
+def run(names: tuple[str, ...] = ()) -> list[Line]:
+    """The lines of the peers that import; the reason of the others is printed."""
+    where()
+    lines = []
+    for name in names or tuple(PEERS):
+        try:
+            lines += PEERS[name]()
+        except ImportError as refusal:
+            print(f"  {name}: {refusal}")
+    return lines
+
+
+def main() -> int:
+    lines = run(tuple(sys.argv[1:]))
+    for line in lines:
+        print(line.shown())
+    record = json.loads(RESULT.read_text("utf-8"))
+    new = {line.what for line in lines}
+    record["lines"] = [one for one in record["lines"] if one["what"] not in new] + [one.to_json() for one in lines]
+    RESULT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
