@@ -49,7 +49,7 @@ class Service:
     ready: bool = True
 
     def __post_init__(self) -> None:
-        self.worker = BatchWorker(self._compute, queue=self.limits.queue, rows=self.limits.batch, seed=self.seed)
+        self.worker = BatchWorker(self._compute, queue=self.limits.queue, rows=self.limits.batch)
         self.metrics.gauge("regard_queue_depth", "Requests that wait.", lambda: float(self.worker.depth))
         self.metrics.gauge("regard_ready", "Whether the service accepts requests.", lambda: float(self.ready))
 
@@ -84,7 +84,8 @@ class Service:
         else:
             assert isinstance(key, ExplainOptions)
             until = min(_end(task, key) for task in tasks)
-            results = explain_batch(self.model, self.evidence, examples, key, until=until, rows=self.limits.batch)
+            rows, seed = self.limits.batch, self.seed
+            results = explain_batch(self.model, self.evidence, examples, key, until=until, rows=rows, seed=seed)
         answers: list[Any] = []
         for task in tasks:
             part, results = results[: task.rows], results[task.rows :]

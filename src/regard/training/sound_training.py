@@ -85,7 +85,8 @@ def _wav2vec2() -> tuple[Any, Any]:
         layerdrop=0.0,
         **_names(),
     )
-    return kind(config), transformers.Wav2Vec2FeatureExtractor(sampling_rate=RATE, do_normalize=True)
+    extractor: Any = transformers.Wav2Vec2FeatureExtractor
+    return kind(config), extractor(sampling_rate=RATE, do_normalize=True)
 
 
 def _ast() -> tuple[Any, Any]:
@@ -105,4 +106,5 @@ def _ast() -> tuple[Any, Any]:
         time_stride=8,
         **_names(),
     )
-    return kind(config), transformers.ASTFeatureExtractor(sampling_rate=RATE, max_length=steps, num_mel_bins=bands)
+    extractor: Any = transformers.ASTFeatureExtractor
+    return kind(config), extractor(sampling_rate=RATE, max_length=steps, num_mel_bins=bands)

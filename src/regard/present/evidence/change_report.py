@@ -43,9 +43,10 @@ def share_sentence(new: Material, old: Material) -> str:
     ends = [
         (graded.get("low"), graded.get("high")) for m in (old, new) if (graded := _judgement(m).get("graded") or {})
     ]
-    if len(ends) < 2 or any(end is None for pair in ends for end in pair):
+    bounds = [end for pair in ends for end in pair if end is not None]
+    if len(bounds) < 4:
         return say("evidence.change.no_interval")
-    (old_low, old_high), (low, high) = ends
+    old_low, old_high, low, high = bounds
     apart = low > old_high or high < old_low
     return say("evidence.change.apart" if apart else "evidence.change.overlap")
 
