@@ -10,7 +10,13 @@ ROWS = [[name, *(f"{name}{i}" for i in range(2 * PAPER_COLUMNS + 1))] for name i
 
 def test_a_wide_table_is_several_on_paper_and_one_on_a_screen() -> None:
     assert table(HEAD, ROWS, numeric=True).count("<table") == 1
-    with laid_out(for_paper=True):
+    with laid_out("pages"):
+        few = table(HEAD, ROWS, numeric=True)
+    assert few.count("<table") == 1
+    assert f"a{PAPER_COLUMNS - 1}<" in few
+    assert f"a{PAPER_COLUMNS}<" not in few
+    assert f"{PAPER_COLUMNS + 1} further columns" in few
+    with laid_out("appendix"):
         page = table(HEAD, ROWS, caption="n = 9", numeric=True)
         assert table(HEAD[:4], [row[:4] for row in ROWS], numeric=True).count("<table") == 1
     assert page.count("<table") == 3

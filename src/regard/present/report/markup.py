@@ -9,8 +9,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from html import escape
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
+from regard.present.messages.messages import say
 from regard.records import Json
 
 
@@ -24,8 +25,9 @@ Child: TypeAlias = "str | Iterable[str] | None"
 Attributes: TypeAlias = Mapping[str, "str | int | float | None"]
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _UNSEEN = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_ON_PAPER: ContextVar[bool] = ContextVar("laid out for paper", default=False)
-PAPER_COLUMNS = 8
+Layout = Literal["screen", "pages", "appendix"]
+_LAYOUT: ContextVar[Layout] = ContextVar("layout of tables", default="screen")
+PAPER_COLUMNS = 9
 """Columns of numbers that fit beside the names of the rows on a page; a browser shrinks the page for a wider table."""
 VOID = frozenset({"meta", "br", "hr", "input", "rect", "line", "polyline", "polygon", "circle", "use", "path"})
 
@@ -107,11 +109,16 @@ def table(
     """A table whose first column names its rows; cells that are not yet `<td>` or `<th>` are wrapped.
 
     A caption is printed below the table; a label is for screen readers only, where a heading above says the same.
-    For paper (`laid_out`), a numeric table that is wider than a page becomes several, one below the other.
+    A numeric table that is wider than a page shows its first columns in the layout "pages", and becomes several in an
+    "appendix" (`laid_out`).
     """
     names, cells_by_row = [*head], [[*row] for row in rows]
     columns = max(map(len, (names, *cells_by_row))) - 1
-    parts = _parts(columns, PAPER_COLUMNS if numeric and _ON_PAPER.get() else None)
+    layout = _LAYOUT.get() if numeric else "screen"
+    parts = _parts(columns, None if layout == "screen" else PAPER_COLUMNS)
+    if layout == "pages" and len(parts) > 1:
+        parts = [range(1, PAPER_COLUMNS + 1)]
+        caption = f"{caption} {say('page.more_columns', n=columns - PAPER_COLUMNS)}".strip()
     inner = [_columns(names, cells_by_row, part, shaded, numeric=numeric) for part in parts]
     # a table wider than a phone scrolls by itself, and can be scrolled with the keyboard; its caption stays in view
     region = {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": label or caption or "table"}
@@ -119,20 +126,20 @@ def table(
 
 
 @contextmanager
-def laid_out(*, for_paper: bool) -> Iterator[None]:
-    """Lay tables out for a printed page, or for a screen, inside the block."""
-    token = _ON_PAPER.set(for_paper)
+def laid_out(layout: Layout) -> Iterator[None]:
+    """Lay tables out for a screen, for few pages or for an appendix inside the block."""
+    token = _LAYOUT.set(layout)
     try:
         yield
     finally:
-        _ON_PAPER.reset(token)
+        _LAYOUT.reset(token)
 
 
 def _parts(columns: int, most: int | None) -> list[range]:
     """Divide columns, which are counted from 1, into groups of about one size.
 
-    >>> _parts(9, 8), _parts(3, 8), _parts(20, None)
-    ([range(1, 6), range(6, 10)], [range(1, 4)], [range(1, 21)])
+    >>> _parts(10, 9), _parts(3, 9), _parts(20, None)
+    ([range(1, 6), range(6, 11)], [range(1, 4)], [range(1, 21)])
     """
     groups = max(1, math.ceil(columns / most)) if most else 1
     size = max(1, math.ceil(columns / groups))
