@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from html import escape
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
+from regard.present.messages.messages import say
 from regard.records import Json
 
 
@@ -21,6 +25,10 @@ Child: TypeAlias = "str | Iterable[str] | None"
 Attributes: TypeAlias = Mapping[str, "str | int | float | None"]
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _UNSEEN = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+Layout = Literal["screen", "pages", "appendix"]
+_LAYOUT: ContextVar[Layout] = ContextVar("layout of tables", default="screen")
+PAPER_COLUMNS = 9
+"""Columns of numbers that fit beside the names of the rows on a page; a browser shrinks the page for a wider table."""
 VOID = frozenset({"meta", "br", "hr", "input", "rect", "line", "polyline", "polygon", "circle", "use", "path"})
 
 
@@ -101,16 +109,55 @@ def table(
     """A table whose first column names its rows; cells that are not yet `<td>` or `<th>` are wrapped.
 
     A caption is printed below the table; a label is for screen readers only, where a heading above says the same.
+    A numeric table that is wider than a page shows its first columns in the layout "pages", and becomes several in an
+    "appendix" (`laid_out`).
     """
-    body = []
-    for number, row in enumerate(rows):
-        cells = [_cell(cell, first=i == 0) for i, cell in enumerate(row)]
-        body.append(tag("tr", {"class": "base" if number in shaded else None}, cells))
-    top = tag("thead", None, tag("tr", None, [tag("th", {"scope": "col"}, h) for h in head]))
-    inner = tag("table", {"class": "num" if numeric else None}, top, tag("tbody", None, body))
+    names, cells_by_row = [*head], [[*row] for row in rows]
+    columns = max(map(len, (names, *cells_by_row))) - 1
+    layout = _LAYOUT.get() if numeric else "screen"
+    parts = _parts(columns, None if layout == "screen" else PAPER_COLUMNS)
+    if layout == "pages" and len(parts) > 1:
+        parts = [range(1, PAPER_COLUMNS + 1)]
+        caption = f"{caption} {say('page.more_columns', n=columns - PAPER_COLUMNS)}".strip()
+    inner = [_columns(names, cells_by_row, part, shaded, numeric=numeric) for part in parts]
     # a table wider than a phone scrolls by itself, and can be scrolled with the keyboard; its caption stays in view
     region = {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": label or caption or "table"}
     return tag("figure", None, tag("div", region, inner), tag("figcaption", None, caption) if caption else None)
+
+
+@contextmanager
+def laid_out(layout: Layout) -> Iterator[None]:
+    """Lay tables out for a screen, for few pages or for an appendix inside the block."""
+    token = _LAYOUT.set(layout)
+    try:
+        yield
+    finally:
+        _LAYOUT.reset(token)
+
+
+def _parts(columns: int, most: int | None) -> list[range]:
+    """Divide columns, which are counted from 1, into groups of about one size.
+
+    >>> _parts(10, 9), _parts(3, 9), _parts(20, None)
+    ([range(1, 6), range(6, 11)], [range(1, 4)], [range(1, 21)])
+    """
+    groups = max(1, math.ceil(columns / most)) if most else 1
+    size = max(1, math.ceil(columns / groups))
+    return [range(first, min(first + size, columns + 1)) for first in range(1, max(columns, 1) + 1, size)]
+
+
+def _columns(
+    head: Sequence[Child], rows: Sequence[Sequence[Child]], part: range, shaded: Container[int], *, numeric: bool
+) -> Html:
+    """The first column and those of `part` as one table."""
+    shown_columns = (0, *part)
+    body = []
+    for number, row in enumerate(rows):
+        cells = [_cell(row[i], first=i == 0) for i in shown_columns if i < len(row)]
+        body.append(tag("tr", {"class": "base" if number in shaded else None}, cells))
+    names = [tag("th", {"scope": "col"}, head[i]) for i in shown_columns if i < len(head)]
+    top = tag("thead", None, tag("tr", None, names))
+    return tag("table", {"class": "num" if numeric else None}, top, tag("tbody", None, body))
 
 
 def _cell(cell: Child, *, first: bool) -> Html:

@@ -16,7 +16,7 @@ from regard.present.messages.messages import language, say, speaking
 from regard.present.objective_scale import about_task
 from regard.present.pack.viewer_block import digest, viewer_script
 from regard.present.palette import LEVELS, SERIES_COLOURS
-from regard.present.report.markup import Html, join, tag
+from regard.present.report.markup import Html, Layout, join, laid_out, tag
 from regard.present.report.sections.facts import broken, fact_line, unfinished
 from regard.present.report.sections.first_screen import first_screen
 from regard.present.run_reader import Material
@@ -48,7 +48,7 @@ SECTIONS = (
     "limits",
 )
 """Files of `present/sections/`, in the order of the page; the title of each is in the catalogue."""
-PRINTED = ("verdicts", "plan_followed", "exhibits", "preconditions", "errs", "shift", "results", "limits", "facts")
+PRINTED = ("verdicts", "plan_followed", "exhibits", "limits", "preconditions", "errs", "shift", "facts", "results")
 """Sections on paper without an appendix; the last ones go first where the pages do not suffice."""
 MOST_BYTES = 50 << 20
 """Of a page; what does not fit is left out, and named."""
@@ -83,7 +83,8 @@ def write_report(run: RunReader, out: Path | str, *, lang: str = "", paper: Pape
 def report(run: RunReader, *, paper: Paper | None = None) -> str:
     """The whole page as text, in the language that is spoken."""
     material = Material(run)
-    with about_task(material.task):
+    layout: Layout = "screen" if paper is None else "appendix" if paper.appendix else "pages"
+    with about_task(material.task), laid_out(layout):
         return _page(material, paper)
 
 

@@ -187,7 +187,8 @@ def _unit_row(u: Unit, top: float) -> Html:
 def function_words_line(c: OfClass) -> str:
     """Punctuation and function words of a class, with their shares; "" where it relies on none."""
     units = say("listed").join(
-        f"“{u.name}” {u.share.estimate:.1%} [{u.share.low:.1%}, {u.share.high:.1%}]" for u in c.function_words
+        f"“{u.name}” {u.share.estimate:.1%} [{100 * u.share.low:.1f}, {100 * u.share.high:.1f}]"
+        for u in c.function_words
     )
     return say("reliance.function_words", units=units) if units else ""
 
