@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from regard.present.messages.messages import say
 from regard.present.report.sections.facts import right
 from regard.present.run_reader import Material
 from regard.present.verdict_words import answer, headline, question
+from regard.store.ledger import canonical
 
 PROGRAMS = ("regard", "torch", "transformers", "numpy")
 """Whose versions may change a number."""
@@ -93,7 +95,10 @@ def _thresholds(old: Material, new: Material) -> tuple[str, str]:
 
 
 def _short(value: Any) -> str:
-    return str(len(value)) if isinstance(value, list | dict) else str(value)
+    """A number or a word as it is; a list by its length and the beginning of its digest."""
+    if not isinstance(value, list | dict):
+        return str(value)
+    return f"{len(value)} ({hashlib.sha256(canonical(value).encode()).hexdigest()[:8]})"
 
 
 def _judgement(material: Material) -> Mapping[str, Any]:
