@@ -239,6 +239,24 @@ def test_logs_hold_no_text_unless_the_operator_wants_it(service: Service) -> Non
         assert ("superb" in out.getvalue()) is texts
 
 
+def test_every_request_is_a_span_without_its_text(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    sdk = pytest.importorskip("opentelemetry.sdk.trace")
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    spans, provider = InMemorySpanExporter(), sdk.TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+    log = RequestLog()
+    post(service, f"{V1}:predict", {"instances": ["superb secret"]}, log=log)
+    post(service, f"{V1}:explain", {"instances": ["superb secret"], "parameters": {"target": "secret"}}, log=log)
+    stored = [json.loads(span.to_json()) for span in spans.get_finished_spans()]
+    assert [span["name"] for span in stored] == ["regard.predict", "regard.explain"]
+    assert [span["attributes"]["regard.status"] for span in stored] == [200, 400]
+    assert "secret" not in json.dumps(stored)
+
+
 def test_a_full_queue_refuses_with_retry_after(model: Model) -> None:
     service = open_service(model, name="planted", limits=ServiceLimits(queue=2, batch=1, deadline=60.0))
     gate = threading.Event()

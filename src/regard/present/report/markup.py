@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from html import escape
 from typing import TypeAlias
 
@@ -88,6 +91,30 @@ def data(value: Json) -> Html:
     return Html(plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
+@dataclass(frozen=True, slots=True)
+class PaperTables:
+    """Tables of numbers on paper, which cannot be scrolled. columns: of one table beside its first.
+
+    note: says how many columns are left out; None: a wider table is printed in parts.
+    """
+
+    columns: int
+    note: Callable[[int], str] | None
+
+
+_PAPER: ContextVar[PaperTables | None] = ContextVar("paper_tables", default=None)
+
+
+@contextmanager
+def on_paper(tables: PaperTables | None) -> Iterator[None]:
+    """Build tables for a sheet; None: for a screen."""
+    token = _PAPER.set(tables)
+    try:
+        yield
+    finally:
+        _PAPER.reset(token)
+
+
 def table(
     head: Iterable[Child],
     rows: Iterable[Iterable[Child]],
@@ -101,6 +128,30 @@ def table(
 
     A caption is printed below the table; a label is for screen readers only, where a heading above says the same.
     """
+    paper, head, rows = _PAPER.get(), [*head], [[*row] for row in rows]
+    if paper is None or not numeric or len(head) <= paper.columns + 1:
+        return _one_table(head, rows, caption=caption, label=label, shaded=shaded, numeric=numeric)
+    starts = range(1, len(head), paper.columns) if paper.note is None else (1,)
+    parts = []
+    for start in starts:
+        stop = start + paper.columns
+        rest = "" if paper.note is None else paper.note(len(head) - stop)
+        words = " ".join(filter(None, [caption, rest])) if start == starts[-1] else ""
+        cells = [[row[0], *row[start:stop]] for row in rows]
+        names = [head[0], *head[start:stop]]
+        parts.append(_one_table(names, cells, caption=words, label=label, shaded=shaded, numeric=numeric))
+    return join(*parts)
+
+
+def _one_table(
+    head: Iterable[Child],
+    rows: Iterable[Iterable[Child]],
+    *,
+    caption: str,
+    label: str,
+    shaded: Container[int],
+    numeric: bool,
+) -> Html:
     body = []
     for number, row in enumerate(rows):
         cells = [_cell(cell, first=i == 0) for i, cell in enumerate(row)]

@@ -14,7 +14,7 @@ from regard.present.messages.messages import language, say, speaking
 from regard.present.objective_scale import about_task
 from regard.present.pack.viewer_block import digest, viewer_script
 from regard.present.palette import LEVELS, SERIES_COLOURS
-from regard.present.report.markup import Html, join, tag
+from regard.present.report.markup import Html, PaperTables, join, on_paper, tag
 from regard.present.report.sections.facts import broken, fact_line, unfinished
 from regard.present.report.sections.first_screen import first_screen
 from regard.present.run_reader import Material
@@ -48,6 +48,8 @@ SECTIONS = (
 """Files of `present/sections/`, in the order of the page; the title of each is in the catalogue."""
 PRINTED = ("verdicts", "plan_followed", "exhibits", "preconditions", "errs", "shift", "results", "limits", "facts")
 """Sections on paper without an appendix; the last ones go first where the pages do not suffice."""
+PAPER_COLUMNS = 8
+"""Of a table of numbers with intervals that fits the width of a sheet, beside its first column."""
 MOST_BYTES = 50 << 20
 """Of a page; what does not fit is left out, and named."""
 SPARE = {"worked_examples", "attention_view", "removal_curves", "agreement_matrix", "by_class", "by_slice", "results"}
@@ -81,8 +83,13 @@ def write_report(run: RunReader, out: Path | str, *, lang: str = "", paper: Pape
 def report(run: RunReader, *, paper: Paper | None = None) -> str:
     """The whole page as text, in the language that is spoken."""
     material = Material(run)
-    with about_task(material.task):
+    tables = None if paper is None else PaperTables(PAPER_COLUMNS, None if paper.appendix else _columns_left_out)
+    with about_task(material.task), on_paper(tables):
         return _page(material, paper)
+
+
+def _columns_left_out(n: int) -> str:
+    return say("page.columns_left_out", n=n)
 
 
 def _page(material: Material, paper: Paper | None) -> str:
