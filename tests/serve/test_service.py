@@ -219,13 +219,14 @@ def test_key_size_and_type_are_checked_before_any_work(service: Service) -> None
         heads = [{}, {"x-api-key": "other"}, {"x-api-key": "secret"}, {"authorization": "Bearer secret"}]
         answers = [await client.post(f"{V1}:predict", content=body, headers={**kind, **head}) for head in heads]
         answers.append(await client.get("/v2/health/ready"))
+        answers.append(await client.get(f"{V2}/ready"))
         answers.append(await client.get("/metrics"))
         key = {"x-api-key": "secret"}
         answers.append(await client.post(f"{V1}:predict", content="x" * (2 << 20), headers={**kind, **key}))
         answers.append(await client.post(f"{V1}:predict", content="x", headers={"content-type": "text/html", **key}))
         return [answer.status_code for answer in answers]
 
-    assert asked(service, calls, keys=["secret"]) == [401, 401, 200, 200, 200, 401, 413, 415]
+    assert asked(service, calls, keys=["secret"]) == [401, 401, 200, 200, 200, 200, 401, 413, 415]
     with pytest.raises(EnvironmentProblem, match="API key"):
         open_server(service, host="0.0.0.0")
 
