@@ -136,7 +136,7 @@ def table(
     for start in starts:
         stop = start + paper.columns
         rest = "" if paper.note is None else paper.note(len(head) - stop)
-        words = " ".join(filter(None, [caption, rest])) if start == starts[-1] else ""
+        words = " ".join(filter(None, [caption, rest]))  # with every part: it holds the n of its numbers
         cells = [[row[0], *row[start:stop]] for row in rows]
         names = [head[0], *head[start:stop]]
         parts.append(_one_table(names, cells, caption=words, label=label, shaded=shaded, numeric=numeric))
