@@ -128,18 +128,24 @@ def table(
 
     A caption is printed below the table; a label is for screen readers only, where a heading above says the same.
     """
-    paper, head, rows = _PAPER.get(), [*head], [[*row] for row in rows]
-    if paper is None or not numeric or len(head) <= paper.columns + 1:
-        return _one_table(head, rows, caption=caption, label=label, shaded=shaded, numeric=numeric)
-    starts = range(1, len(head), paper.columns) if paper.note is None else (1,)
+    paper, names, lines = _PAPER.get(), [*head], [[*row] for row in rows]
+    if paper is None or not numeric or len(names) <= paper.columns + 1:
+        return _one_table(names, lines, caption=caption, label=label, shaded=shaded, numeric=numeric)
+    starts = range(1, len(names) if paper.note is None else 2, paper.columns)
     parts = []
     for start in starts:
         stop = start + paper.columns
-        rest = "" if paper.note is None else paper.note(len(head) - stop)
-        words = " ".join(filter(None, [caption, rest]))  # with every part: it holds the n of its numbers
-        cells = [[row[0], *row[start:stop]] for row in rows]
-        names = [head[0], *head[start:stop]]
-        parts.append(_one_table(names, cells, caption=words, label=label, shaded=shaded, numeric=numeric))
+        rest = "" if paper.note is None else paper.note(len(names) - stop)
+        parts.append(
+            _one_table(
+                [names[0], *names[start:stop]],
+                [[line[0], *line[start:stop]] for line in lines],
+                caption=" ".join(filter(None, [caption, rest])),  # with every part: it holds the n of its numbers
+                label=label,
+                shaded=shaded,
+                numeric=numeric,
+            )
+        )
     return join(*parts)
 
 
