@@ -122,7 +122,7 @@ def _score(facts: RunFacts, method: str, row: Difference, example: str) -> float
 def _removed(facts: RunFacts, removable: int) -> int:
     """Units that leave-one-out removed one by one: fewer than all of them where a long input was screened."""
     specs = facts.manifest.get("settings", {}).get("explainers", [])
-    params = next((spec.get("params", {}) for spec in specs if spec["name"] == LEAVE_ONE_OUT), {})
+    params: Mapping[str, Any] = next((spec.get("params", {}) for spec in specs if spec["name"] == LEAVE_ONE_OUT), {})
     most = params.get("most")
     return removable if most is None else min(removable, int(most))
 

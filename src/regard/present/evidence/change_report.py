@@ -42,14 +42,18 @@ def change_rows(new: Material, old: Material) -> list[list[str]]:
 
 def share_sentence(new: Material, old: Material) -> str:
     """Whether the share changed for certain: the intervals of two audits overlap, do not, or are not there."""
-    ends = [
-        (graded.get("low"), graded.get("high")) for m in (old, new) if (graded := _judgement(m).get("graded") or {})
-    ]
-    if len(ends) < 2 or any(end is None for pair in ends for end in pair):
+    before, now = (_interval(_judgement(m)) for m in (old, new))
+    if before is None or now is None:
         return say("evidence.change.no_interval")
-    (old_low, old_high), (low, high) = ends
-    apart = low > old_high or high < old_low
+    apart = now[0] > before[1] or now[1] < before[0]
     return say("evidence.change.apart" if apart else "evidence.change.overlap")
+
+
+def _interval(judgement: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The ends of the interval of the share; None where one of them is missing."""
+    graded = judgement.get("graded") or {}
+    low, high = graded.get("low"), graded.get("high")
+    return None if graded.get("share") is None or low is None or high is None else (float(low), float(high))
 
 
 def _row(part: str, before: str, now: str) -> list[str]:
