@@ -219,13 +219,14 @@ def test_key_size_and_type_are_checked_before_any_work(service: Service) -> None
         heads = [{}, {"x-api-key": "other"}, {"x-api-key": "secret"}, {"authorization": "Bearer secret"}]
         answers = [await client.post(f"{V1}:predict", content=body, headers={**kind, **head}) for head in heads]
         answers.append(await client.get("/v2/health/ready"))
+        answers.append(await client.get(f"{V2}/ready"))
         answers.append(await client.get("/metrics"))
         key = {"x-api-key": "secret"}
         answers.append(await client.post(f"{V1}:predict", content="x" * (2 << 20), headers={**kind, **key}))
         answers.append(await client.post(f"{V1}:predict", content="x", headers={"content-type": "text/html", **key}))
         return [answer.status_code for answer in answers]
 
-    assert asked(service, calls, keys=["secret"]) == [401, 401, 200, 200, 200, 401, 413, 415]
+    assert asked(service, calls, keys=["secret"]) == [401, 401, 200, 200, 200, 200, 401, 413, 415]
     with pytest.raises(EnvironmentProblem, match="API key"):
         open_server(service, host="0.0.0.0")
 
@@ -237,6 +238,24 @@ def test_logs_hold_no_text_unless_the_operator_wants_it(service: Service) -> Non
         line = json.loads(out.getvalue())
         assert (line["event"], line["operation"], line["status"], line["rows"]) == ("request", "predict", 200, 1)
         assert ("superb" in out.getvalue()) is texts
+
+
+def test_every_request_is_a_span_without_its_text(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    sdk = pytest.importorskip("opentelemetry.sdk.trace")
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    spans, provider = InMemorySpanExporter(), sdk.TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+    log = RequestLog()
+    post(service, f"{V1}:predict", {"instances": ["superb secret"]}, log=log)
+    post(service, f"{V1}:explain", {"instances": ["superb secret"], "parameters": {"target": "secret"}}, log=log)
+    stored = [json.loads(span.to_json()) for span in spans.get_finished_spans()]
+    assert [span["name"] for span in stored] == ["regard.predict", "regard.explain"]
+    assert [span["attributes"]["regard.status"] for span in stored] == [200, 400]
+    assert "secret" not in json.dumps(stored)
 
 
 def test_a_full_queue_refuses_with_retry_after(model: Model) -> None:

@@ -24,7 +24,7 @@ from regard.live.guard import (
 )
 
 OPEN_PATHS = ("/", "/v2/health/live", "/v2/health/ready")
-"""Answered without a key: the probes of an orchestrator."""
+"""Answered without a key: the probes of an orchestrator, with that of the model (`_is_probe`)."""
 HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 
 
@@ -76,7 +76,7 @@ class ServiceGuard:
             short = phrase("errors.common.short_head", n=LARGEST_HEADERS, path=LONGEST_PATH)
             return 431, InputError(phrase("errors.serve.request_head"), expected=short)
         headers = dict(pairs)
-        if self._keys and scope["path"] not in OPEN_PATHS and not self._has_key(headers):
+        if self._keys and not _is_probe(scope["path"]) and not self._has_key(headers):
             return 401, InputError(
                 phrase("errors.serve.api_key"),
                 expected=phrase("errors.serve.bearer_or_header"),
@@ -96,6 +96,15 @@ class ServiceGuard:
         sent = token if kind.lower() == b"bearer" else headers.get(b"x-api-key", b"")
         digest = hashlib.sha256(sent).digest()
         return any(hmac.compare_digest(digest, key) for key in self._keys)
+
+
+def _is_probe(path: str) -> bool:
+    """
+    >>> _is_probe("/v2/health/ready"), _is_probe("/v2/models/reviews/ready"), _is_probe("/v2/models/reviews/infer")
+    (True, True, False)
+    """
+    model = path.removeprefix("/v2/models/").removesuffix("/ready")
+    return path in OPEN_PATHS or path == f"/v2/models/{model}/ready"
 
 
 def _with_headers(send: Send) -> Send:

@@ -13,6 +13,7 @@ from regard.models.chat.prompt_reader import PromptReader
 from regard.models.chat.sources import find_sources
 from regard.models.endpoint.endpoint_answer import EndpointObjective, EndpointReader
 from regard.models.endpoint.endpoint_model import EndpointModel
+from regard.records import Message
 from regard.surveys.answer_evidence import Evidence
 from regard.surveys.citation_rule import GAIN, SUFFICIENT
 from regard.surveys.cited_answer import CitedAnswer, CitedSource, Thresholds
@@ -77,5 +78,5 @@ def cite_endpoint(
         prompt_tokens=len(reader.ids),
         ranking_passes=round(evidence.ranking_passes, 3),
         passes=round(objective.passes, 3),
-        notes=(*notes, *reply.notes, *evidence.notes),
+        notes=(Message("endpoint.page"), *notes, *reply.notes, *evidence.notes),
     )

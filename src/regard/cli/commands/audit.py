@@ -285,7 +285,15 @@ def _warnings(out: Console, material: Material) -> None:
     from regard.present.messages.messages import render
     from regard.present.model_warning import model_warning
     from regard.present.prediction_facts import lines_beside
+    from regard.present.report.sections.plan_followed import plan_lines
 
+    sentence, deviations = plan_lines(material) or ("", [])
+    if deviations:
+        out.print(say("words.plan", sentence=sentence), markup=False, style="bold yellow")
+        for part, planned, actual in deviations:
+            words = say("term.verify.deviation", part=part, planned=planned, actual=actual)
+            out.print(words, markup=False, soft_wrap=True)
+        out.print()
     if material.broken:
         out.print(render(material.broken), markup=False, style="bold red")
         out.print()

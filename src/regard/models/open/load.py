@@ -317,6 +317,9 @@ def _refuse_placement(options: Options) -> None:
 
 def _live(source: Any, processor: Any, options: Options) -> Model:
     _refuse_placement(options)
+    verbs = ("encode", "remove", "predict", "forward")
+    if not isinstance(source, nn.Module) and all(callable(getattr(source, verb, None)) for verb in verbs):
+        return cast("Model", source)  # open already: a request to a service must not wait for the import below
     import transformers
 
     if isinstance(source, transformers.Pipeline):
@@ -352,8 +355,6 @@ def _live(source: Any, processor: Any, options: Options) -> Model:
             dtype=options.dtype,
             name=options.name,
         )
-    if all(callable(getattr(source, verb, None)) for verb in ("encode", "remove", "predict", "forward")):
-        return cast("Model", source)
     raise InputError(
         phrase("errors.models.model_type", type=type(source).__name__),
         expected=phrase("errors.models.name_directory_file_py_factory"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from regard.present.messages.messages import say
 from regard.present.report.sections.facts import right
 from regard.present.run_reader import Material
 from regard.present.verdict_words import answer, headline, question
+from regard.store.ledger import canonical
 
 PROGRAMS = ("regard", "torch", "transformers", "numpy")
 """Whose versions may change a number."""
@@ -40,15 +42,18 @@ def change_rows(new: Material, old: Material) -> list[list[str]]:
 
 def share_sentence(new: Material, old: Material) -> str:
     """Compare the shares of two audits: their intervals overlap, do not, or are missing."""
-    ends = [
-        (graded.get("low"), graded.get("high")) for m in (old, new) if (graded := _judgement(m).get("graded") or {})
-    ]
-    bounds = [end for pair in ends for end in pair if end is not None]
-    if len(bounds) < 4:
+    before, now = (_interval(_judgement(m)) for m in (old, new))
+    if before is None or now is None:
         return say("evidence.change.no_interval")
-    old_low, old_high, low, high = bounds
-    apart = low > old_high or high < old_low
+    apart = now[0] > before[1] or now[1] < before[0]
     return say("evidence.change.apart" if apart else "evidence.change.overlap")
+
+
+def _interval(judgement: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The ends of the interval of the share; None where one of them is missing."""
+    graded = judgement.get("graded") or {}
+    low, high = graded.get("low"), graded.get("high")
+    return None if graded.get("share") is None or low is None or high is None else (float(low), float(high))
 
 
 def _row(part: str, before: str, now: str) -> list[str]:
@@ -94,7 +99,10 @@ def _thresholds(old: Material, new: Material) -> tuple[str, str]:
 
 
 def _short(value: Any) -> str:
-    return str(len(value)) if isinstance(value, list | dict) else str(value)
+    """A number or a word as it is; a list by its length and the beginning of its digest."""
+    if not isinstance(value, list | dict):
+        return str(value)
+    return f"{len(value)} ({hashlib.sha256(canonical(value).encode()).hexdigest()[:8]})"
 
 
 def _judgement(material: Material) -> Mapping[str, Any]:

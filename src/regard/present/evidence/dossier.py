@@ -11,7 +11,7 @@ from regard.audits.preregistration import policy_deviations
 from regard.errors import phrase
 from regard.present.evidence.change_report import change_rows, share_sentence
 from regard.present.evidence.decision import decision_page
-from regard.present.messages.messages import say
+from regard.present.messages.messages import rendered, say
 from regard.present.model_warning import model_warning
 from regard.present.objective_scale import about_task
 from regard.present.report.markup import Html, join, table, tag
@@ -120,8 +120,9 @@ def _policy(gate: Mapping[str, Any] | None) -> Html:
     if gate is None:
         return tag("p", None, say("evidence.policy.none"))
     head = [say(f"evidence.policy.{name}") for name in ("check", "required", "measured", "result")]
-    rows = [[str(c["name"]), str(c["required"]), _estimate(c), str(c["result"])] for c in gate["checks"]]
-    return join(tag("p", None, str(gate["line"])), table(head, rows))
+    outcome = rendered(dict(gate))
+    rows = [[str(c["name"]), str(c["required"]), _estimate(c), str(c["result"])] for c in outcome["checks"]]
+    return join(tag("p", None, str(outcome["line"])), table(head, rows))
 
 
 def _other_policy(material: Material, policy: bytes | None) -> Html | None:
