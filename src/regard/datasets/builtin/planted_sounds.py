@@ -15,7 +15,7 @@ from regard.registry import method
 RATE = 16000
 PITCHES: dict[str, float | None] = {"low": 500.0, "high": 1500.0, "none": None}
 """Label -> hertz of its beep."""
-NOISE = 0.03
+NOISE = 0.05
 
 
 def beep(pitch: float, samples: int) -> Floats:
@@ -26,7 +26,7 @@ def beep(pitch: float, samples: int) -> Floats:
 
 @method("dataset", modality="audio", licence="Apache-2.0", package="", real=False)
 def planted_sounds(
-    *, split: str = "test", n: int = 200, seed: int = 0, seconds: float = 1.0, length: float = 0.1
+    *, split: str = "test", n: int = 200, seed: int = 0, seconds: float = 1.0, length: float = 0.16
 ) -> Examples:
     """Generated sounds of 16 kHz: noise with a low beep, a high beep of `length` seconds, or none.
 
@@ -35,7 +35,7 @@ def planted_sounds(
     >>> one = planted_sounds(n=1)[0]
     >>> start, end = one.rationale[0]
     >>> one.inputs["audio"].shape, one.label, end - start
-    ((16000,), 'low', 1600.0)
+    ((16000,), 'low', 2560.0)
     """
     split = checked(split)
     if n < 1 or not 0.02 <= length < seconds <= 30:
