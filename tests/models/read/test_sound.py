@@ -10,6 +10,7 @@ import pytest
 import torch
 import transformers
 
+import regard
 from regard.datasets.formats.sounds import read_wav, write_wav
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
@@ -18,6 +19,7 @@ from regard.desk.questions import attacked
 from regard.errors import InputError
 from regard.experiments.certified import certified
 from regard.measures.resampling import resampled
+from regard.models.capture import capture
 from regard.models.open.load import load
 from regard.models.trial_input import trial_input
 from regard.present.messages.messages import render
@@ -154,6 +156,11 @@ def test_a_classifier_of_sounds_says_what_transformers_says(sounds: Path, folder
     assert len(case.attention(0)) == 2
     for method in ("attention", "input_x_gradient", "leave_one_out"):
         assert np.abs(case.relevance(method)[0]).sum() > 0
+    file = sounds / "low" / "0.wav"
+    by_path, by_samples = (capture(model, given) for given in (str(file), read_wav(file)[0]))
+    explained = regard.explain(model, [file], ["attention"])
+    assert explained.examples[0].id == "0.wav"
+    assert by_path.answers.value[0] == by_samples.answers.value[0] == explained.answers.value[0]
     other = Example("fast", {**examples[0].inputs, "rate": 16000})
     assert model.encode(other).arrays["input_values"].shape == (len(examples[0].inputs["audio"]) // 2,)
     assert model.baselines[0] == "resample", "a path from silence only changes how loud a standardised sound is"
