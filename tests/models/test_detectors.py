@@ -162,6 +162,8 @@ def test_command_line_explains_and_draws_each_object(tmp_path: Path) -> None:
     assert shown.exit_code == 0, shown.output
     assert "(query " in shown.output
     assert "longer than the model reads" not in shown.output
+    page = regard.explain(str(tmp_path / "detector"), PIXELS, ["attention"])._repr_html_()
+    assert "object-box" in page, "the box of the object is drawn over the picture"
     drawn = CliRunner().invoke(root, ["view", *where, "--svg", str(tmp_path / "object.svg")])
     assert drawn.exit_code == 0, drawn.output
     assert "LABEL_" in (tmp_path / "object.svg").read_text("utf-8")

@@ -211,7 +211,7 @@ def _examples(model: Model, inputs: Any) -> list[Example]:
         inputs = list(inputs)
     many = inputs if isinstance(inputs, list) else [inputs]
     if model.modality != "text":
-        files = (str, Path) if model.modality == "image" else ()
+        files = (str, Path) if model.modality in ("image", "audio") else ()
         if all(isinstance(given, (Example, *files)) or _is_array(given) for given in many):
             return [with_numbers(example) for example in as_examples(model, inputs)]
     elif all(isinstance(given, str | Example) or _is_pair(given, model.labels) for given in many):

@@ -42,7 +42,7 @@ def lrp(case: Case, *, rule: Rule = "cp", baseline: str | None = None) -> Releva
     >>> lrp(ToyCase(("wonderful film",)))[0].round(2).tolist()
     [0.0, 2.0, 0.11]
     """
-    rows = relevance_by_rules(case, rule, baseline or case.baselines[0])
+    rows = relevance_by_rules(case, rule, baseline or next(name for name in case.baselines if name != "resample"))
     extras = {"value": np.array([row.value for row in rows]), "special": np.array([row.special for row in rows])}
     accounts = rows[0].absorbed if rows else {}
     extras |= {f"absorbed_{name}": np.array([row.absorbed[name] for row in rows]) for name in accounts}

@@ -1,8 +1,8 @@
 """An anomaly detector as a decision: does the score of a window lie above the level of normal windows?
 
-The score is the number that the model gives, or, of a model that gives the window back (a reconstruction), the log of
-the mean squared residual. Log-odds of an anomaly are (score - threshold) / spread. The threshold is a quantile of the
-scores of normal windows, the spread their standard deviation: it decides how many points a change of the score is
+The score is the number that the model gives, or, of a model that gives the window back (a reconstruction), the root
+of the mean squared residual. Log-odds of an anomaly are (score - threshold) / spread. The threshold is a quantile of
+the scores of normal windows, the spread their standard deviation: it decides how many points a change of the score is
 worth, nothing else. A removal changes the window and its reconstruction alike, so the score is always that of the
 window that the model reads.
 """
@@ -32,7 +32,7 @@ QUANTILE = 0.95
 FEWEST = 10
 """Normal windows that a threshold needs."""
 FLOOR = 1e-12
-"""Added to a mean squared residual before its log."""
+"""Added to a mean squared residual before its root, whose slope at 0 is not finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def level_of(scores: Floats) -> Level:
 
 
 def anomaly_scores(output: Tensor, series: Tensor) -> Tensor:
-    """(batch,) scores: the output itself, or the log of the mean squared residual of a reconstruction.
+    """(batch,) scores: the output itself, or the root of the mean squared residual of a reconstruction.
 
     output: (batch,), (batch, 1), (batch, steps) of the first channel, or (batch, steps, channels).
     """
@@ -72,7 +72,7 @@ def anomaly_scores(output: Tensor, series: Tensor) -> Tensor:
             expected=phrase("errors.models.score_or_reconstruction", shape=tuple(series.shape)),
             got=str(tuple(output.shape)),
         )
-    return torch.log((expected - output).square().flatten(1).mean(1) + FLOOR)
+    return torch.sqrt((expected - output).square().flatten(1).mean(1) + FLOOR)
 
 
 class AnomalyModel(TorchModel):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.datasets.formats.sounds import read_wav
 from regard.datasets.picture_decoder import decoded, pil_pixels
 from regard.errors import InputError, UnknownName, phrase
 from regard.models.adapter import TorchModel, own
@@ -27,7 +28,7 @@ def capture(
     """Capture every attention of `model` on `inputs`, named by module path and call, with units and answers.
 
     inputs: a text, a pair of texts (tuple), an array, an `Example`, or a list of these (one batch); for models that
-    read pictures also PIL images and paths of files. A text longer
+    read pictures also PIL images and paths of files, for those of sounds paths of .wav files. A text longer
     than the model becomes its windows, one row each. mode "qk" keeps queries and keys, "weights" the matrices.
     check: "first" proves the capture once per model and shape, "always" every time, "never" not at all.
     rows: keep only these rows of every attention (a slice, positions, or "last"): memory no longer grows with the
@@ -83,6 +84,9 @@ def _example(given: Any, number: int, modality: str) -> Example:
     if modality == "image" and isinstance(given, str | Path):
         path = Path(given)
         return Example(path.name, {"image": decoded(path, phrase("errors.common.picture_file", file=path))[0]})
+    if modality == "audio" and isinstance(given, str | Path):
+        sound, rate = read_wav(Path(given))
+        return Example(Path(given).name, {"audio": sound, "rate": rate})
     if modality == "image" and hasattr(given, "convert"):
         return Example(str(number), {"image": pil_pixels(given, phrase("errors.common.input_number", number=number))})
     if modality != "text":

@@ -23,6 +23,8 @@ from regard.records import Example, Message, Text
 
 OBJECTS = 4
 """Objects of one picture that are explained: the most probable ones."""
+OBJECT_BOX = "object_box"
+"""In the inputs of an object: top, left, bottom, right in pixels of the picture, for drawings alone."""
 SURE = 0.5
 """Least probability of an object. Where no query reaches it, the most probable object alone is explained."""
 
@@ -92,7 +94,11 @@ class DetectorModel(TorchModel):
             replace(
                 example,
                 id=f"{example.id}/{one.query}",
-                inputs={**example.inputs, OBJECT: [one.query, one.label]},
+                inputs={
+                    **example.inputs,
+                    OBJECT: [one.query, one.label],
+                    **({OBJECT_BOX: [round(edge, 1) for edge in one.box]} if one.box is not None else {}),
+                },
                 label=None,
                 parent=example.parent or example.id,
             )

@@ -359,8 +359,7 @@ def _read_likeness(outputs: Outputs, request: Request, targets: Sequence[Target]
 def _by_its_model(*_: Any) -> Any:
     """Stand in for the functions of a class of models, which know more (`DetectorModel`, `DirectionModel`, ...)."""
     expected = phrase("errors.models.detector_or_forecast")
-    subject = "object_detection, forecast_direction, anomaly_score"
-    raise Unsupported(subject, expected=expected, got=phrase("errors.tap.another_model"))
+    raise Unsupported("task", expected=expected, got=phrase("errors.tap.another_model"))
 
 
 _SEQUENCE, _SEQ2SEQ = "AutoModelForSequenceClassification", "AutoModelForSeq2SeqLM"

@@ -14,11 +14,12 @@ from regard.training.cache import built_once
 @method(
     "source", data="planted_sounds", task="audio_classification", modality="audio", licence="Apache-2.0", seconds=60
 )
-def listener(*, kind: Literal["wav2vec2", "ast"] = "wav2vec2", steps: int = 200, seed: int = 0) -> str:
+def listener(*, kind: Literal["wav2vec2", "ast"] = "wav2vec2", steps: int | None = None, seed: int = 0) -> str:
     """A small Wav2Vec2 (or AST) that hears the low and the high beeps of `planted_sounds`.
 
     Path of a Hugging Face directory, which also holds `recordings/`: 120 test sounds, one sub-folder for each class.
-    Both have 2 layers x 4 heads. It stands in for published classifiers of sounds, whose weights no package carries.
+    Both have 2 layers x 4 heads. steps: default 200 (ast: 400).
+    It stands in for published classifiers of sounds, whose weights no package carries.
     """
 
     def build(out: Path, state: Path) -> Mapping[str, Json]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 import transformers
 
+import regard
 from regard.datasets.formats.sounds import read_wav, write_wav
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
@@ -17,9 +19,11 @@ from regard.desk.questions import attacked
 from regard.errors import InputError
 from regard.experiments.certified import certified
 from regard.measures.resampling import resampled
+from regard.models.capture import capture
 from regard.models.open.load import load
+from regard.models.trial_input import trial_input
 from regard.present.messages.messages import render
-from regard.records import Example, Threat
+from regard.records import Example, Floats, Threat
 from regard.surveys.noise_table import noise_table, specs_of
 
 RATE, SAMPLES = 8000, 2400
@@ -67,6 +71,64 @@ def test_wav_files_are_read_as_they_were_written(tmp_path: Path) -> None:
         read_wav(tmp_path / "b.wav")
 
 
+def _riff(kind: int, bits: int, raw: bytes, *, channels: int = 1, subtype: int | None = None) -> bytes:
+    """A .wav file by hand, with an odd chunk before the format and one before the samples."""
+    frame = bits // 8 * channels
+    form = struct.pack("<HHIIHH", kind, channels, RATE, RATE * frame, frame, bits)
+    form += b"" if subtype is None else struct.pack("<HHIH14x", 22, bits, 0, subtype)
+    chunks = [(b"JUNK", b"abc"), (b"fmt ", form), (b"fact", b"0000"), (b"data", raw)]
+    body = b"".join(n + struct.pack("<I", len(c)) + c + b"\0" * (len(c) % 2) for n, c in chunks)
+    return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WAVE" + body
+
+
+def test_floats_and_extensible_headers_are_read(tmp_path: Path) -> None:
+    sound = np.linspace(-0.9, 0.9, 60)
+    stereo = np.stack([sound, -sound], 1)
+
+    def whole(values: Floats) -> bytes:
+        return np.rint(values * 32768).astype("<i2").tobytes()
+
+    forms = {
+        "f32": (_riff(3, 32, sound.astype("<f4").tobytes()), sound, 1e-7),
+        "f64": (_riff(0xFFFE, 64, sound.astype("<f8").tobytes(), subtype=3), sound, 0),
+        "i16": (_riff(0xFFFE, 16, whole(stereo), channels=2, subtype=1), 0 * sound, 1e-4),
+        "cut": (_riff(1, 16, whole(sound))[:-40], sound[:40], 1e-4),
+    }
+    for name, (content, expected, near) in forms.items():
+        (tmp_path / name).write_bytes(content)
+        back, rate = read_wav(tmp_path / name)
+        assert rate == RATE
+        assert len(back) == len(expected), name
+        assert np.abs(back - expected).max() <= near, name
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"12345", "ends too early"),
+        (b"ID3" + bytes(60), "without the header"),
+        (_riff(85, 16, bytes(8)), r"compressed samples \(format 85\)"),
+        (_riff(1, 12, bytes(8)), "12 bits"),
+        (_riff(3, 32, np.array([np.nan], "<f4").tobytes()), "NaN"),
+        (_riff(1, 16, b""), "got none"),
+    ],
+)
+def test_other_content_is_one_error(content: bytes, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "low").mkdir()
+    (tmp_path / "low" / "a.wav").write_bytes(content)
+    with pytest.raises(InputError, match=problem):
+        read_wav(tmp_path / "low" / "a.wav")
+    with pytest.raises(InputError, match="--skip-bad"):
+        read(str(tmp_path))
+
+
+def test_sounds_of_other_formats_are_named(tmp_path: Path) -> None:
+    (tmp_path / "low").mkdir()
+    (tmp_path / "low" / "a.mp3").write_bytes(b"ID3")
+    with pytest.raises(InputError, match=r"other formats \(\.mp3\).*ffmpeg"):
+        read(str(tmp_path))
+
+
 def test_labels_are_directories(sounds: Path) -> None:
     data = read(str(sounds))
     assert data.labels == ("high", "low")
@@ -94,8 +156,17 @@ def test_a_classifier_of_sounds_says_what_transformers_says(sounds: Path, folder
     assert len(case.attention(0)) == 2
     for method in ("attention", "input_x_gradient", "leave_one_out"):
         assert np.abs(case.relevance(method)[0]).sum() > 0
+    file = sounds / "low" / "0.wav"
+    by_path, by_samples = (capture(model, given) for given in (str(file), read_wav(file)[0]))
+    explained = regard.explain(model, [file], ["attention"])
+    assert explained.examples[0].id == "0.wav"
+    assert by_path.answers.value[0] == by_samples.answers.value[0] == explained.answers.value[0]
     other = Example("fast", {**examples[0].inputs, "rate": 16000})
     assert model.encode(other).arrays["input_values"].shape == (len(examples[0].inputs["audio"]) // 2,)
+    assert model.baselines[0] == "resample", "a path from silence only changes how loud a standardised sound is"
+    relevance = case.relevance("integrated_gradients")
+    error, whole = relevance.extras["completeness_error"], relevance.extras["difference"]
+    assert np.all(np.abs(error) < 0.1 * np.abs(whole) + 0.05)
     assert any("16000 Hz are resampled to 8000 Hz (windowed sinc" in render(note) for note in model.notes)
 
 
@@ -132,6 +203,10 @@ def test_patches_of_a_spectrogram_are_units(sounds: Path, tmp_path: Path) -> Non
         with torch.no_grad():
             theirs = torch.softmax(module(values.float()).logits, -1)[0].numpy()
         assert np.allclose(case.base().distribution[i], theirs, atol=1e-5)
+    assert model.baselines[0] == "quiet"
+    trial = trial_input(model)
+    assert trial is not None
+    assert len(model.encode(trial).units) == len(case.units[0])
     units = case.units[0]
     assert units.shape == (3, 5)
     assert units.names[2] == "0.00s b0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from regard.datasets import sampling
 from regard.datasets.archives import archives_folder
 from regard.datasets.examples import Examples
 from regard.datasets.splits import FRACTIONS, checked, split_of
-from regard.errors import EnvironmentProblem, phrase
+from regard.errors import EnvironmentProblem, UnknownName, phrase
 from regard.files import reason
 from regard.records import Example, Message, frozen
 from regard.registry import method
@@ -42,12 +43,17 @@ SIDE = 28
 
 
 @method("dataset", modality="image", licence="MIT", package="dataset-fashion-mnist (Debian)", real=True)
-def fashion_mnist(*, split: str = "test", n: int | None = None, seed: int = 0) -> Examples:
+def fashion_mnist(*, split: str = "test", n: int | None = None, classes: str = "", seed: int = 0) -> Examples:
     """70,000 grey pictures of clothes, 28 x 28 bytes, ten classes; test is the published 10,000.
 
     Train and dev are 90 % and 10 % of the published training pictures, by a hash. Reference: Xiao et al. 2017. The
     files come from the Debian package; elsewhere, put the four .gz files into `archives/fashion-mnist` of the cache.
+    classes: names joined by + ("pullover+dress"); default: all ten.
     """
+    names = tuple(classes.split("+")) if classes else NAMES
+    for name in names:
+        if name not in NAMES:
+            raise UnknownName("fashion_mnist.classes", name, NAMES)
     split = checked(split)
     items = []
     for part in ("t10k", "train"):
@@ -56,10 +62,13 @@ def fashion_mnist(*, split: str = "test", n: int | None = None, seed: int = 0) -
         if part == "train" and split == "test":
             continue
         items += [e for e in _pictures(part) if split in ("all", "test") or _home(e.id) == split]
+    if classes:
+        numbers = {NAMES.index(name): i for i, name in enumerate(names)}
+        items = [replace(e, label=numbers[int(str(e.label))]) for e in items if int(str(e.label)) in numbers]
     note = Message.of("data.fashion_mnist", n=len(items), split=split)
     sample = tuple(sampling.stratified(items, n, seed=seed))
     notes = (note,) if len(sample) == len(items) else (note, sampling.note(len(sample), len(items), seed=seed))
-    return Examples("fashion_mnist", sample, NAMES, notes, modality="image")
+    return Examples("fashion_mnist", sample, names, notes, modality="image")
 
 
 def _home(ident: str) -> str:

@@ -30,7 +30,7 @@ CALIBRATION = 5
 def anomaly(train: Dataset, *, size: int = 16, layers: int = 2, dropout: float = 0.0, noise: float = 0.1) -> Learner:
     """A Transformer that gives the first channel of a window back through one vector of `size` numbers.
 
-    Learns from windows that are not marked as anomalies. The score is the log of the mean squared residual; its
+    Learns from windows that are not marked as anomalies. The score is the root of the mean squared residual; its
     threshold is the 95 % quantile of normal windows that were not learned from. noise: added to the steps in training,
     in spreads of each channel.
     """

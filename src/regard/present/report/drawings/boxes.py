@@ -33,15 +33,30 @@ def boxes(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
         shape = {"x": left, "y": top, "width": right - left, "height": bottom - top}
         fill: Attributes = {"class": f"f{side(value, signed=signed)}", "fill-opacity": 0.85 * strength / LEVELS}
         over.append(tag("rect", {**shape, **fill}, tag("title", None, f"{value:+.3g}")))
-    names = say("worked_examples.picture", height=f"{height:g}", width=f"{width:g}", n=len(over))
+    count = len(over)
+    over += _object_box(example)
+    names = say("worked_examples.picture", height=f"{height:g}", width=f"{width:g}", n=count)
     return _frame(names, (height, width), [_bitmap(example, (height, width), grey=True), *over])
+
+
+def _object_box(example: Mapping[str, Any]) -> list[Html]:
+    """The outline of the object that a detector found; nothing where the example is no object."""
+    box = example["inputs"].get("object_box")
+    if not isinstance(box, list) or len(box) != 4:
+        return []
+    top, left, bottom, right = (float(edge) for edge in box)
+    shape = {"x": left, "y": top, "width": max(0.0, right - left), "height": max(0.0, bottom - top)}
+    line: Attributes = {"fill": "none", "stroke": "currentColor", "stroke-width": 2}
+    return [tag("rect", {**shape, **line, "class": "object-box", "vector-effect": "non-scaling-stroke"})]
 
 
 def plain_picture(example: Mapping[str, Any]) -> Html | None:
     """The picture in its own colours; None where it was not stored."""
     places = np.asarray(example["units"]["places"], np.float64)
     bitmap = _bitmap(example, _size(example, places), grey=False)
-    return None if bitmap is None else _frame(str(example["id"]), _size(example, places), [bitmap])
+    return (
+        None if bitmap is None else _frame(str(example["id"]), _size(example, places), [bitmap, *_object_box(example)])
+    )
 
 
 def _frame(name: str, size: tuple[float, float], inside: list[Html | None]) -> Html:
