@@ -56,9 +56,9 @@ def ferret() -> list[Line]:
         rows = []
         for example, own, target in zip(examples, scores, targets, strict=True):
             text = str(example.inputs["text"])
-            given = explanation.Explanation(text, evaluator.helper.get_tokens(text), own, "given", target)
+            scored = explanation.Explanation(text, evaluator.helper.get_tokens(text), own, "ours", target)
             # all scores are positive; its only_pos=False fails with NumPy 2.4
-            result = evaluator.compute_evaluation(given, target, removal_args=options)
+            result = evaluator.compute_evaluation(scored, target, removal_args=options)
             rows.append(float(result.score))
         values["ferret"] = np.array(rows)
 
