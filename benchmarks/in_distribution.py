@@ -5,14 +5,15 @@ label. It is right on whole texts, and masking a filler flips its prediction. Ex
 lose it step by step: a share of their marks moves to random words. Bar: over the seeds, the Spearman correlation of
 the true order with the order by F-Fidelity (asked of the twin that learned from masked texts) exceeds that of
 comprehensiveness by masking, with the lower end of its interval above 0. A seed whose twin does not answer like the
-model is refused, as in an audit: it is listed with its figures and counts for neither. Writes
-results/in_distribution.json.
+model is refused, as in an audit: it is listed with its figures and counts for neither. Goes on after a stop with the
+seeds that are missing (a file in the cache, for one state of the package). Writes results/in_distribution.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -41,6 +42,7 @@ from regard.protocols import Case, Dataset
 from regard.records import Ints, Relevance, Score, Spec
 from regard.registry import build
 from regard.training.batches import Batch, Rows, TextRows
+from regard.training.cache import cache_directory
 from regard.training.learner import Learner
 from regard.training.train import read_splits
 from regard.training.train_one import train_one
@@ -120,23 +122,30 @@ def order_recovered(case: Case, name: str, seed: int) -> float:
 
 def measured(seeds: Sequence[int], n: int) -> dict[str, Any]:
     """Correlations by metric and usable seed; the figures of the twins that were refused."""
-    rows: dict[str, list[float]] = {name: [] for name in METRICS}
-    refused: dict[int, str] = {}
-    with tempfile.TemporaryDirectory() as place:
-        for seed in seeds:
-            model = load(broken(Path(place), seed))
-            case = DeskCase(Desk(model, seed=seed), list(read(DATA, split="test", limit=n)))
-            try:
-                case.variant(MaskTuned())
-            except Unsupported as refusal:
-                refused[seed] = str(refusal)
-                print(f"seed {seed}: {refusal}", flush=True)
-                continue
-            for name, values in rows.items():
-                values.append(order_recovered(case, name, seed))
-                print(f"seed {seed}, {name}: {values[-1]:.3f}", flush=True)
+    package = subprocess.run(["git", "rev-parse", "HEAD:src/regard"], capture_output=True, text=True, check=True)
+    stopped = cache_directory() / f"in_distribution-{package.stdout[:12]}-{n}.json"
+    stored: dict[str, Any] = json.loads(stopped.read_text("utf-8")) if stopped.exists() else {}
+    for seed in seeds:
+        if str(seed) not in stored:
+            stored[str(seed)] = of_seed(seed, n)
+            stopped.write_text(json.dumps(stored), "utf-8")
+        print(f"seed {seed}: {stored[str(seed)]}", flush=True)
+    refused = {seed: stored[str(seed)] for seed in seeds if isinstance(stored[str(seed)], str)}
     used = [seed for seed in seeds if seed not in refused]
+    rows = {name: [float(stored[str(seed)][name]) for seed in used] for name in METRICS}
     return {"seeds": used, "refused": refused, "n": n, "correlations": rows}
+
+
+def of_seed(seed: int, n: int) -> dict[str, float] | str:
+    """The correlation of every metric with the true order; why the twin is refused, where it is."""
+    with tempfile.TemporaryDirectory() as place:
+        model = load(broken(Path(place), seed))
+        case = DeskCase(Desk(model, seed=seed), list(read(DATA, split="test", limit=n)))
+        try:
+            case.variant(MaskTuned())
+        except Unsupported as refusal:
+            return str(refusal)
+        return {name: order_recovered(case, name, seed) for name in METRICS}
 
 
 def main() -> int:

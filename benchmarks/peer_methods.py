@@ -1,4 +1,4 @@
-"""`python -m benchmarks.peer_methods [ferret|quantus|transformer_lens ...]`: other libraries on identical work.
+"""`python -m benchmarks.peer_methods [ferret|quantus|transformer_lens|...]`: other libraries on identical work.
 
 ferret: comprehensiveness of one ranking, the first 1, 2, 3 and 5 tokens masked, of MiniLM's classifier; it writes the
 masked tokens as a text and reads that again, which splits some words otherwise. Quantus: the
@@ -31,7 +31,6 @@ from regard.tap.capture_call import capture_call
 
 TEXTS, COUNTS = 24, (1, 2, 3, 5)
 MAPS = 200
-TOKENS = (512, 1024)
 
 
 def ferret() -> list[Line]:
@@ -57,9 +56,9 @@ def ferret() -> list[Line]:
         rows = []
         for example, own, target in zip(examples, scores, targets, strict=True):
             text = str(example.inputs["text"])
-            given = explanation.Explanation(text, evaluator.helper.get_tokens(text), own, "given", target)
+            scored = explanation.Explanation(text, evaluator.helper.get_tokens(text), own, "ours", target)
             # all scores are positive; its only_pos=False fails with NumPy 2.4
-            result = evaluator.compute_evaluation(given, target, removal_args=options)
+            result = evaluator.compute_evaluation(scored, target, removal_args=options)
             rows.append(float(result.score))
         values["ferret"] = np.array(rows)
 
@@ -94,7 +93,7 @@ def quantus() -> list[Line]:
     return [_line(f"Gini index of {MAPS} maps: CPU time, ours / Quantus", {"ours": ours, "quantus": theirs}, values)]
 
 
-def transformer_lens() -> list[Line]:
+def transformer_lens(tokens: int) -> list[Line]:
     """All weights of all heads of SmolLM2 as arrays, against the patterns in a TransformerLens cache."""
     from transformers import AutoModelForCausalLM
 
@@ -105,25 +104,22 @@ def transformer_lens() -> list[Line]:
     path = smollm2()
     bridge = bridges.TransformerBridge.boot_transformers(path, device="cpu")
     model = AutoModelForCausalLM.from_pretrained(path).eval()
-    lines = []
-    for tokens in TOKENS:
-        ids = torch.randint(100, 40000, (1, tokens), generator=torch.Generator().manual_seed(0))
-        values: dict[str, np.ndarray] = {}
+    ids = torch.randint(100, 40000, (1, tokens), generator=torch.Generator().manual_seed(0))
+    values: dict[str, np.ndarray] = {}
 
-        def theirs(ids: torch.Tensor = ids, values: dict[str, np.ndarray] = values) -> None:
-            _, cache = bridge.run_with_cache(ids, names_filter=lambda name: name.endswith("hook_pattern"))
-            patterns = [cache[name].float().numpy() for name in cache if name.endswith("attn.hook_pattern")]
-            values["transformer_lens"] = patterns[0]
+    def theirs() -> None:
+        _, cache = bridge.run_with_cache(ids, names_filter=lambda name: name.endswith("hook_pattern"))
+        patterns = [cache[name].float().numpy() for name in cache if name.endswith("attn.hook_pattern")]
+        values["transformer_lens"] = patterns[0]
 
-        def ours(ids: torch.Tensor = ids, values: dict[str, np.ndarray] = values) -> None:
-            call = partial(model, ids, logits_to_keep=1, use_cache=False)
-            sites = [site.dense() for site in capture_call(model, call, mode="weights")[1].sites]
-            values["ours"] = sites[0].weights
+    def ours() -> None:
+        call = partial(model, ids, logits_to_keep=1, use_cache=False)
+        sites = [site.dense() for site in capture_call(model, call, mode="weights")[1].sites]
+        values["ours"] = sites[0].weights
 
-        what = f"all weights of SmolLM2, {tokens} tokens: CPU time, ours / TransformerLens"
-        with torch.inference_mode():
-            lines.append(_line(what, {"ours": ours, "transformer_lens": theirs}, values))
-    return lines
+    what = f"all weights of SmolLM2, {tokens} tokens: CPU time, ours / TransformerLens"
+    with torch.inference_mode():
+        return [_line(what, {"ours": ours, "transformer_lens": theirs}, values)]
 
 
 def _line(what: str, sides: dict[str, Callable[[], object]], values: dict[str, np.ndarray]) -> Line:
@@ -140,7 +136,8 @@ def _line(what: str, sides: dict[str, Callable[[], object]], values: dict[str, n
 PEERS: dict[str, Callable[[], list[Line]]] = {
     "ferret": ferret,
     "quantus": quantus,
-    "transformer_lens": transformer_lens,
+    "transformer_lens": partial(transformer_lens, 512),
+    "transformer_lens_long": partial(transformer_lens, 1024),
 }
 
 
