@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.machinery
 import importlib.metadata
 import json
 import platform
@@ -250,6 +251,7 @@ def _replace_unused() -> None:
             importlib.import_module(name)
         except ImportError:
             empty = MagicMock()
+            empty.__spec__ = importlib.machinery.ModuleSpec(name, None)  # `find_spec` of transformers looks at it
             empty.Language = type("Language", (), {"component": staticmethod(lambda name: lambda function: function)})
             sys.modules[name] = empty
 

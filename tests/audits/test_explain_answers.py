@@ -79,6 +79,21 @@ def test_a_contrast_is_the_difference_of_two_answers(model: Any) -> None:
     assert values["lives"] == pytest.approx(0, abs=1e-6)
 
 
+def test_metrics_of_a_contrast_remove_sources_of_both_answers(model: Any) -> None:
+    record = {**RECORD, "answer": "Rome.", "span": "Rome", "contrast": "Oslo Lima"}
+    metrics = ["comprehensiveness:fractions=[0.3]", "log_odds", "max_sensitivity"]
+    both = regard.explain(model, record, ["leave_one_out"], units="source", metrics=metrics)
+    assert both.relevance["leave_one_out"][0].argmax() == 0
+    shorter = [{"role": "user", "content": MESSAGES[0]["content"].replace(NOTES[0] + "\n", "")}]
+    without = regard.explain(model, {**record, "messages": shorter, "sources": NOTES[1:]}, ["leave_one_out"])
+    scores = both.scores["leave_one_out"]
+    drop = both.answers.probability[0] - without.answers.probability[0]
+    assert scores[metrics[0]][0] == pytest.approx(drop, abs=1e-6)
+    assert drop > 0.1
+    assert np.isfinite(scores["log_odds"][0])
+    assert "asks nothing else" in both.skipped["max_sensitivity"]
+
+
 def test_the_models_own_answer_is_explained(model: Any) -> None:
     explained = regard.explain(model, {"messages": MESSAGES}, ["leave_one_out"])
     assert explained.said(0).split()[0] in {"Rome", "Oslo", "Lima"}

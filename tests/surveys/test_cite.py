@@ -209,7 +209,7 @@ def test_a_joint_tokenization_that_differs_is_noted() -> None:
         ("token ids", {"answer": []}),
         ("above 0", {"check": 0}),
         ("above 0", {"delta": float("nan")}),
-        ("units", {"units": "word"}),
+        ("units", {"units": "letter"}),
         ("no such text", {"sources": ["Nobody lives here."]}),
         ("at most 512 tokens", {"answer": "Rome " * 600}),
         ("at least one token", {"sources": [(0, 3, 6)]}),

@@ -140,7 +140,7 @@ def _explained(
             got=why,
         )
     contrasted = answers is not None and answers.rivals is not None
-    scores = _scores(case, relevances, metrics, skipped, contrasted=contrasted)
+    scores = _scores(case if answers is None else answers.scored(), relevances, metrics, skipped)
     names = tuple(case.desk.answer(name) for name in case.ids) if answers is None else answers.names()
     return Explained(
         examples=case.examples,
@@ -164,8 +164,6 @@ def _scores(
     relevances: Mapping[str, Relevance],
     metrics: Sequence[str | Spec | Callable[..., Any]],
     skipped: dict[str, str],
-    *,
-    contrasted: bool,
 ) -> dict[str, dict[str, tuple[float, ...]]]:
     """Method -> metric -> one number per example; reasons of metrics that did not work go into `skipped`."""
     scores: dict[str, dict[str, tuple[float, ...]]] = {method: {} for method in relevances} if metrics else {}
@@ -175,12 +173,6 @@ def _scores(
         reasons: dict[str, str] = {}
         for method, relevance in relevances.items():
             try:
-                if contrasted:
-                    raise Unsupported(
-                        phrase("errors.audits.contrast_spec", spec=spec),
-                        expected=phrase("errors.common.one_answer"),
-                        got=phrase("errors.audits.two"),
-                    )
                 score = function(case, relevance)
                 scores[method][str(spec)] = tuple(float(value) for value in score.values)
             except RegardError as reason:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.audits.contrast_case import ContrastCase
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.errors import InputError, Unsupported, phrase
@@ -66,11 +67,11 @@ class AnswerCases:
 
     def base(self) -> Answers:
         """Return value and probability of every answer; of a contrast, log P(A) / P(B) and P(A) / (P(A) + P(B))."""
-        own = self.case.base()
-        if self.rivals is None:
-            return own
-        value = own.value - self.rivals.base().value
-        return Answers(own.offsets, value, 1 / (1 + np.exp(-value)), None)
+        return self.scored().base()
+
+    def scored(self) -> DeskCase:
+        """Return the case that metrics ask: of a contrast, one that compares both answers."""
+        return self.case if self.rivals is None else ContrastCase(self.case, self.rivals)
 
     def names(self) -> tuple[str, ...]:
         """The explained text of every answer; of a contrast, both."""

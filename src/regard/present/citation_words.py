@@ -39,4 +39,6 @@ def _reason(sentence: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         return say("cite.unclear.probability", probability=alone["probability"], needed=thresholds["probability"])
     if strongest < thresholds["effect"]:
         return say("cite.unclear.weak", whole=sentence["whole"], strongest=strongest, needed=thresholds["effect"])
+    if facts.get("picture"):
+        return say("cite.unclear.replaced_region", strongest=strongest, needed=thresholds["effect"])
     return say("cite.unclear.replaced", strongest=strongest, needed=thresholds["effect"])
