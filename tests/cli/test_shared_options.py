@@ -33,7 +33,7 @@ def test_every_command_has_the_shared_options(name: str) -> None:
     assert missing == set(exceptions), "state the reason in WITHOUT, or add the option"
     if "--device" in options:
         assert options["--device"].type.convert("cuda:1", None, None) == "cuda:1"
-        with pytest.raises(click.BadParameter):
+        with pytest.raises(InputError):
             options["--device"].type.convert("tpu", None, None)
 
 

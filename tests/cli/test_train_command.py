@@ -75,7 +75,7 @@ def test_terms_from_another_model(regard: Call, reviews: Path, tmp_path: Path) -
 
 REFUSED = {
     "a kind that is not": ("train clasifier", "Try: classifier"),
-    "an encoder that is not": ("train classifier --encoder bilstn", "'bilstn' is not one of 'bilstm'"),
+    "an encoder that is not": ("train classifier --encoder bilstn", "expected one of bilstm, cnn"),
     "an option that is not": ("train classifier --set sise=8", "Try: size"),
     "a term that is not": ("train classifier --term concity=1", "Try: conicity"),
     "a term without weight": ("train classifier --term conicity", "name=weight"),

@@ -19,6 +19,7 @@ TASK_NAMES = (
     "series_classification",
     "forecasting",
     "forecast_direction",
+    "anomaly_score",
     "tabular_classification",
 )
 """In the order of `models.tasks.TASKS`."""
