@@ -110,8 +110,6 @@ def cite(
     evidence = measure(reader, reply, units, check=check, passes=passes, delta=delta, span=span, contrast=contrast)
     sentences = tuple(evidence.sentences())
     measured = delta == DELTA and contrast is None and units != "word" and image is None and not chat.encoder_decoder
-    # measured with single deletions, and every citation tested alone
-    measured = measured and not any(s.group or (s.cited and s.alone is None) for s in sentences)
     return CitedAnswer(
         model=chat.name,
         answer=reply.text,
