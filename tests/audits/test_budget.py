@@ -347,7 +347,8 @@ def test_accuracy_is_that_of_all_predictions_beside_the_majority(whole: Run) -> 
     assert facts.majority == pytest.approx(max(labels.values()) / 60)
     assert facts.gain == pytest.approx(facts.accuracy - facts.majority)
     assert facts.predicted == dict(sorted(Counter(str(row["predicted"]) for row in rows).items()))
-    assert (facts.low, facts.high) == pytest.approx(wilson(sum(right), 60)), "all right is no certainty"
+    low, high = map(float, wilson(sum(right), 60))
+    assert (facts.low, facts.high) == pytest.approx((low, high)), "all right is no certainty"
     expected = "yes" if facts.gain_low > 0 else "no" if facts.gain <= 0 else "unclear"
     assert facts.works == expected
     assert bool(model_warning(Material(whole))) == (facts.works != "yes")
