@@ -71,6 +71,7 @@ def _wav2vec2() -> tuple[Any, Any]:
     import transformers
 
     kind: Any = transformers.Wav2Vec2ForSequenceClassification
+    extractor: Any = transformers.Wav2Vec2FeatureExtractor
     config = transformers.Wav2Vec2Config(
         hidden_size=32,
         num_hidden_layers=2,
@@ -88,7 +89,6 @@ def _wav2vec2() -> tuple[Any, Any]:
         layerdrop=0.0,
         **_names(),
     )
-    extractor: Any = transformers.Wav2Vec2FeatureExtractor
     return kind(config), extractor(sampling_rate=RATE, do_normalize=True)
 
 
@@ -96,6 +96,7 @@ def _ast() -> tuple[Any, Any]:
     import transformers
 
     kind: Any = transformers.ASTForAudioClassification
+    extractor: Any = transformers.ASTFeatureExtractor
     steps, bands = 98, 48  # one second, 10 ms apart
     config = transformers.ASTConfig(
         hidden_size=32,
@@ -109,5 +110,4 @@ def _ast() -> tuple[Any, Any]:
         time_stride=8,
         **_names(),
     )
-    extractor: Any = transformers.ASTFeatureExtractor
     return kind(config), extractor(sampling_rate=RATE, max_length=steps, num_mel_bins=bands)

@@ -364,8 +364,8 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
             line = say("term.explain.numbers", scale=scale(facts, objective(task, answer), method))
             out.print(line, markup=False, style="dim")
             if (missed := incomplete(relevance, i)) is not None:
-                gap = say("term.explain.incomplete", total=f"{missed[0]:+.2f}", whole=f"{missed[1]:+.2f}")
-                out.print(gap, markup=False, style="yellow")
+                warning = say("term.explain.incomplete", total=f"{missed[0]:+.2f}", whole=f"{missed[1]:+.2f}")
+                out.print(warning, markup=False, style="yellow")
             if method in found.summed:
                 out.print(say("term.explain.summed"), markup=False, style="dim")
         if any(found.scores.values()):
