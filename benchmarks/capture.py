@@ -1,9 +1,12 @@
-"""What capture costs: against the plain forward of the same model, and against `output_attentions` with eager."""
+"""What capture costs: against the plain forward of the same model, and against `output_attentions` with eager.
+
+`python -m benchmarks.capture dense [512 1024]` runs the part with SmolLM2 only.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -26,7 +29,7 @@ def run() -> list[Line]:
     return [*minilm_lines(), *dense_lines()]
 
 
-def dense_lines() -> list[Line]:
+def dense_lines(lengths: Sequence[int] = DENSE_TOKENS) -> list[Line]:
     """All weights as arrays of float32, by both modes, against `output_attentions` with eager on SmolLM2."""
     from transformers import AutoModelForCausalLM
 
@@ -37,7 +40,7 @@ def dense_lines() -> list[Line]:
     model = AutoModelForCausalLM.from_pretrained(path).eval()
     eager = AutoModelForCausalLM.from_pretrained(path, attn_implementation="eager").eval()
     lines = []
-    for tokens in DENSE_TOKENS:
+    for tokens in lengths:
         ids = torch.randint(100, 40000, (1, tokens), generator=torch.Generator().manual_seed(0))
         options = {"logits_to_keep": 1, "use_cache": False}
         plain = partial(model, ids, **options)
@@ -115,5 +118,6 @@ def minilm_lines() -> list[Line]:
 
 
 if __name__ == "__main__":
-    for line in dense_lines() if sys.argv[1:] == ["dense"] else run():
+    lengths = [int(word) for word in sys.argv[2:]] or DENSE_TOKENS
+    for line in dense_lines(lengths) if sys.argv[1:2] == ["dense"] else run():
         print(line.shown())
