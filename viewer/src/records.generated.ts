@@ -1,6 +1,6 @@
 // Generated from src/regard/present/pack/records.py by scripts/viewer_types.py. Do not edit.
 
-/** What relevance is about (see `records.Units`). places: [start, end], [top, left, bottom, right] or [column]. */
+/** Units of relevance (see `records.Units`). places: [start, end], [top, left, bottom, right] or [column]. */
 export interface UnitsEntry {
   kind: string;
   place_kind: "span" | "box" | "range" | "column";
@@ -22,7 +22,7 @@ export interface AxisEntry {
   boxes: number[][];
 }
 
-/** One place of attention. queries and keys are numbers of axes of the example. tops: the largest weight of each head. error: the largest difference between a stored and the true weight. full: the heads whose weights are in the pack; of the others only pooled ones are. reading: the query rows that the answer reads. sink: a part of each row may go to no key. thumb: rows, columns, and the offset in `e/thumbs`. */
+/** Place of attention. queries and keys are numbers of axes of the example. tops: the largest weight of each head. error: the largest difference between a stored and the true weight. full: the heads whose weights are in the pack; of the others only pooled ones are. reading: the query rows that the answer reads. sink: a part of each row may go to no key. thumb: rows, columns, and the offset in `e/thumbs`. */
 export interface SiteEntry {
   key: string;
   kind: "self" | "cross" | "causal" | "windowed" | "pooling";
@@ -44,7 +44,7 @@ export interface SiteEntry {
   checked: string;
 }
 
-/** One row of `e/relevance`. */
+/** Row of `e/relevance`. */
 export interface MethodEntry {
   name: string;
   signed: boolean;
@@ -78,7 +78,7 @@ export interface AlternativeEntry {
   note: string;
 }
 
-/** One row of attention by hand (see `measures.walkthrough`). Small: features and keys are cut where it is made. */
+/** Row of attention by hand (see `measures.walkthrough`). Small: its builder cuts features and keys. */
 export interface WalkEntry {
   site: number;
   head: number;
@@ -104,7 +104,7 @@ export interface WalkEntry {
   notes: string[];
 }
 
-/** What a word and a patch are worth together, which is not attention: `e/map/i`, (rows, columns) float32. rows and columns are numbers of axes of the example; row 0 is the whole text, column 0 the whole picture. note: what the numbers are, in words. */
+/** Joint worth of a word and a patch, which is not attention: `e/map/i`, (rows, columns) float32. rows and columns are numbers of axes of the example; row 0 is the whole text, column 0 the whole picture. note: what the numbers are, in words. */
 export interface MapEntry {
   name: string;
   note: string;
@@ -112,7 +112,7 @@ export interface MapEntry {
   columns: number;
 }
 
-/** One example in front of one model. made: tokens that the model wrote. row: a table row's numbers by column. trust: what removing the marked units does to this prediction, one line per map, in words. */
+/** Example of one model. made: generated tokens. row: a table row's numbers by column. trust: what removing the marked units does to this prediction, one line per map, in words. */
 export interface ExampleEntry {
   id: string;
   title: string;
@@ -148,7 +148,7 @@ export interface MeasuredEntry {
   n: number;
 }
 
-/** One head of the survey. site: the key of its site. */
+/** Head of the survey. site: the key of its site. */
 export interface HeadEntry {
   name: string;
   site: string;
@@ -165,7 +165,7 @@ export interface HeadEntry {
   group: number | null;
 }
 
-/** One point of the pruning curve. */
+/** Point of the pruning curve. */
 export interface CurveEntry {
   order: string;
   measure: string;
@@ -174,7 +174,7 @@ export interface CurveEntry {
   value: MeasuredEntry;
 }
 
-/** What a survey said about every head, on which data. */
+/** Survey of every head, and its data. */
 export interface AtlasEntry {
   model: string;
   data: string;
@@ -193,7 +193,7 @@ export interface PairEntry {
   origin: number[] | null;
 }
 
-/** What an audit of this very model says about reading its attention. None was made: reading "" . */
+/** Verdict of an audit of this very model on its attention. Without an audit: reading "" . */
 export interface VerdictEntry {
   reading: string;
   headline: string;
@@ -202,7 +202,7 @@ export interface VerdictEntry {
   n: number;
 }
 
-/** Everything but the numbers. left_out: in words, what the pack does not hold. */
+/** Everything but the numbers. left_out: in words, the parts that the pack lacks. */
 export interface Manifest {
   title: string;
   model: string;
