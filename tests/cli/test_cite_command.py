@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from regard.cli.root import root
+from regard.surveys.citation_reliability import MEASURED
 
 FACTORY = """
 from regard.testing.copier import copier
@@ -131,8 +132,8 @@ def test_tables_and_page(files: Path) -> None:
         page = (files / "page.html").read_text("utf-8")
         assert f'lang="{language}"' in page
         assert page.count('href="#s') == 2
-        assert f"0.5% {'to' if language == 'en' else '至'}" in page
-        assert "0.5%" in result.output
+        assert f"{MEASURED.wrong.low:.1%} {'to' if language == 'en' else '至'}" in page
+        assert f"{MEASURED.wrong.low:.1%}" in result.output
         (files / "page.html").unlink()
 
 

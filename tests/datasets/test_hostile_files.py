@@ -167,8 +167,8 @@ def test_a_line_has_a_longest_length(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("about", "word"),
     [
-        ((1, 0, 8_000, 16), "PCM"), ((1, 1, 0, 16), "rate"), ((1, 1, 8_000, 40), "40 bits"), ((1, 1, 8_000, 0), "PCM"),
-        ((7, 1, 8_000, 16), "PCM"), ((1, 65_535, 8_000, 32), "none"),
+        ((1, 0, 8_000, 16), "PCM"), ((1, 1, 0, 16), "0 samples"), ((1, 1, 8_000, 40), "40 bits"),
+        ((1, 1, 8_000, 0), "PCM"), ((7, 1, 8_000, 16), "PCM"), ((1, 65_535, 8_000, 32), "none"),
     ],
 )  # fmt: skip
 def test_sounds_with_lying_headers(about: tuple[int, int, int, int], word: str, tmp_path: Path) -> None:

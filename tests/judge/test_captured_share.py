@@ -67,7 +67,7 @@ def test_without_a_share_the_headline_gives_the_effect_with_its_interval(languag
 def test_too_few_examples_are_not_said_to_have_no_effect() -> None:
     stored = judgement_to_json(judge(made(n=2, how={"negative": "evidence", "positive": "evidence"})))
     assert stored["graded"]["share"] is None
-    assert "too few for an interval" in graded_lines(stored)[0]
+    assert "too few examples for an interval" in graded_lines(stored)[0]
 
 
 def test_the_effect_is_that_of_the_best_method() -> None:

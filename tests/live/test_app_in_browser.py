@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -18,6 +20,8 @@ from regard.records import Example
 from regard.store.rationales import read_marks
 
 TEXT = "not a good film and the cast dull"
+FREE_CALLS = 3
+"""Of the model, enough for the first sign of progress."""
 
 
 @pytest.fixture
@@ -72,15 +76,28 @@ def test_errors_are_seen_and_the_app_goes_on(page: Any) -> None:
     asked(page, "the film not long")
 
 
-def test_progress_is_seen_and_cancel_works(page: Any) -> None:
-    page.get_by_text(re.compile(r"^Methods \(")).click()
-    page.get_by_role("button", name="kernel_shap", exact=True).click()
-    page.get_by_role("button", name="lime", exact=True).click()
-    page.get_by_role("textbox", name=re.compile("^Text for")).fill("the good film not long and bad " * 40)
-    page.get_by_role("button", name="Look", exact=True).click()
-    page.wait_for_selector("progress")
-    page.locator("[role=status]").filter(has_text=re.compile(r"\S")).first.wait_for()
-    page.get_by_role("button", name="Cancel", exact=True).click()
+def test_progress_is_seen_and_cancel_works(page: Any, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled = Event()
+    forward, calls = type(model).forward, count()
+
+    def held(self: Any, *arguments: Any, **options: Any) -> Any:
+        if next(calls) > FREE_CALLS:
+            cancelled.wait()  # else the work may be done before the button is pressed
+        return forward(self, *arguments, **options)
+
+    monkeypatch.setattr(type(model), "forward", held)
+    try:
+        page.get_by_text(re.compile(r"^Methods \(")).click()
+        page.get_by_role("button", name="kernel_shap", exact=True).click()
+        page.get_by_role("button", name="lime", exact=True).click()
+        page.get_by_role("textbox", name=re.compile("^Text for")).fill("the good film not long and bad " * 40)
+        page.get_by_role("button", name="Look", exact=True).click()
+        page.wait_for_selector("progress")
+        page.locator("[role=status]").filter(has_text=re.compile(r"\S")).first.wait_for()
+        with page.expect_response(lambda response: response.url.endswith("cancel")):
+            page.get_by_role("button", name="Cancel", exact=True).click()
+    finally:
+        cancelled.set()
     page.wait_for_selector(".error, .notice")
     assert "ancelled" in page.locator(".error, .notice").first.inner_text()
     page.wait_for_selector("progress", state="detached")

@@ -16,7 +16,7 @@ from fake_run import JUDGEMENT, METHODS, MODALITIES, FakeRun, fake_run, text_exa
 
 from regard.errors import EnvironmentProblem
 from regard.present.messages.messages import say
-from regard.present.report.markup import VOID, PaperTables, on_paper, table
+from regard.present.report.markup import VOID
 from regard.present.report.report import SECTIONS, report, write_report
 from regard.present.verdict_words import weakest
 from regard.store.judgements import judgement_to_json
@@ -296,19 +296,3 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(EnvironmentProblem, match="No space left on device"):
         write_report(fake_run(n=4), tmp_path / "out" / "report.html")
     assert not list((tmp_path / "out").iterdir())
-
-
-def test_a_wide_table_of_numbers_fits_a_sheet() -> None:
-    head, rows = [f"c{i}" for i in range(6)], [[f"{r}{i}" for i in range(6)] for r in "ab"]
-    screen = table(head, rows, caption="n = 3", numeric=True)
-    with on_paper(PaperTables(2, lambda n: f"{n} left out")):
-        short = table(head, rows, caption="n = 3", numeric=True)
-        assert table(head[:3], [row[:3] for row in rows], numeric=True).count("<table") == 1
-    with on_paper(PaperTables(2, None)):
-        parts = table(head, rows, caption="n = 3", numeric=True)
-    assert [page.count("<table") for page in (screen, short, parts)] == [1, 1, 3]
-    assert "n = 3 3 left out" in short
-    assert "c3" not in short
-    assert parts.count("n = 3</figcaption>") == 3
-    for cell in [*head, *rows[0], *rows[1]]:
-        assert f">{cell}<" in parts
