@@ -79,15 +79,15 @@ def side_of(side: str, model: str, limit: int) -> dict[str, Any]:
 def compared(sides: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Both sides of the same size, joined."""
     before, after = (sides[side]["cost"] for side in SIDES)
-    said = {side: sides[side]["answers"] for side in SIDES}
+    by_side = {side: sides[side]["answers"] for side in SIDES}
     return {
         "limit": sides["after"]["limit"],
         "before": before,
         "after": after,
         "cpu_ratio": round(after["cpu_seconds"] / before["cpu_seconds"], 3),
         "forwards_ratio": round(after["forwards"] / before["forwards"], 3),
-        "answers": said,
-        "same_answers": all(said["after"].get(rule) == answer for rule, answer in said["before"].items()),
+        "answers": by_side,
+        "same_answers": all(by_side["after"].get(rule) == answer for rule, answer in by_side["before"].items()),
     }
 
 

@@ -68,21 +68,21 @@ def entries(value: Any, key: str) -> list[dict[str, Any]]:
 def test_cluster_files_parse_and_drop_privileges(name: str, kind: str, version: str) -> None:
     manifest = yaml.safe_load((ROOT / "deploy" / name).read_text("utf-8"))
     assert (manifest["kind"], manifest["apiVersion"]) == (kind, version)
-    found = entries(manifest["spec"], "containers")
-    assert found
+    containers = entries(manifest["spec"], "containers")
+    assert containers
     volumes = {volume["name"] for volume in entries(manifest["spec"], "volumes")}
-    for container in found:
+    for container in containers:
         rules = container["securityContext"]
         assert rules["allowPrivilegeEscalation"] is False
         assert rules["capabilities"] == {"drop": ["ALL"]}
         for place in container.get("volumeMounts", []):
             assert place["name"] in volumes
     if kind == "RayCluster":  # a worker opens the model by the path that the head has
-        assert all("/models" in {place["mountPath"] for place in c["volumeMounts"]} for c in found)
+        assert all("/models" in {place["mountPath"] for place in c["volumeMounts"]} for c in containers)
     if kind == "InferenceService":
-        assert "startupProbe" in found[0]
-        assert found[0]["securityContext"]["readOnlyRootFilesystem"] is True
-        assert {word for word in found[0]["args"] if word.startswith("--")} <= serve_options()
+        assert "startupProbe" in containers[0]
+        assert containers[0]["securityContext"]["readOnlyRootFilesystem"] is True
+        assert {word for word in containers[0]["args"] if word.startswith("--")} <= serve_options()
 
 
 def action() -> dict[str, Any]:

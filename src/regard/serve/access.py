@@ -22,6 +22,7 @@ from regard.live.guard import (
     read_body,
     replay_body,
 )
+from regard.message import Text
 
 OPEN_PATHS = ("/", "/v2/health/live", "/v2/health/ready")
 """Answered without a key: the probes of an orchestrator, with that of the model (`_is_probe`)."""
@@ -49,24 +50,10 @@ class ServiceGuard:
             coming = read_body(receive, self._body_bytes)
             body = await (asyncio.wait_for(coming, self._patience) if has_body(scope) else coming)
         except TimeoutError:
-            await _refuse(
-                send,
-                408,
-                InputError(
-                    phrase("errors.serve.request_body"),
-                    expected=phrase("errors.common.body_within_seconds", seconds=self._patience),
-                ),
-            )
+            await _refuse_body(send, 408, phrase("errors.common.body_within_seconds", seconds=self._patience))
             return
         if body is None:
-            await _refuse(
-                send,
-                413,
-                InputError(
-                    phrase("errors.serve.request_body"),
-                    expected=phrase("errors.common.body_at_most_bytes", n=self._body_bytes),
-                ),
-            )
+            await _refuse_body(send, 413, phrase("errors.common.body_at_most_bytes", n=self._body_bytes))
             return
         await self._app(scope, replay_body(body, receive), _with_headers(send))
 
@@ -114,6 +101,10 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return sending
+
+
+async def _refuse_body(send: Send, status: int, expected: Text) -> None:
+    await _refuse(send, status, InputError(phrase("errors.serve.request_body"), expected=expected))
 
 
 async def _refuse(send: Send, status: int, error: InputError) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import echo, print_json, print_notes, remarks, results
+from regard.cli.example_input import one_example, row_options, sound_option
 from regard.cli.model_options import Columns, ModelChoice, device_option
 from regard.cli.progress import bar
-from regard.cli.row_input import one_example, row_options, sound_option
 from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from regard.audits.options import AuditOptions
     from regard.audits.resolve import Subject
     from regard.present.run_reader import Material
+    from regard.records import Message, Text
     from regard.store.run import Run
 
 
@@ -383,20 +384,16 @@ def _judge(run: Run, page: Path, *, asked: bool) -> None:
             remedy=phrase("errors.cli.fix_model_evaluation_mode_fixed", page=page),
         )
     if not any(s.n for s in run.summaries()):
-        first = next((p["message"] for p in problems), "no example could be judged")
-        raise Incomplete(
-            phrase("errors.common.run_run", run=run.path),
-            expected=phrase("errors.cli.at_least_one_number"),
-            got=first,
-            remedy=phrase("errors.cli.see_page", page=page),
-        )
+        first = next((p["message"] for p in problems), phrase("errors.cli.no_example_judged"))
+        raise _without_numbers(run, page, phrase("errors.cli.at_least_one_number"), first)
     there = {*run.methods(), *run.skipped}
     why = {p["stage"].removeprefix("explainer "): p["message"] for p in problems if p["stage"].startswith("explainer ")}
-    failed = [f"{name} failed on every example ({why[name]})" for name in why if name not in there]
+    failed = [phrase("errors.cli.failed_everywhere", name=name, why=why[name]) for name in why if name not in there]
     if asked and failed:
-        raise Incomplete(
-            phrase("errors.common.run_run", run=run.path),
-            expected=phrase("errors.cli.numbers_every_explainer_asked_for"),
-            got="; ".join(failed),
-            remedy=phrase("errors.cli.see_page", page=page),
-        )
+        got = say("listed").join(map(render, failed))
+        raise _without_numbers(run, page, phrase("errors.cli.numbers_every_explainer_asked_for"), got)
+
+
+def _without_numbers(run: Run, page: Path, expected: Message, got: Text) -> Incomplete:
+    subject, remedy = phrase("errors.common.run_run", run=run.path), phrase("errors.cli.see_page", page=page)
+    return Incomplete(subject, expected=expected, got=got, remedy=remedy)

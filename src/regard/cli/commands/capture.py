@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import ModelChoice, model_options
-from regard.cli.progress import bar
-from regard.cli.row_input import (
+from regard.cli.example_input import (
     image_option,
     one_example,
     row_label,
@@ -20,6 +18,8 @@ from regard.cli.row_input import (
     row_options,
     sound_option,
 )
+from regard.cli.model_options import ModelChoice, model_options
+from regard.cli.progress import bar
 from regard.cli.row_option import new_rows, typed_rows
 from regard.cli.shared_options import seed_option, seeded
 from regard.cli.verb import verb

@@ -10,6 +10,14 @@ import click
 from regard.audits.default_methods import expanded
 from regard.cli.chat_options import answer_options, answer_record
 from regard.cli.console import print_json, remarks, results
+from regard.cli.example_input import (
+    image_option,
+    one_example,
+    row_label,
+    row_label_line,
+    row_labels_option,
+    sound_option,
+)
 from regard.cli.model_options import (
     Columns,
     ModelChoice,
@@ -23,7 +31,6 @@ from regard.cli.model_options import (
     split_option,
 )
 from regard.cli.progress import bar
-from regard.cli.row_input import image_option, one_example, row_label, row_label_line, row_labels_option, sound_option
 from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase

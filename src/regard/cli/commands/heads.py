@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import clean, print_json, remarks, results
+from regard.cli.example_input import row_options
 from regard.cli.model_options import Columns, ModelChoice, labels_option, model_options, named_columns, out_option
 from regard.cli.progress import bar
-from regard.cli.row_input import row_options
 from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, remarks, results
+from regard.cli.example_input import row_options
 from regard.cli.model_options import Columns, ModelChoice, device_option, labels_option, named_columns, out_option
 from regard.cli.progress import bar
-from regard.cli.row_input import row_options
 from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase

@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
+from regard.cli.example_input import (
+    one_example,
+    row_label,
+    row_label_line,
+    row_labels_option,
+    row_options,
+    sound_option,
+)
 from regard.cli.model_options import ModelChoice, checked_names, listed, model_options, permitted, remembered
 from regard.cli.progress import bar
-from regard.cli.row_input import one_example, row_label, row_label_line, row_labels_option, row_options, sound_option
 from regard.cli.row_option import new_rows, typed_rows
 from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb

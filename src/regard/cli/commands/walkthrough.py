@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
+from regard.cli.example_input import one_example, row_label, row_label_line, row_labels_option, row_options
 from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, model_options
 from regard.cli.progress import bar
-from regard.cli.row_input import one_example, row_label, row_label_line, row_labels_option, row_options
 from regard.cli.shared_options import seed_option, seeded
 from regard.cli.verb import verb
 

@@ -44,8 +44,8 @@ def anomaly(train: Dataset, *, size: int = 16, layers: int = 2, dropout: float =
     def rows(data: Dataset, learning: bool) -> Rows:
         arrays = [array_of(e, "series") for e in (learned if learning else data)]
         values = np.stack([_first_channel(array).numpy() for array in arrays]).astype(np.float64)
-        given = SequenceRows(arrays, values, noise * spread if learning else None)
-        return Accompanied(given, {"scale": [spread[:1]] * len(arrays)})
+        inputs = SequenceRows(arrays, values, noise * spread if learning else None)
+        return Accompanied(inputs, {"scale": [spread[:1]] * len(arrays)})
 
     def network() -> SeriesTransformer:
         model = SeriesTransformer(
