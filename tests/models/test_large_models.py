@@ -21,7 +21,7 @@ from regard.models.adapter import TorchModel
 from regard.models.open import memory_plan as plans
 from regard.models.open.load import load, rebuild
 from regard.models.open.memory_plan import Shape, batch_positions, memory_plan
-from regard.models.open.placement import Placement, pack_weights, placement
+from regard.models.open.placement import Placement, placement
 from regard.records import Example
 from regard.tap import self_check
 from regard.tap.site_attention import LazyAttention
@@ -246,20 +246,3 @@ def test_batches_come_from_the_architecture_and_workers_from_free_memory(
     assert batch_tokens(whole) == 8192  # whatever is free
     large = {"num_hidden_layers": 80, "hidden_size": 8192, "num_attention_heads": 64}
     assert (batch_positions(large, 4), batch_positions(large, 2)) == (256, 576)  # whole blocks of 64
-
-
-def test_weights_that_their_first_pass_repacks_are_repacked_at_once() -> None:
-    class Linear4bit(torch.nn.Linear):
-        packed = False
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            if not self.packed:
-                self.weight.data, self.packed = self.weight.data.flip(0), True
-            return super().forward(x)
-
-    module = torch.nn.Sequential(torch.nn.Linear(3, 4), Linear4bit(4, 2))
-    pack_weights(module)
-    before = [p.clone() for p in module.parameters()]
-    module(torch.ones(1, 3))
-    assert module[1].packed
-    assert all(torch.equal(a, b) for a, b in zip(before, module.parameters(), strict=True))

@@ -16,7 +16,7 @@ from torch import nn
 from regard.errors import EnvironmentProblem, InputError, Text, Unsupported, phrase
 from regard.models.open.hub import hub
 from regard.models.open.huggingface import infer_task, task_row
-from regard.models.open.placement import Placement, loading_arguments, pack_weights
+from regard.models.open.placement import Placement, loading_arguments
 from regard.models.open.safe_config import refuse_adapter_code, without_kernels
 
 _OPTIONAL = {
@@ -201,8 +201,6 @@ def _weights(
             got=_short(error),
             remedy=code_remedy(error, trust_remote_code),
         ) from error
-    if where.quantize is not None:
-        pack_weights(module.eval())
     unexpected = sorted(info["unexpected_keys"])
     if unexpected:
         notes.append(

@@ -116,15 +116,6 @@ def loading_arguments(where: Placement) -> dict[str, Any]:
     return arguments
 
 
-def pack_weights(module: nn.Module) -> None:
-    """Let layers of 4 bits repack their weights, as their first pass does: afterwards the weights stay as they are."""
-    layers = [layer for layer in module.modules() if type(layer).__name__ == "Linear4bit"]
-    with torch.no_grad():
-        for layer in layers:
-            weight = layer.get_parameter("weight")
-            layer(torch.zeros(1, int(getattr(layer, "in_features", 0)), device=weight.device))
-
-
 def is_placed(module: nn.Module) -> bool:
     """Return whether a module is already placed: spread over devices, offloaded or quantized."""
     devices = getattr(module, "hf_device_map", None) or {}
