@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import EnvironmentProblem, InputError
-from regard.store.blobs import Blobs, pack, unpack, write_atomically
+from regard.store.blobs import Blobs, new_file, pack, unpack, write_atomically
 
 
 def test_a_blob_is_named_by_its_content_and_written_once(tmp_path: Path) -> None:
@@ -41,6 +41,30 @@ def test_sweeping_removes_only_what_nothing_refers_to(tmp_path: Path) -> None:
     assert blobs.sweep([keep]) == 2
     assert blobs.get(keep) == b"keep"
     assert not blobs.path(drop).exists()
+
+
+def test_the_next_writer_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    (tmp_path / "a.json.part").write_bytes(b"half")
+    write_atomically(tmp_path / "a.json", b"whole")
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+    assert (tmp_path / "a.json").read_bytes() == b"whole"
+
+
+def test_two_writers_of_one_file_do_not_meet(tmp_path: Path) -> None:
+    with new_file(tmp_path / "a.json") as slow:
+        slow.write_bytes(b"slow")
+        write_atomically(tmp_path / "a.json", b"fast")
+        assert slow.read_bytes() == b"slow"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+    assert (tmp_path / "a.json").read_bytes() == b"slow"
+
+
+def test_a_link_in_place_of_the_temporary_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(b"other")
+    (tmp_path / "a.json.part").symlink_to(tmp_path / "other")
+    write_atomically(tmp_path / "a.json", b"whole")
+    assert (tmp_path / "other").read_bytes() == b"other"
+    assert (tmp_path / "a.json").read_bytes() == b"whole"
 
 
 def test_a_full_disk_says_so_and_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

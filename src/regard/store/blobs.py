@@ -12,10 +12,11 @@ import json
 import os
 import secrets
 import sqlite3
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,19 +116,59 @@ def write_output(path: Path, data: bytes) -> None:
 def new_file(path: Path) -> Iterator[Path]:
     """Give the block a temporary file to fill, then flush it and rename it to `path`.
 
-    If the block fails, remove the temporary file and leave `path` as it was.
+    If the block fails, remove the temporary file and leave `path` as it was. If the process is killed, the next
+    writer of `path` removes what it left.
     """
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
+    temporary, lock = _claim_temporary(path)
     try:
         yield temporary
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
+        if os.name == "nt":  # Windows does not rename an open file
+            lock.close()
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+    finally:
+        lock.close()
     _flush_directory(path.parent)
+
+
+def _claim_temporary(path: Path) -> tuple[Path, BinaryIO]:
+    """Create and lock the temporary file of `path`: "NAME.part", or a name of its own while another process writes."""
+    usual = path.with_name(path.name + TEMPORARY)
+    _remove_unlocked(usual)
+    for name in (usual, path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")):
+        with suppress(FileExistsError):
+            file = open(name, "x+b")  # noqa: SIM115 - held until the file has its name
+            if name != usual or _lock(name, file):
+                return name, file
+            file.close()
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+
+
+def _remove_unlocked(temporary: Path) -> None:
+    """Remove a temporary file that a killed process left: one that no process holds the lock of."""
+    if temporary.is_symlink() or not temporary.is_file():
+        return
+    with suppress(OSError), open(temporary, "rb") as file:
+        if _lock(temporary, file):
+            temporary.unlink()
+
+
+def _lock(name: Path, file: BinaryIO) -> bool:
+    """Lock an open file without waiting; false if another process holds it or the name is another file's by now."""
+    if sys.platform == "win32":  # keeps others from removing an open file by itself
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(name, follow_symlinks=False))
+    except OSError:
+        return False
 
 
 def _flush_directory(path: Path) -> None:
