@@ -232,5 +232,5 @@ def _attempt(spec: Spec, page: ShardResult, *, works: bool) -> dict[str, Any]:
 
 
 def _reason(kind: str, name: str, reasons: dict[str, str]) -> str:
-    keys = [k for k in reasons if k == name or k.startswith((f"{kind} {name}", f"{name}:"))]
+    keys = [k for k in reasons if k == name or k.startswith((f"{kind} {name}", f"{name}:", f"{name} of "))]
     return reasons[keys[0]] if keys else say("term.list.no_value")
