@@ -112,7 +112,7 @@ export interface MapEntry {
   columns: number;
 }
 
-/** Example of one model. made: generated tokens. row: a table row's numbers by column. trust: what removing the marked units does to this prediction, one line per map, in words. */
+/** Example of one model. made: generated tokens. row: a table row's numbers by column. trust: what removing the marked units does to this prediction, one line per map, in words. outlines: [top, left, bottom, right] that a detector finds at each object query, [] at a query without a box. */
 export interface ExampleEntry {
   id: string;
   title: string;
@@ -137,6 +137,7 @@ export interface ExampleEntry {
   alternatives: AlternativeEntry[];
   walks: WalkEntry[];
   maps: MapEntry[];
+  outlines: number[][];
   trust: string[];
 }
 

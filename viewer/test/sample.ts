@@ -97,6 +97,7 @@ export function manifestOf(example: Partial<ExampleEntry>, names: readonly strin
     alternatives: [],
     walks: [],
     maps: [],
+    outlines: [],
     trust: [],
     ...example,
   };

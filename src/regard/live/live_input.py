@@ -233,6 +233,7 @@ class LiveInput:
             relevances=methods,
             reading=reading,
             made=self._written(i),
+            outlines=self.model.query_boxes(example) if isinstance(self.model, DetectorModel) else (),
             trust=self._trust(i) if seen is None else (),
         )
 

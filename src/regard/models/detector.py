@@ -82,6 +82,10 @@ class DetectorModel(TorchModel):
         every = sorted(self.objects(example), key=lambda one: one.query)
         return tuple(f"{one.query}: {one.name} {one.probability:.0%}" for one in every)
 
+    def query_boxes(self, example: Example) -> list[tuple[float, ...]]:
+        """The box at each object query, in the order of the queries; () without boxes."""
+        return [one.box or () for one in sorted(self.objects(example), key=lambda one: one.query)]
+
     def windows(self, example: Example) -> list[Example]:
         if OBJECT in example.inputs:
             return [example]

@@ -72,6 +72,13 @@ const view: View = {
         width: 2.5,
       });
     }
+    const edges = outline(s);
+    if (edges) {
+      const [t, l, b, r] = edges as [number, number, number, number];
+      const at = [f.x + l * f.scale, f.y + t * f.scale - s.scroll, (r - l) * f.scale, (b - t) * f.scale] as const;
+      m.rect(...at, { stroke: theme.paper, width: 4 });
+      m.rect(...at, { stroke: theme.ink, width: 1.5 });
+    }
     const low = f.y + f.h + 8 - s.scroll;
     const colours = found.signed ? [theme.plus, theme.minus] : [theme.over];
     const means = !found.signed
@@ -260,6 +267,16 @@ function laidWords(s: Scene): { at: number; text: string; x: number; line: numbe
     x += w + 5;
     return spot;
   });
+}
+
+/** The box of the object whose query is looked from, or that the relevances are about; null where there is none. */
+function outline(s: Scene): number[] | null {
+  const boxes = s.example.outlines ?? [];
+  const cross = s.example.sites.filter((x) => x.kind === "cross");
+  const at = relevanceOf(s) < 0 ? site(s) : cross.at(-1);
+  if (!boxes.length || at?.kind !== "cross" || mapOf(s) >= 0) return null;
+  const box = boxes[relevanceOf(s) < 0 ? asked(s) : (at.reading[0] ?? -1)];
+  return box?.length ? box : null;
 }
 
 const wordLines = (s: Scene): number => (laidWords(s).at(-1)?.line ?? -1) + 1;

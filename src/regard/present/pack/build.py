@@ -13,7 +13,7 @@ from regard.errors import InputError, UnknownName, phrase
 from regard.present.messages.messages import say
 from regard.present.pack.axes import axes_of
 from regard.present.pack.chunks import Chunks
-from regard.present.pack.inputs import label_of, picture_of, series_of, sound_of, title_of
+from regard.present.pack.inputs import label_of, outlines_of, picture_of, series_of, sound_of, title_of
 from regard.present.pack.long_sites import PooledAttention
 from regard.present.pack.records import (
     AlternativeEntry,
@@ -65,7 +65,7 @@ class Shown:
 
     relevances: method -> (signed, values per unit). rationale: units. reading: site key -> query rows that the answer
     reads. axes: site key -> its (query, key) axes, where they are not the units. made: what the model wrote. trust:
-    what removing the marked units does, in words.
+    what removing the marked units does, in words. outlines: the box that a detector finds at each object query.
     """
 
     id: str
@@ -88,6 +88,7 @@ class Shown:
     walks: Sequence[WalkEntry] = ()
     maps: Sequence[PairMap] = ()
     trust: Sequence[str] = ()
+    outlines: Sequence[Sequence[float]] = ()
 
 
 def pack(
@@ -220,6 +221,7 @@ def _example(
         walks=list(shown.walks),
         trust=list(shown.trust),
         maps=maps,
+        outlines=[list(box) for box in shown.outlines] or outlines_of(shown.inputs),
     )
 
 

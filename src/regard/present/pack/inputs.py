@@ -57,6 +57,18 @@ def picture_of(image: Any) -> tuple[Picture | None, NDArray[np.uint8] | None]:
     return Picture(height, width, channels, 1.0 / step), np.ascontiguousarray(pixels)
 
 
+def outlines_of(inputs: Mapping[str, Any]) -> list[list[float]]:
+    """The box of the one object that an example is about, at the place of its query; [] for other examples.
+
+    >>> outlines_of({"object": [1, 0], "object_box": [0.0, 2.0, 4.0, 6.0]})
+    [[], [0.0, 2.0, 4.0, 6.0]]
+    """
+    target, box = inputs.get("object"), inputs.get("object_box")
+    if not isinstance(target, list) or not isinstance(box, list):
+        return []
+    return [*([] for _ in range(int(target[0]))), [float(edge) for edge in box]]
+
+
 def series_of(series: Any) -> tuple[Series | None, NDArray[np.float32] | None]:
     """(steps, channels) float32."""
     array = _array(series)

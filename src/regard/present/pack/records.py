@@ -179,6 +179,7 @@ class ExampleEntry:
     """Example of one model. made: generated tokens. row: a table row's numbers by column.
 
     trust: what removing the marked units does to this prediction, one line per map, in words.
+    outlines: [top, left, bottom, right] that a detector finds at each object query, [] at a query without a box.
     """
 
     id: str
@@ -204,6 +205,7 @@ class ExampleEntry:
     alternatives: list[AlternativeEntry] = field(default_factory=list)
     walks: list[WalkEntry] = field(default_factory=list)
     maps: list[MapEntry] = field(default_factory=list)
+    outlines: list[list[float]] = field(default_factory=list)
     trust: list[str] = field(default_factory=list)
 
 
