@@ -139,6 +139,8 @@ def in_words(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> Mes
     _, width, queries, _ = first.shape
     if first.site.kind == "pooling":
         which = "pooling" if queries == 1 else "pooling_mean"
+    elif first.site.kind == "cross" and len(rows) == 1:
+        which = "row"  # another one in each example: the row of a written token or of an object
     elif len(rows) == queries:
         which = "mean"
     elif rows == (0,):

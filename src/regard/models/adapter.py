@@ -307,7 +307,12 @@ class TorchModel(HasCard):
         return list(groups.values())
 
     def pieces(self, items: Sequence[Item]) -> list[list[int]]:
-        """Groups, cut into equal parts that the processor's cache holds; a GPU takes them whole."""
+        """Groups, cut into equal parts that the processor's cache holds; a GPU takes them whole.
+
+        A module that is `alone` gets one input at a time, without padding.
+        """
+        if getattr(self.module, "alone", False):
+            return [[i] for i in range(len(items))]
         if self.device.type != "cpu":
             return self.groups(items)
         return [

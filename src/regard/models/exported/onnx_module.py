@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,11 @@ class OnnxModule(nn.Module):
         shape = self.graph.inputs[self.first].shape
         return shape[axis] if axis < len(shape) else None
 
+    @cached_property
+    def alone(self) -> bool:
+        """Whether inputs must not share a pass: int8 of `quantize_dynamic` has one scale for a whole batch."""
+        return any(node.op_type == "DynamicQuantizeLinear" for node in self.graph.proto.graph.node)
+
     @property
     def masked(self) -> bool:
         """Return whether the graph takes a mask of real positions."""
@@ -75,7 +81,7 @@ class OnnxModule(nn.Module):
         feeds = self._feeds(tensors)
         rows = len(feeds[self.first])
         width = feeds[self.first].shape[1] if feeds[self.first].ndim > 1 else 0
-        size = self.fixed(0) or rows
+        size = self.fixed(0) or (1 if self.alone else rows)
         parts: list[Tensors] = []
         for start in range(0, rows, size):
             here = slice(start, min(rows, start + size))

@@ -29,7 +29,7 @@ def columns(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
     for line, i in enumerate(shown):
         length = reach * abs(float(values[i])) / largest
         place = int(units["places"][i][0])
-        value_text = f" = {row[place]:.3g}" if place < len(row) else ""
+        value_text = f" = {_number(float(row[place]))}" if place < len(row) else ""
         y = line * STEP
         bars.append(
             tag(
@@ -54,6 +54,15 @@ def columns(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
         tag("svg", frame, bars),
         tag("figcaption", None, say("worked_examples.strongest_of", shown=len(shown), n=len(free))) if more else None,
     )
+
+
+def _number(value: float) -> str:
+    """Three digits, and whole numbers in full below a million.
+
+    >>> _number(54912.3), _number(0.03141), _number(3e9)
+    ('54912', '0.0314', '3e+09')
+    """
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
 def _short(name: str) -> str:
