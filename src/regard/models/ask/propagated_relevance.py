@@ -92,7 +92,9 @@ def _flow(
         owners = _owners([items[i] for i, _ in chunk], x)
         flow = propagated(model.module, call, [x], objective, rule=rule, rows=len(chunk), owners=owners)
     if flow is None:
-        raise no_graph(model.name)
+        with frozen(model.module), torch.enable_grad():
+            differentiable = objective(call()).requires_grad
+        raise _refused(model, rule, Message("lrp.held_constant")) if differentiable else no_graph(model.name)
     if "refusal" not in proof:
         with frozen(model.module), torch.enable_grad():
             plain = objective(call()).detach()
