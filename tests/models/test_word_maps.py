@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from regard.cli.picture_support import reads_words_and_pictures, tried_on_picture
 from regard.datasets.builtin.quadrants import quadrants
 from regard.errors import InputError, Unsupported
 from regard.live.image_text import written_words
 from regard.measures.intervals import wilson
 from regard.models.open.checkpoints import open_pair
+from regard.models.open.config_limits import check_model
 from regard.models.word_maps import word_maps
 from regard.sources.captioner import captioner
 from regard.surveys.cite import cite
@@ -177,3 +179,14 @@ def test_models_without_words_are_refused(pair: tuple[Any, Any]) -> None:
         word_maps(model.model.vision_tower, processor, "<image> :", image)
     with pytest.raises(InputError, match="at least 1"):
         word_maps(model, processor, "<image> :", image, new_tokens=0)
+
+
+def test_support_tries_maps_of_words_and_citers(pair: tuple[Any, Any], tmp_path: Path) -> None:
+    pair[0].config.save_pretrained(tmp_path)
+    check_model(tmp_path)  # its vision layer is -1, the last one
+    assert reads_words_and_pictures(str(tmp_path))
+    rows = {row["name"]: row for row in tried_on_picture(pair, None, None, seed=0)}
+    assert all(row["works"] for row in rows.values()), rows
+    assert {"written_words", "words_and_patches", "row_knock_out", "leave_source_out"} <= set(rows)
+    towers = list(tried_on_picture((pair[0].model.vision_tower, pair[1]), None, None, seed=0))
+    assert all(row["why"] and not row["works"] for row in towers)

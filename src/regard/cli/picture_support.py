@@ -29,14 +29,17 @@ def reads_words_and_pictures(directory: str) -> bool:
     return isinstance(config, dict) and isinstance(config.get("vision_config"), dict)
 
 
-def tried_on_picture(directory: str, text: str | None, image: Path | None, seed: int) -> Iterator[dict[str, Any]]:
-    """Try the maps of words and every citer once on a text and a picture (default: the picture's token, noise)."""
+def tried_on_picture(
+    pair: tuple[Any, Any], text: str | None, image: Path | None, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Try the maps of words and every citer once on a text and a picture (default: the picture's token, noise).
+
+    pair: the module and its processor.
+    """
     from regard.datasets.picture_decoder import decoded
     from regard.models.image_text import look
-    from regard.models.open.checkpoints import open_pair
     from regard.models.word_maps import word_maps
 
-    pair = open_pair(directory)
     prompt = text or f"{getattr(pair[1], 'image_token', '')} :".strip()
     noise: Any = np.random.default_rng(0).integers(0, 256, (SIDE, SIDE, 3), np.uint8)
     picture = noise if image is None else decoded(image, str(image))[0]

@@ -112,7 +112,9 @@ def command(
 
 def _pictured(directory: str, model: str, text: str | None, image: Path | None, seed: int, *, as_json: bool) -> None:
     """Answer for a model that reads words and a picture."""
-    attempts = tried_on_picture(directory, text, image, seed)
+    from regard.models.open.checkpoints import open_pair
+
+    attempts = tried_on_picture(open_pair(directory), text, image, seed)
     if as_json:
         print_json({"model": model, "task": "words and pictures", "methods": list(attempts)})
         return

@@ -85,7 +85,8 @@ class OnnxModule(nn.Module):
         parts: list[Tensors] = []
         for start in range(0, rows, size):
             here = slice(start, min(rows, start + size))
-            parts.append(self._part({name: self._filled(name, array[here]) for name, array in feeds.items()}, here))
+            part = {name: self._filled(name, array[here]) for name, array in feeds.items()}
+            parts.append(self._alone(part, here, width) if self.alone else self._part(part, here))
         length = self.fixed(1)
         out: dict[str, Tensor] = {}
         for name, port in self.graph.outputs.items():
@@ -95,6 +96,18 @@ class OnnxModule(nn.Module):
             wide = whole.astype(np.float32) if port.kind == "tensor(float16)" else whole
             out[self.renamed.get(name, name)] = torch.from_numpy(np.ascontiguousarray(wide)).to(device)
         return out
+
+    def _alone(self, feeds: Tensors, rows: slice, width: int) -> Tensors:
+        """One input without its padding, which would change the scale of int8; outputs and weights padded again."""
+        mask = next((array for name, array in feeds.items() if "mask" in name and array.ndim == 2), None)
+        real = width if mask is None or self.fixed(1) else int(mask[0].sum())
+        if self._rewrite is not None or real == width or mask is None or not mask[0, :real].all():
+            return self._part(feeds, rows)
+        short = {name: array[:, :real] if array.shape[1:2] == (width,) else array for name, array in feeds.items()}
+        outputs = self._part(short, rows)
+        if self._record is not None:
+            self._record[-1] = [_padded(table, real, width, (2, 3)) for table in self._record[-1]]
+        return {name: _padded(array, real, width, (1,)) if array.ndim > 2 else array for name, array in outputs.items()}
 
     def _part(self, feeds: Tensors, rows: slice) -> Tensors:
         count = rows.stop - rows.start
@@ -174,6 +187,12 @@ class OnnxModule(nn.Module):
         if size is not None and len(array) < size:
             array = np.concatenate([array, np.repeat(array[-1:], size - len(array), axis=0)])
         return array
+
+
+def _padded(array: NDArray[Any], real: int, width: int, axes: tuple[int, ...]) -> NDArray[Any]:
+    """Zeros behind the `real` places of an axis, up to `width`; axes of another size stay."""
+    grows = [width - real if axis in axes and size == real else 0 for axis, size in enumerate(array.shape)]
+    return np.pad(array, [(0, more) for more in grows])
 
 
 def _first_rows(tensors: Tensors, count: int) -> Tensors:
