@@ -624,7 +624,8 @@ AttackStatus = Literal["success", "failed", "skipped"]
 class Attacked:
     """Result of one attack on one example.
 
-    status: skipped examples were never attacked (`why` says so) and belong to no denominator. example: the changed
+    status: skipped examples were never attacked and belong to no denominator; `why` is the id of the reason
+    ("misclassified", "no_open_word"), or words of the attack's own. example: the changed
     example nearest to the goal, also where that was not reached; None where nothing was changed or where there is no
     such input (embeddings). before, after: the classes, with their probabilities in `said_before` and `said_after`.
     perturbed: share of the words changed, or the size of the change as a share of the range of the inputs. similarity:
@@ -649,5 +650,5 @@ class Attacked:
     curve: tuple[tuple[int, float], ...] = ()
     origin: tuple[int, ...] | None = None
     extras: Mapping[str, float] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
     why: str = ""

@@ -30,7 +30,7 @@ from regard.cli.root import Interrupted
 from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase
-from regard.present.messages.messages import columns, render, say, similarity_words
+from regard.present.messages.messages import columns, id_words, render, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -191,7 +191,11 @@ def show(console: Console, run: AttackRun) -> None:
     console.print(plain_table(head, [_row(r) for r in run.rows], right=(2, 4, 5, 6, 7)))
     names = {r.similarity_is for r in run.rows if r.similarity_is}
     console.print(
-        say("term.attack.legend", size=size, similarity="; ".join(map(similarity_words, sorted(names))) or "-"),
+        say(
+            "term.attack.legend",
+            size=size,
+            similarity="; ".join(id_words("similarity", name) for name in sorted(names)) or "-",
+        ),
         markup=False,
         style="dim",
     )
@@ -215,12 +219,14 @@ def show(console: Console, run: AttackRun) -> None:
 
 
 def _row(r: AttackRow) -> tuple[str, ...]:
+    from regard.surveys.attack_table import WORST
+
     def share(value: float) -> str:
         return "-" if value != value else f"{value:.0%}"
 
     return (
-        r.attack,
-        r.access,
+        say("term.attack.worst_case") if r.attack == WORST else r.attack,
+        id_words("attack.access", r.access),
         f"{r.successes}/{r.attacked} {share(r.rate)}",
         say("term.attack.to", low=share(r.low), high=share(r.high)),
         share(r.holds),
@@ -236,16 +242,16 @@ def _short(value: float) -> str:
 
 def _details(r: AttackRow) -> list[str]:
     lines = []
-    left = ", ".join(f"{count} {why}" for why, count in r.skipped.items())
+    left = [say("term.attack.reason", n=n, why=id_words("attack.skipped", why)) for why, n in r.skipped.items()]
     if left:
-        lines.append(say("term.attack.skipped", attack=r.attack, left=left))
+        lines.append(say("term.attack.skipped", attack=r.attack, left=say("listed").join(left)))
     if r.budget:
         curve = ", ".join(f"{q}: {share:.0%}" for q, share in r.budget)
         lines.append(say("term.attack.by_query", attack=r.attack, curve=curve))
     if r.extras:
         extras = ", ".join(f"{k} {v:.2f}" for k, v in r.extras.items())
         lines.append(say("term.attack.extras", attack=r.attack, extras=extras))
-    return lines + [say("term.attack.times", attack=r.attack, note=render(note), n=n) for note, n in r.notes.items()]
+    return lines + [say("term.attack.times", attack=r.attack, note=render(note), n=n) for note, n in r.notes]
 
 
 def _worst(console: Console, run: AttackRun, name: str, found: tuple[Attacked, ...]) -> None:

@@ -144,13 +144,14 @@ def known(key: str) -> bool:
         return False
 
 
-def similarity_words(name: str) -> str:
-    """Return the words for a similarity of texts or inputs; names that no catalogue holds stay as they are.
+def id_words(table: str, name: str) -> str:
+    """Return the words for an id; one that the catalogue does not hold, of another package or version, stays as it is.
 
-    >>> similarity_words("ngram_overlap")
-    'character n-gram overlap'
+    >>> id_words("similarity", "ngram_overlap"), id_words("attack.access", "white box"), id_words("similarity", "mine")
+    ('character n-gram overlap', 'white box', 'mine')
     """
-    return say(f"similarity.{name}") if known(f"similarity.{name}") else name
+    key = f"{table}.{name.replace(' ', '_')}"
+    return say(key) if known(key) else name
 
 
 def count(n: int, noun: str) -> str:
