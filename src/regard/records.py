@@ -245,17 +245,23 @@ class Site:
         return f"{self.name}#{self.call}" if self.call else self.name
 
 
+EDITED = Message("check.edited")
+"""Weights under edits, which differ from the model's own on purpose."""
+UNCHECKED = Message("check.never")
+"""Captured weights that no self-check has seen."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attention:
     """The weights of one site: (batch, head, query, key), rows summing to 1 minus `sink`.
 
-    Rows and columns of padding are 0. `checked` says how the weights were proved.
+    Rows and columns of padding are 0. `checked` tells how the weights were proved.
     """
 
     site: Site
     weights: NDArray[np.float32]
     sink: NDArray[np.float32] | None = None
-    checked: str = "never"
+    checked: Text = UNCHECKED
 
     def __post_init__(self) -> None:
         if np.ndim(self.weights) != 4:

@@ -215,7 +215,7 @@ def _as_json(
     return {
         "model": model,
         "mode": mode,
-        "checked": found.checked,
+        "checked": str(found.checked),
         "windows": windows,
         "sites": sites,
         "rejected": [{"place": place, "reason": str(reason)} for place, reason in found.rejected],
