@@ -31,7 +31,7 @@ from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase
 from regard.present.messages.messages import columns as headed
-from regard.present.messages.messages import say
+from regard.present.messages.messages import id_words, method_words, say
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
@@ -206,7 +206,15 @@ def _list(as_json: bool) -> None:
         return print_json([e.to_json() for e in entries])
     for modality in ("text", "image", "audio", "series", "table"):
         noises = sorted((e for e in entries if e.facts["modality"] == modality), key=lambda e: str(e.facts["family"]))
-        rows = [(e.name, str(e.facts["family"]), e.summary, str(e.facts["scale"])) for e in noises]
+        rows = [
+            (
+                e.name,
+                id_words("noise_family", str(e.facts["family"])),
+                method_words("summary.perturbation", e.name, e.summary),
+                method_words("scale.perturbation", e.name, e.facts["scale"]),
+            )
+            for e in noises
+        ]
         results().print(plain_table((modality, *headed("term.perturb.columns")), rows))
         results().print()
 

@@ -23,7 +23,7 @@ from regard.cli.progress import bar
 from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import phrase
-from regard.present.messages.messages import say
+from regard.present.messages.messages import id_words, say
 
 if TYPE_CHECKING:
     from regard.models.read.text import Overflow
@@ -206,7 +206,11 @@ def _attempt(spec: Spec, page: ShardResult, *, works: bool) -> dict[str, Any]:
     reasons = {**{p.stage: p.message for p in page.problems}, **page.skipped}
     texts = {key: str(reason) for key, reason in reasons.items()}
     needs = entry(spec.kind, spec.name).facts.get("needs")
-    needed = say("term.list.needs", what=", ".join(map(str, needs))) if isinstance(needs, list) and needs else ""
+    needed = (
+        say("term.list.needs", what=say("listed").join(id_words("need", str(n)) for n in needs))
+        if isinstance(needs, list) and needs
+        else ""
+    )
     why = "" if works else _reason(spec.kind, spec.name, texts)
     return {"kind": spec.kind, "name": spec.name, "works": works, "why": why, "needs": needed}
 
