@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from regard.cli.help_text import TranslatedHelp, example_lines
 from regard.cli.out_file import with_out_file
 from regard.cli.shared_options import missing_option_text
 from regard.errors import InputError, phrase
@@ -60,7 +61,7 @@ class _Language(click.ParamType[str]):
         return value
 
 
-class Verb(click.Command):
+class Verb(TranslatedHelp):
     """A command whose help text comes from the catalogue and ends with verbatim examples."""
 
     examples: tuple[str, ...] = ()
@@ -87,7 +88,7 @@ class Verb(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section(say("term.help.examples")):
-            formatter.write("".join(f"  {line}\n" for line in self.examples))
+            formatter.write(example_lines(self.name or "", self.examples))
 
 
 def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:

@@ -24,10 +24,10 @@ SHOWN = 5
 
 @verb(
     "align",
-    "regard align whisper --audio speech.wav                       every word with its seconds",
-    "regard align whisper --audio speech.wav --html words.html     with the waveform and playback",
+    "regard align whisper --audio speech.wav",
+    "regard align whisper --audio speech.wav --html words.html",
     "regard align ./translator --text 'sixteen thousand three hundred'",
-    "regard align ./translator --data pairs.csv --limit 100        error rate against links in a column (0-0 1-2)",
+    "regard align ./translator --data pairs.csv --limit 100",
 )
 @click.argument("model")
 @click.option("--text", help="Source text.")

@@ -19,7 +19,7 @@ from regard.files import exists, read_json
     "atlas",
     "regard atlas smollm2 --messages chat.json --html atlas.html",
     "regard atlas smollm2 --messages chat.json --answer 'Anna lives in Rome.' --layer 22 --layer 23 --html atlas.html",
-    "regard atlas ./model --prompt 'a very long text ...' --every 8 --html overview.html     a sampled overview",
+    "regard atlas ./model --prompt 'a very long text ...' --every 8 --html overview.html",
 )
 @click.argument("model")
 @click.option("--messages", metavar="FILE", help="JSON file with messages, or an object with messages and answer.")

@@ -48,7 +48,7 @@ MOST_PRINTED = 3
     "regard attack bilstm --attack greedy_word,hotflip --budget 500 --n 100",
     "regard attack ./my-model --data reviews.csv --attack greedy_char --max-share 0.1 --out attacks/mine",
     "regard attack digits --attack pgd:eps=0.05,square:eps=0.05",
-    "regard attack bilstm --attack hotflip --transfer minilm      what fools one, given to the other",
+    "regard attack bilstm --attack hotflip --transfer minilm",
 )
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("--data", metavar="DATA", help="Dataset name or file (default: the model's own).")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     "regard capture ./model --text 'two words' --mode weights --check always --json",
     "regard capture smollm2 --text 'The capital of France is' --generate 5",
     "regard capture whisper --audio speech.wav --generate 30",
-    "regard capture smollm2 --text 'a long prompt ...' --rows last     memory that grows with the rows only",
+    "regard capture smollm2 --text 'a long prompt ...' --rows last",
 )
 @click.argument("model")
 @click.option("--text", help="Input text.")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "regard cite ./model --messages chat.json --sources sentences --json",
     "regard cite ./model --messages chat.json --sources passages.json --html cited.html",
     "regard cite ./model --messages chat.json --answer 'Anna lives in Rome.' --span Rome --contrast Oslo",
-    "regard cite ./model --messages log.jsonl --json     logs of chat completions, one per line",
+    "regard cite ./model --messages log.jsonl --json",
     "regard cite captioner --prompt '<image> : below-left' --image picture.png --sources 2x2 --units word",
     "regard cite ./model --prompt 'Anna lives in Rome. Bert lives in Oslo. Anna lives in' --answer ' Rome'",
 )

@@ -14,7 +14,7 @@ from regard.errors import Incomplete, UnknownName, phrase
 @verb(
     "experiments",
     "regard experiments regard-runs/bilstm-reviews-5m-seed0",
-    "regard experiments RUN --only adversary      one of them",
+    "regard experiments RUN --only adversary",
     "regard experiments RUN --json",
 )
 @click.argument("run", type=click.Path(path_type=Path))

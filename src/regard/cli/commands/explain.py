@@ -53,7 +53,7 @@ MOST_WINDOWS = 3
     "regard explain digits --data digits --row 3",
     "regard explain ./vit --image photo.jpg --method attention,rollout,lrp,integrated_gradients",
     "regard explain whisper --audio speech.wav --method attention,occlusion:per=word",
-    "regard explain ./model --data reviews.csv --method attention,lime --out runs/explained   every row, kept",
+    "regard explain ./model --data reviews.csv --method attention,lime --out runs/explained",
     "regard explain smollm2 --messages chat.json --answer 'Anna lives in Rome.' --span Rome --units source",
     "regard explain ./model --prompt 'Anna lives in' --answer ' Rome' --contrast ' Oslo' --method integrated_gradients",
 )

@@ -15,7 +15,7 @@ from regard.cli.verb import verb
     "export",
     "regard export regard-runs/bilstm-reviews-quick-seed0 --out tables",
     "regard export RUN --out tables --json",
-    "regard export RUN --mlflow                        metrics, parameters, tags and the report, into MLflow",
+    "regard export RUN --mlflow",
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @out_option(help="Directory for the tables (default: RUN/tables).")

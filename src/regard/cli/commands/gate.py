@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 @verb(
     "gate",
     "regard gate RUN --policy policy.toml",
-    "regard gate RUN --policy policy.toml --baseline LAST_RUN   differences and drift, paired over the same examples",
+    "regard gate RUN --policy policy.toml --baseline LAST_RUN",
     "regard gate RUN --policy policy.toml --junit gate.xml --summary gate.md",
-    "regard gate RUN --policy policy.toml --inconclusive fail   what is not decided does not pass",
-    "regard gate RUN --require 'share>=70%'            attention surely finds 70 % of what the best method finds",
+    "regard gate RUN --policy policy.toml --inconclusive fail",
+    "regard gate RUN --require 'share>=70%'",
     "regard gate RUN --require points=yes --require 'verdict=read as evidence,for most inputs'",
 )
 @click.argument("run", type=click.Path(path_type=Path))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "heads",
     "regard heads minilm",
     "regard heads ./model --data reviews.csv --limit 200 --out heads",
-    "regard heads smollm2 --data reviews --limit 20 --ablate 0      roles only, no pruning",
+    "regard heads smollm2 --data reviews --limit 20 --ablate 0",
 )
 @click.argument("model")
 @click.option(

@@ -53,9 +53,9 @@ MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
     "regard improve runs/base --with noise --with attention-adversarial --data reviews.csv",
     "regard improve bilstm --with adversarial:how=freelb,epsilon=0.1 --seeds 3 --examples 100",
     "regard improve ./my-bert --data reviews.csv --with attention-regularised:toward=rationales --layers 0",
-    "regard improve bilstm --with attention-effects --out runs/readable   does attention become a better explanation?",
+    "regard improve bilstm --with attention-effects --out runs/readable",
     "regard improve bilstm --search 10m --out runs/searched",
-    "regard improve bilstm --with smoothness --out runs/sturdy   one more recipe (regard list recipe); again: goes on",
+    "regard improve bilstm --with smoothness --out runs/sturdy",
 )
 @click.argument("model")
 @click.option("--with", "recipes", multiple=True, metavar="RECIPE", help=RECIPES)

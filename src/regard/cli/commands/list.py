@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @verb(
     "list",
-    "regard list                what can be listed",
-    "regard list explainer      names, what comes out, parameters with their defaults",
+    "regard list",
+    "regard list explainer",
     "regard list metric --json",
-    "regard list source         models by name",
+    "regard list source",
 )
 @click.argument("kind", required=False)
 def command(kind: str | None, as_json: bool) -> None:

@@ -16,9 +16,9 @@ from regard.errors import phrase
 @verb(
     "metrics",
     "regard metrics regard-runs/bilstm-reviews-quick-seed0",
-    "regard metrics RUN --metric deletion_area,decision_flip     computed now, on the relevances of the run",
+    "regard metrics RUN --metric deletion_area,decision_flip",
     "regard metrics RUN --metric agreement:measure=rbo --json",
-    "regard metrics RUN --no-classes                             without a column for every predicted class",
+    "regard metrics RUN --no-classes",
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--metric", help="Additional metrics to compute, comma-separated; parameters as name:key=value.")

@@ -38,10 +38,10 @@ USES = {
 
 @verb(
     "new",
-    "regard new explainer my_method               writes my_method.py and test_my_method.py here",
-    "regard new explainer my_method --out plugin  in another directory",
+    "regard new explainer my_method",
+    "regard new explainer my_method --out plugin",
     "regard new metric my_metric --json",
-    "regard new perturbation my_noise             a noise; and attack, question (of the judge) likewise",
+    "regard new perturbation my_noise",
 )
 @click.argument("kind", type=click.Choice([*USES]))
 @click.argument("name")

@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     "regard perturb 'a quiet, moving film' --noise keyboard --severity 3",
     "regard perturb reviews --noise keyboard,filler --limit 5",
     "regard perturb reviews.csv --noise ocr --severity 2 --seed 7 --out noisy.csv",
-    "regard perturb bilstm --data reviews --noise all              accuracy by noise and severity",
-    "regard perturb bilstm --tests behaviour.toml                  invariance, direction, minimum functionality",
-    "regard perturb bilstm --data reviews --swaps names,pronouns   does it matter who it is about?",
-    "regard perturb --list                                         every noise, by modality",
+    "regard perturb bilstm --data reviews --noise all",
+    "regard perturb bilstm --tests behaviour.toml",
+    "regard perturb bilstm --data reviews --swaps names,pronouns",
+    "regard perturb --list",
 )
 @click.argument("what", required=False, metavar="[TEXT | DATA | MODEL]")
 @click.option("--data", metavar="DATA", help="Measure a model under noise: WHAT is the model, DATA its data.")

@@ -22,7 +22,7 @@ from regard.visible import shell_word
     "plan",
     "regard plan bilstm --budget 10m --out plan.json",
     "regard plan ./model --data reviews.csv --policy policy.toml --intended-use 'sort reviews; no decision on persons'",
-    "regard plan bilstm --seed 1 --out plan.json       then: regard audit --plan plan.json",
+    "regard plan bilstm --seed 1 --out plan.json",
 )
 @click.argument("model", required=False)
 @click.option("--data", metavar="DATA", help="Built-in name, csv, jsonl, parquet, or a datasets directory.")

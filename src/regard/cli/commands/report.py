@@ -27,14 +27,14 @@ ENDINGS = {"evidence": "zip", "card": "md"}
     "report",
     "regard report regard-runs/bilstm-reviews-quick-seed0",
     "regard report RUN --out elsewhere.html",
-    "regard report RUN --format md                     for a pull request or a model card",
-    "regard report RUN --format pdf --lang zh          printed, in Chinese",
-    "regard report RUN --format pdf --appendix         every table, unfolded",
+    "regard report RUN --format md",
+    "regard report RUN --format pdf --lang zh",
+    "regard report RUN --format pdf --appendix",
     "regard report RUN --format json --out numbers.json",
-    "regard report RUN --format card                   for a Hugging Face model card, with its model-index",
-    "regard report RUN --format evidence --policy policy.toml --sign ~/.ssh/id_ed25519    one signed zip for auditors",
-    "regard report RUN --format evidence --baseline LAST_RUN --example 17 --example 23    changes, and these decisions",
-    "regard report RUN --redact --out shared.html      every word replaced by a placeholder",
+    "regard report RUN --format card",
+    "regard report RUN --format evidence --policy policy.toml --sign ~/.ssh/id_ed25519",
+    "regard report RUN --format evidence --baseline LAST_RUN --example 17 --example 23",
+    "regard report RUN --redact --out shared.html",
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @out_option(help="File to write (default: RUN/report.FORMAT).")

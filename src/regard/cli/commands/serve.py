@@ -30,10 +30,10 @@ KEY = "REGARD_API_KEY"
 @verb(
     "serve",
     "regard serve bilstm --run regard-runs/bilstm-reviews-quick-seed0",
-    "regard serve ./model --run RUN --port 8080 --method attention     one forward pass per explanation",
+    "regard serve ./model --run RUN --port 8080 --method attention",
     "regard serve ./model --method one_pass,leave_one_out --deadline 10 --queue 128",
-    "regard serve ./model --run RUN --host 0.0.0.0 --api-key-file keys.txt    for other machines; a key is required",
-    "regard serve bilstm --check                       print the milliseconds per request, and stop",
+    "regard serve ./model --run RUN --host 0.0.0.0 --api-key-file keys.txt",
+    "regard serve bilstm --check",
 )
 @click.argument("model")
 @click.option("--run", type=click.Path(path_type=Path), help="Audit of these weights, to send with every explanation.")

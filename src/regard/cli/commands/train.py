@@ -35,11 +35,11 @@ DIRECTORY = "pretrained"
     "train",
     "regard train classifier --data reviews --encoder bilstm --attention additive --seeds 5 --out runs/base",
     "regard train classifier --data reviews.csv --text-column review --label-column stars --out runs/mine",
-    "regard train vision --data digits --out runs/digits      and series, tabular, translator likewise",
+    "regard train vision --data digits --out runs/digits",
     "regard train classifier --data reviews --encoder average --attention frozen --from runs/base --out runs/probe",
     "regard train classifier --data reviews --term prediction_distance=1 --term attention_distance=-0.001 "
     "--from runs/base --out runs/adversary",
-    "regard train classifier --data reviews --from-directory ./MiniLM --out runs/minilm   again: goes on",
+    "regard train classifier --data reviews --from-directory ./MiniLM --out runs/minilm",
 )
 @click.argument("kind")
 @click.option(

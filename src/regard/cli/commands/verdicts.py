@@ -16,9 +16,9 @@ from regard.errors import Incomplete, phrase
 @verb(
     "verdicts",
     "regard verdicts regard-runs/bilstm-reviews-quick-seed0",
-    "regard verdicts RUN --rules                       with the rule and the comparisons behind every answer",
-    "regard verdicts RUN --question mine.py:is_it_sharp    a question of your own beside ours",
-    "regard verdicts RUN --lang zh                     in Chinese",
+    "regard verdicts RUN --rules",
+    "regard verdicts RUN --question mine.py:is_it_sharp",
+    "regard verdicts RUN --lang zh",
     "regard verdicts RUN --json",
 )
 @click.argument("run", type=click.Path(path_type=Path))

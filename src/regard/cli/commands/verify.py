@@ -17,7 +17,7 @@ from regard.files import parse_json
 @verb(
     "verify",
     "regard verify evidence.zip",
-    "regard verify evidence.zip --signers allowed_signers    and who signed it",
+    "regard verify evidence.zip --signers allowed_signers",
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(

@@ -36,20 +36,20 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 
 @verb(
     "view",
-    "regard view bilstm --text 'a quiet, moving film'          the local app, with the model behind it",
-    "regard view RUN                                          the examples of an audit, and its model for new texts",
-    "regard view minilm --text 'a quiet film' -o view.html      one file for everything, no server",
+    "regard view bilstm --text 'a quiet, moving film'",
+    "regard view RUN",
+    "regard view minilm --text 'a quiet film' -o view.html",
     "regard view minilm --text 'a quiet film' --view head_view --svg heads.svg --pdf heads.pdf",
     "regard view smollm2 --text 'The capital of France is' --generate 5",
-    "regard view smollm2 --text 'a long prompt ...' --rows last      one row of every head, for long inputs",
+    "regard view smollm2 --text 'a long prompt ...' --rows last",
     "regard view digits --data digits --row 3 --png digit.png",
-    "regard view ./vit --image photo.jpg --method attention,rollout,lrp   the relevance of each over the picture",
-    "regard view ./clip --text 'a dog on grass' --image dog.png   words and patches of a vision-language model",
-    "regard view captioner --text '<image> : below-left' --image quadrants.png --generate 7   where each word looks",
+    "regard view ./vit --image photo.jpg --method attention,rollout,lrp",
+    "regard view ./clip --text 'a dog on grass' --image dog.png",
+    "regard view captioner --text '<image> : below-left' --image quadrants.png --generate 7",
     "regard view bilstm --text 'a good film' --changed 'a goood film' --view compare --svg clean-and-attacked.svg",
-    "regard view bilstm --text 'a good film' --other planted:shortcut --view compare    two models, or two checkpoints",
+    "regard view bilstm --text 'a good film' --other planted:shortcut --view compare",
     "regard view minilm --spec edits.json --view compare --svg before-and-after.svg",
-    "regard view RUN --example 17 --view token_text --svg -    the picture on standard output",
+    "regard view RUN --example 17 --view token_text --svg -",
 )
 @click.argument("target", metavar="RUN|MODEL")
 @click.option("--text", help="Input text.")
