@@ -12,6 +12,9 @@ from regard.present.messages.messages import known, say
 TABLES = {"plan": ("plan", "audit", "shared"), "root": ("regard", "shared")}
 """Tables of the catalogue with the options of a command, where they are not its own and the shared ones."""
 
+COLUMN = 52
+"""Remarks stand in one column, but for those behind longer examples."""
+
 
 class TranslatedHelp(click.Command):
     """A command whose usage and options are described by the catalogue."""
@@ -32,13 +35,17 @@ class TranslatedHelp(click.Command):
         return super().shell_complete(ctx, incomplete)
 
 
+def option_key(command: str, option: click.Option) -> str:
+    """Return the key of an option in the catalogue; "" for none."""
+    name = "help" if "--help" in option.opts else option.name
+    keys = (f"option.{table}.{name}" for table in TABLES.get(command, (command, "shared")))
+    return next(filter(known, keys), "")
+
+
 def option_words(command: str, option: click.Option) -> str:
     """Return the sentence about an option; one without an entry, of another package, keeps its own."""
-    name = "help" if "--help" in option.opts else option.name
-    for table in TABLES.get(command, (command, "shared")):
-        if known(key := f"option.{table}.{name}"):
-            return say(key)
-    return option.help or ""
+    key = option_key(command, option)
+    return say(key) if key else option.help or ""
 
 
 def option_row(command: str, option: click.Option, ctx: click.Context) -> tuple[str, str] | None:
@@ -63,7 +70,8 @@ def example_lines(command: str, examples: Sequence[str]) -> str:
       regard verify a.zip --signers names    and who signed it
     """
     remarks = [say(key) if known(key := f"example.{command}.line_{i}") else "" for i, _ in enumerate(examples, 1)]
-    width = max((len(line) for line, remark in zip(examples, remarks, strict=True) if remark), default=0)
+    lengths = [len(line) for line, remark in zip(examples, remarks, strict=True) if remark]
+    width = max((length for length in lengths if length <= COLUMN), default=0)
     return "".join(
         f"  {line:{width}}    {remark}\n" if remark else f"  {line}\n"
         for line, remark in zip(examples, remarks, strict=True)

@@ -254,7 +254,7 @@ def _say(message: str, code: int) -> int:
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--debug", is_flag=True, help="Show tracebacks.")
+@click.option("--debug", is_flag=True)
 @click.version_option(package_name="regard", message="regard %(version)s")
 def root(debug: bool) -> None:
     """Run one of the commands."""

@@ -98,7 +98,7 @@ def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
         own_options = getattr(function, "__click_params__", ())
         if name not in ENDLESS and not any("--out" in option.opts for option in own_options):
             function = with_out_file(function)
-        decorated = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(function)
+        decorated = click.option("--json", "as_json", is_flag=True)(function)
         # `root` selects the language before any output; this option only validates and documents it
         decorated = click.option(
             "--lang",
@@ -108,23 +108,18 @@ def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
             envvar="REGARD_LANG",
             show_envvar=True,
             expose_value=False,
-            help="Language of the output.",
         )(decorated)
-        for flag, wish, words in (
-            ("-v", "verbose", "Print everything that was found."),
-            ("-q", "quiet", "No remarks."),
-        ):
-            decorated = click.option(
-                flag, f"--{wish}", wish, is_flag=True, expose_value=False, callback=_wished, help=words
-            )(decorated)
-        decorated = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(decorated)
+        for flag, wish in (("-v", "verbose"), ("-q", "quiet")):
+            decorated = click.option(flag, f"--{wish}", wish, is_flag=True, expose_value=False, callback=_wished)(
+                decorated
+            )
+        decorated = click.option("--debug", is_flag=True, expose_value=False)(decorated)
         if READING & {option.name for option in own_options}:
             decorated = click.option(
                 "--max-bytes",
                 metavar="SIZE",
                 expose_value=False,
                 callback=_limited,
-                help="Largest file to read, such as 500MB (default: 2GB).",
             )(decorated)
         command = click.command(name, cls=Verb)(decorated)
         command.examples = examples

@@ -51,42 +51,35 @@ MOST_PRINTED = 3
     "regard attack bilstm --attack hotflip --transfer minilm",
 )
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@click.option("--data", metavar="DATA", help="Dataset name or file (default: the model's own).")
+@click.option("--data", metavar="DATA")
 @click.option(
     "--attack",
     "attacks",
     default=None,
     metavar="NAMES",
-    help="Comma-separated attacks, parameters as name:key=value (default: by input modality).",
 )
-@click.option(
-    "--n", "--limit", "n", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of examples."
-)
-@click.option("--budget", type=click.IntRange(1), default=500, show_default=True, help="Query budget per example.")
-@click.option("--target", metavar="CLASS", help="Target class of a targeted attack (default: any other class).")
-@click.option("--max-share", type=float, default=0.25, show_default=True, help="Maximum share of words to change.")
-@click.option(
-    "--max-edits", type=click.IntRange(1), help="Maximum number of characters to change per word (default: no limit)."
-)
+@click.option("--n", "--limit", "n", type=click.IntRange(1), default=100, show_default=True)
+@click.option("--budget", type=click.IntRange(1), default=500, show_default=True)
+@click.option("--target", metavar="CLASS")
+@click.option("--max-share", type=float, default=0.25, show_default=True)
+@click.option("--max-edits", type=click.IntRange(1))
 @click.option(
     "--min-similarity",
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="Minimum character n-gram overlap with the original (spelling, not meaning).",
 )
-@click.option("--stop-words", is_flag=True, help="Allow changes to stop words.")
-@click.option("--keep", metavar="WORDS", help="Comma-separated words to protect.")
-@click.option("--transfer", is_flag=True, help="Test on each further model the examples that flipped the others.")
+@click.option("--stop-words", is_flag=True)
+@click.option("--keep", metavar="WORDS")
+@click.option("--transfer", is_flag=True)
 @click.option(
     "--watch",
     default="attention",
     show_default=True,
     metavar="EXPLAINER",
-    help='Explainer whose drift is measured on each success; "none" to skip.',
 )
-@click.option("--sanity/--no-sanity", default=True, show_default=True, help="Sanity-check the attacks themselves.")
-@out_option(help="Output directory for attacks.jsonl; an interrupted attack resumes from it.")
+@click.option("--sanity/--no-sanity", default=True, show_default=True)
+@out_option()
 @labels_option
 @column_options
 @split_option

@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     "regard audit --task tabular --data loans.csv --label-column defaulted",
 )
 @click.argument("model", required=False)
-@click.option("--model", "model_option", metavar="MODEL", help="The same as the argument.")
-@click.option("--data", metavar="DATA", help="Built-in name, csv, jsonl, parquet, or a datasets directory.")
-@out_option(help="Run directory (default: regard-runs/MODEL-DATA-...).")
-@click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Run this plan (regard plan), exactly.")
+@click.option("--model", "model_option", metavar="MODEL")
+@click.option("--data", metavar="DATA")
+@out_option()
+@click.option("--plan", "plan_file", type=click.Path(path_type=Path))
 @audit_flags
 def command(
     model: str | None,

@@ -45,19 +45,18 @@ if TYPE_CHECKING:
     "regard capture smollm2 --text 'a long prompt ...' --rows last",
 )
 @click.argument("model")
-@click.option("--text", help="Input text.")
+@click.option("--text")
 @image_option
 @sound_option
-@click.option("--pair", help="Second text, for models that take a pair.")
-@click.option("--data", help="Read the input from this dataset instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
-@click.option("--site", help="Site to draw: a name from the table or its ending (default: the last).")
-@click.option("--head", type=int, help="Head to draw (default: the mean of all).")
-@click.option("--generate", type=click.IntRange(min=1), help="Generate this many tokens and show their attention.")
+@click.option("--pair")
+@click.option("--data")
+@click.option("--row", type=int, default=0, show_default=True)
+@click.option("--site")
+@click.option("--head", type=int)
+@click.option("--generate", type=click.IntRange(min=1))
 @click.option(
     "--rows",
     metavar="ROWS",
-    help="Keep only these rows of long inputs: last, 10:20, -5:, or 1,7; with --generate: new.",
 )
 @click.option("--mode", type=click.Choice(["qk", "weights"]), default="qk", show_default=True)
 @click.option("--check", type=click.Choice(["first", "always", "never"]), default="first", show_default=True)

@@ -23,7 +23,7 @@ MARK = "# regard completion"
     "regard completion zsh",
 )
 @click.argument("shell", type=click.Choice(SHELLS), required=False)
-@click.option("--install", is_flag=True, help="Write the script and load it in new shells.")
+@click.option("--install", is_flag=True)
 def command(shell: str | None, install: bool, as_json: bool) -> None:
     name = shell or _own_shell()
     script = _script(name)

@@ -18,7 +18,7 @@ from regard.errors import Incomplete, UnknownName, phrase
     "regard experiments RUN --json",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--only", help="Show only this experiment (see regard list experiment).")
+@click.option("--only")
 def command(run: Path, only: str | None, as_json: bool) -> None:
     from regard.audits.conclusions.finding_summaries import finding_summaries
     from regard.present.terminal.findings_view import findings_view

@@ -18,8 +18,8 @@ from regard.cli.verb import verb
     "regard export RUN --mlflow",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@out_option(help="Directory for the tables (default: RUN/tables).")
-@click.option("--mlflow", is_flag=True, help="Log into MLflow instead of writing tables.")
+@out_option()
+@click.option("--mlflow", is_flag=True)
 def command(run: Path, out: Path | None, mlflow: bool, as_json: bool) -> None:
     from regard.audits.stored_summaries import checked_summaries
     from regard.store.export import export

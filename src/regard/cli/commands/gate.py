@@ -29,27 +29,20 @@ if TYPE_CHECKING:
 @click.option(
     "--policy",
     type=click.Path(path_type=Path),
-    help="Policy: a TOML file with [[gate]], [[drift]] and [[require]] tables.",
 )
 @click.option(
     "--require",
     "required",
     multiple=True,
     metavar="RULE",
-    help="share>=0.7, QUESTION=ANSWER or verdict=READING, beside the policy or without one; repeatable.",
 )
-@click.option(
-    "--baseline", type=click.Path(path_type=Path), help="Baseline run to compare with (default: the policy's)."
-)
-@click.option("--junit", type=click.Path(path_type=Path), help="Write the checks as JUnit XML.")
-@click.option("--summary", type=click.Path(path_type=Path), help="Write the checks as Markdown.")
-@click.option(
-    "--allow-fail", multiple=True, metavar="NAME", help="Let the gate of this name warn instead of fail; repeatable."
-)
+@click.option("--baseline", type=click.Path(path_type=Path))
+@click.option("--junit", type=click.Path(path_type=Path))
+@click.option("--summary", type=click.Path(path_type=Path))
+@click.option("--allow-fail", multiple=True, metavar="NAME")
 @click.option(
     "--inconclusive",
     type=click.Choice(["report", "fail", "warn"]),
-    help="Treat an undecided check as exit 3, exit 1, or a warning (default: the policy's, else report).",
 )
 def command(
     run: Path,

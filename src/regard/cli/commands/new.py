@@ -45,7 +45,7 @@ USES = {
 )
 @click.argument("kind", type=click.Choice([*USES]))
 @click.argument("name")
-@out_option(default=Path(), help="Output directory (default: the current one).")
+@out_option(default=Path())
 def command(kind: str, name: str, out: Path, as_json: bool) -> None:
     from regard.present.messages.messages import say
     from regard.testing.skeleton import new_method

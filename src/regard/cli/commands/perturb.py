@@ -49,45 +49,36 @@ if TYPE_CHECKING:
     "regard perturb --list",
 )
 @click.argument("what", required=False, metavar="[TEXT | DATA | MODEL]")
-@click.option("--data", metavar="DATA", help="Measure a model under noise: WHAT is the model, DATA its data.")
+@click.option("--data", metavar="DATA")
 @click.option(
     "--noise",
     default="keyboard",
     show_default=True,
     metavar="NAMES",
-    help="Comma-separated noises, parameters as name:key=value; all for every noise.",
 )
 @click.option(
     "--severity",
     default=None,
     metavar="1..5",
-    help="One or more severities: 1,3,5 (default: 3; with a model, all five).",
 )
 @click.option(
     "--model",
     "lender",
     metavar="MODEL",
-    help="Model whose vocabulary supplies the replacements (noise neighbour only).",
 )
 @seed_option
-@click.option("--limit", type=click.IntRange(1), help="Maximum number of examples (default: all; with a model, 300).")
-@out_option(help="Write the perturbed examples to FILE.csv or FILE.jsonl.")
-@click.option(
-    "--tests", type=click.Path(path_type=Path), metavar="FILE", help="Run the behavioural tests in this TOML file."
-)
-@click.option(
-    "--swaps", metavar="NAMES|FILE", help="Swap sensitive terms: names, pronouns, ages, places, all, or FILE.toml."
-)
-@click.option(
-    "--method", default="attention", show_default=True, help="With --swaps: explainer whose relevance is compared."
-)
+@click.option("--limit", type=click.IntRange(1))
+@out_option()
+@click.option("--tests", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--swaps", metavar="NAMES|FILE")
+@click.option("--method", default="attention", show_default=True)
 @labels_option
 @column_options
 @split_option
 @skip_option
 @device_option
 @permission_options
-@click.option("--list", "as_list", is_flag=True, help="List all noises and what their severities mean.")
+@click.option("--list", "as_list", is_flag=True)
 def command(
     what: str | None,
     data: str | None,

@@ -37,15 +37,15 @@ ENDINGS = {"evidence": "zip", "card": "md"}
     "regard report RUN --redact --out shared.html",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@out_option(help="File to write (default: RUN/report.FORMAT).")
+@out_option()
 @click.option("--format", "form", type=click.Choice(FORMS), default="html", show_default=True)
-@click.option("--appendix", is_flag=True, help="Print every section of a PDF, unfolded (default: at most 6 pages).")
-@click.option("--redact", is_flag=True, help="Replace each word with a consistent placeholder.")
-@click.option("--policy", type=click.Path(path_type=Path), help="Evidence: policy of a gate, with its outcome.")
-@click.option("--baseline", type=click.Path(path_type=Path), help="Evidence: earlier audit for the change report.")
-@click.option("--sign", type=click.Path(path_type=Path), help="Evidence: private SSH key that signs it.")
-@click.option("--intended-use", default="", metavar="TEXT", help="Evidence: purpose (default: that of the plan).")
-@click.option("--example", "examples", multiple=True, help="Evidence: decision to print; repeatable (default: 10).")
+@click.option("--appendix", is_flag=True)
+@click.option("--redact", is_flag=True)
+@click.option("--policy", type=click.Path(path_type=Path))
+@click.option("--baseline", type=click.Path(path_type=Path))
+@click.option("--sign", type=click.Path(path_type=Path))
+@click.option("--intended-use", default="", metavar="TEXT")
+@click.option("--example", "examples", multiple=True)
 def command(
     run: Path,
     out: Path | None,

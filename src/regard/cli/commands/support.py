@@ -47,12 +47,12 @@ SENTENCE = "A quiet, moving film that never begs for tears."
     "regard support ./image-model --data digits --json",
 )
 @click.argument("model")
-@click.option("--text", help="Text to try the methods on (default: a built-in sentence).")
+@click.option("--text")
 @image_option
 @sound_option
-@click.option("--pair", help="Second text, for models that take a pair.")
-@click.option("--data", help="Try the methods on a row of this dataset instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
+@click.option("--pair")
+@click.option("--data")
+@click.option("--row", type=int, default=0, show_default=True)
 @row_options
 @row_labels_option
 @seed_option

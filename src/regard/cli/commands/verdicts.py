@@ -22,8 +22,8 @@ from regard.errors import Incomplete, phrase
     "regard verdicts RUN --json",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--rules", is_flag=True, help="Print each rule and every comparison behind it.")
-@click.option("--question", metavar="FILE.py:FUNCTION", help="Ask your own questions too; comma-separated.")
+@click.option("--rules", is_flag=True)
+@click.option("--question", metavar="FILE.py:FUNCTION")
 def command(run: Path, rules: bool, question: str | None, as_json: bool) -> None:
     own_methods("question", listed(question))
     from regard.judge.shift import shift_of
