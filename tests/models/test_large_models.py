@@ -23,7 +23,7 @@ from regard.models.open import memory_plan as plans
 from regard.models.open.load import load, rebuild
 from regard.models.open.memory_plan import Shape, batch_positions, memory_plan
 from regard.models.open.placement import Placement, placement, unpack_on_cpu
-from regard.records import Example
+from regard.records import Example, Message
 from regard.tap import self_check
 from regard.tap.site_attention import LazyAttention
 
@@ -100,7 +100,8 @@ def test_half_precision_is_close_and_its_captures_are_proved(
     encoded = half.encode(Example("a", {"text": TEXT}))
     answers, targets = half.predict([encoded])
     captured = half.capture([encoded], targets, check="always")
-    error = float(captured.checked.rpartition(" ")[2])
+    assert isinstance(captured.checked, Message)
+    error = captured.checked.params["proof"]["params"]["error"]
     assert 1e-5 < error < tolerance
     full = whole.capture([whole.encode(Example("a", {"text": TEXT}))], targets)
     assert abs(answers.probability[0] - full.answers.probability[0]) < close

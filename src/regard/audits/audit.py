@@ -313,7 +313,7 @@ def _manifest(plan: Plan, options: AuditOptions, session: Session, capture: Capt
         "limit": _limit(plan),
         "labelled": any(example.label is not None for example in subject.examples),
         "label_table": subject.label_table,
-        "checked": capture.checked,
+        "checked": encoded(capture.checked),
         "rejected": encoded([[*pair] for pair in capture.rejected]),
         **({} if options.text else {"veil": "no text"}),
     }
