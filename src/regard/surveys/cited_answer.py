@@ -46,14 +46,16 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """The cited sources as the only ones of the prompt, and the sentence straight after it.
+    """Some sources as the only ones of the prompt, and the sentence straight after it.
 
-    gain: by which its log-odds exceed those without any source, in nats. probability: of the words that the sources
-    decide: the geometric mean over its tokens, weighted by the log-probability that deleting the sources costs each.
+    gain: by which its log-odds exceed those without any source, in nats. probability: of the words that the cited
+    sources decide: the geometric mean over its tokens, weighted by the log-probability that deleting the cited sources
+    costs each. sources: those of the prompt; the cited ones, or in company those of all sentences.
     """
 
     gain: float
     probability: float
+    sources: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
