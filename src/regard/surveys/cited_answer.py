@@ -147,8 +147,8 @@ class Thresholds:
 class CitedAnswer(HasFrames, HasCard):
     """An answer with citations.
 
-    reliability: how often citations are wrong, measured on other prompts with these thresholds and causal models; None
-    for others.
+    reliability: how often citations are wrong, measured on other prompts in the language of the answer, with these
+    thresholds and causal models; None for others.
     contrast: the text that the answer, or its span, is compared with. ranking: "row_knock_out", or "leave_source_out"
     for models whose rows cannot be recomputed. ranking_passes: cost of the plain pass and the ranking, passes: of
     everything, both in positions computed / positions of the prompt. picture: height and width, where the sources are
