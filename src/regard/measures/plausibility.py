@@ -17,8 +17,8 @@ Ints = NDArray[np.int64]
 def inside(places: ArrayLike, rationale: Sequence[Sequence[float]]) -> Bools:
     """(n,) which units lie, at least in part, in a marked place.
 
-    places: (n, 2) spans or ranges, (n, 4) boxes top, left, bottom, right, or (n, 1) columns; rationale: likewise. Ranges
-    of time mark the boxes of a spectrogram over their whole height.
+    places: (n, 2) spans or ranges, (n, 4) boxes top, left, bottom, right, or (n, 1) columns; rationale: likewise.
+    Ranges of time mark the boxes of a spectrogram over their whole height.
 
     >>> inside([(0, 0, 8, 8), (0, 8, 8, 16)], [(9.0, 12.0)]).tolist()
     [False, True]

@@ -170,12 +170,12 @@ class Evidence:
             with suppress(TooCostly):
                 for c in self._candidates(effects[u]):
                     measurements[u].exact(c)
-        for u, numbers in measurements.items():
-            decisions[u] = decision(effects[u], float(whole[u]), numbers, delta=self.delta, check=self.check)
+        for u, evidence in measurements.items():
+            decisions[u] = decision(effects[u], float(whole[u]), evidence, delta=self.delta, check=self.check)
         sentences = [self._sentence(u, row, float(whole[u]), decisions[u]) for u, row in enumerate(effects)]
         results = traced(self, sentences) if self.hops else sentences
-        for numbers in dict.fromkeys(sentence.group.sources for sentence in results if sentence.group):
-            names = ", ".join(str(c + 1) for c in numbers)
+        for sources in dict.fromkeys(sentence.group.sources for sentence in results if sentence.group):
+            names = ", ".join(str(c + 1) for c in sources)
             self.notes.append(Message.of("cite.note.together", sources=names, quiet=QUIET * self.delta))
         untested = [s for s in results if s.cited and s.alone is None]
         if untested and not self.objective.contrasted:

@@ -110,9 +110,7 @@ def command(
         _stream(title, attempts)
 
 
-def _pictured(
-    directory: str, model: str, text: str | None, image: Path | None, seed: int, *, as_json: bool
-) -> None:
+def _pictured(directory: str, model: str, text: str | None, image: Path | None, seed: int, *, as_json: bool) -> None:
     """Answer for a model that reads words and a picture."""
     attempts = tried_on_picture(directory, text, image, seed)
     if as_json:
