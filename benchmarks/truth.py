@@ -41,7 +41,7 @@ from regard.explainers._references import BY_REMOVAL
 from regard.files import cache_directory
 from regard.judge.evidence import evidence_of
 from regard.judge.judge import judge
-from regard.judge.verdicts import headline_settled, verdicts
+from regard.judge.verdicts import further_awaited, headline_settled, verdicts
 from regard.measures.intervals import wilson
 from regard.models.adapter import TorchModel
 from regard.models.open.load import load
@@ -166,7 +166,7 @@ def brief_evidence(findings: Sequence[Score]) -> list[Score]:
 
 
 def at_stopping(run: Run, *, brief: bool = False) -> Judgement:
-    """Return the judgement at the look at which an audit would have stopped: headline settled, or no examples left.
+    """Return the judgement at the look at which an audit would have stopped: nothing to wait for, or no examples left.
 
     Replays the rounds on the evidence of all examples, so that a change of the judge needs no new evidence.
     """
@@ -191,7 +191,7 @@ def at_stopping(run: Run, *, brief: bool = False) -> Judgement:
         if not evidences:  # the weights themselves show that there is nothing to read, and no experiment was made
             break
         judgement = judge(evidences[0])
-        if headline_settled([judgement]):
+        if headline_settled([judgement]) and not further_awaited([judgement], len(order)):
             break
     return judgement
 

@@ -54,20 +54,22 @@ def _table(name: str, table: dict[str, Any], change: Callable[[str], str]) -> It
 @contextmanager
 def catalogue_changed(change: Callable[[str], str]) -> Iterator[None]:
     """Every message of this process in changed English."""
-    plain, caches = messages._text, (messages.catalogue, messages._table)
+    plain, facts, caches = messages._text, messages._facts, (messages.catalogue, messages._table)
     english = changed(plain("en"), change)
+    methods = {table: {name: change(text) for name, text in texts.items()} for table, texts in facts().items()}
 
     def text(language: str) -> str:
         return english if language == "en" else plain(language)
 
     text.cache_clear = plain.cache_clear  # type: ignore[attr-defined]
     messages._text = text  # type: ignore[assignment]
+    messages._facts = lambda: methods  # type: ignore[assignment]
     try:
         for function in caches:
             function.cache_clear()
         yield
     finally:
-        messages._text = plain
+        messages._text, messages._facts = plain, facts
         for function in caches:
             function.cache_clear()
 

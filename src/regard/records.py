@@ -245,17 +245,23 @@ class Site:
         return f"{self.name}#{self.call}" if self.call else self.name
 
 
+EDITED = Message("check.edited")
+"""Weights under edits, which differ from the model's own on purpose."""
+UNCHECKED = Message("check.never")
+"""Captured weights that no self-check has seen."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attention:
     """The weights of one site: (batch, head, query, key), rows summing to 1 minus `sink`.
 
-    Rows and columns of padding are 0. `checked` says how the weights were proved.
+    Rows and columns of padding are 0. `checked` tells how the weights were proved.
     """
 
     site: Site
     weights: NDArray[np.float32]
     sink: NDArray[np.float32] | None = None
-    checked: str = "never"
+    checked: Text = UNCHECKED
 
     def __post_init__(self) -> None:
         if np.ndim(self.weights) != 4:
@@ -624,7 +630,8 @@ AttackStatus = Literal["success", "failed", "skipped"]
 class Attacked:
     """Result of one attack on one example.
 
-    status: skipped examples were never attacked (`why` says so) and belong to no denominator. example: the changed
+    status: skipped examples were never attacked and belong to no denominator; `why` is the id of the reason
+    ("misclassified", "no_open_word"), or words of the attack's own. example: the changed
     example nearest to the goal, also where that was not reached; None where nothing was changed or where there is no
     such input (embeddings). before, after: the classes, with their probabilities in `said_before` and `said_after`.
     perturbed: share of the words changed, or the size of the change as a share of the range of the inputs. similarity:
@@ -649,5 +656,5 @@ class Attacked:
     curve: tuple[tuple[int, float], ...] = ()
     origin: tuple[int, ...] | None = None
     extras: Mapping[str, float] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
     why: str = ""

@@ -132,7 +132,7 @@ def test_input_reduction_keeps_the_answer_with_fewer_words() -> None:
 def test_a_trigger_is_counted_on_texts_it_was_not_found_on() -> None:
     texts = tuple(f"a {w} film of the year" for w in ("wonderful", "good", "truly", "wonderful good", "good truly"))
     found = attacked(ToyCase(texts), "universal_trigger:words=2", Threat(budget=80))
-    used = [one for one in found if one.why == "used to find the trigger"]
+    used = [one for one in found if one.why == "used_for_trigger"]
     tried = [one for one in found if one.status != "skipped"]
     assert len(used) == 3
     assert len(tried) == 2

@@ -25,7 +25,7 @@ from regard.audits.rounds import PILOT, planned_looks, round_order
 from regard.audits.schedule import Schedule, affordable_examples, allowance, pilot_size, predictions_within
 from regard.audits.shard import Settings
 from regard.errors import InputError
-from regard.judge.verdicts import headline_settled
+from regard.judge.verdicts import further_awaited, headline_settled
 from regard.measures.intervals import wilson
 from regard.present.model_warning import model_warning
 from regard.present.prediction_facts import prediction_lines
@@ -285,6 +285,34 @@ def test_settled_questions_end_the_rounds(tmp_path: Path, monkeypatch: pytest.Mo
     assert schedule["actual"]["examples"] == 32 < schedule["looks"][-1]
     audit(TorchToy(), TEXTS, out=tmp_path, budget="15000-passes", **QUICK)
     assert sizes == [16, 32], "a finished run asks the judge no more"
+
+
+def test_what_is_left_explains_more_examples_for_an_open_further_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {"budget": "90000-passes", "profile": "quick", "keep": 0}
+    monkeypatch.setattr(audit_module, "headline_settled", lambda _: True)
+    monkeypatch.setattr(audit_module, "further_awaited", lambda judgements, available: judgements[0].n < 32 < available)
+    run = audit(TorchToy(), TEXTS, out=tmp_path / "whole", **options)
+    schedule = run.manifest["schedule"]
+    assert (schedule["taken"], schedule["extended"], schedule["stopped"]) == ([16], [32], "settled")
+    assert schedule["actual"]["examples"] == 32
+    assert set(schedule["actual"]["further"].values()) == {32}, "every further method on the new examples too"
+    for reports in (2, 8, 20):
+        with pytest.raises(Stopped):
+            audit(TorchToy(), TEXTS, out=tmp_path / "stopped", progress=_stop_after(reports), **options)
+    resumed = audit(TorchToy(), TEXTS, out=tmp_path / "stopped", **options)
+    assert stored_bytes(resumed) == stored_bytes(run)
+
+
+def test_only_open_further_questions_that_the_data_may_settle_are_waited_for() -> None:
+    waiting = replace(_verdict("exclusive", "uninformative"), decides_between=(80, 120))
+    judgement = Judgement("debugging only", "", "", "", 40, (_verdict("map", "holds"), waiting))
+    assert further_awaited([judgement], 80)
+    assert not further_awaited([judgement], 79)
+    for other in (replace(waiting, answer="holds"), replace(waiting, question="seeds"), replace(waiting, contrasts=())):
+        assert not further_awaited([replace(judgement, verdicts=(other,))], 80)
+    assert not further_awaited([], 80)
 
 
 def _verdict(question: str, answer: Answer, *, measured: bool = True) -> Verdict:

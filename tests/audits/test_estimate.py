@@ -15,7 +15,7 @@ from regard.audits.estimate import check_capture, estimate, middle_first
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import PROBES
 from regard.present.messages.messages import render
-from regard.records import Example
+from regard.records import UNCHECKED, Example
 from regard.store.shard_result import Cost, ShardResult
 
 EXPLAINERS = default_methods("explainer", "quick")
@@ -112,4 +112,4 @@ def test_the_capture_check_asks_no_question_of_the_audit() -> None:
     assert encoded.ids not in toy.rows
     singles = [toy.remove(encoded, d, "delete", np.random.default_rng(0)).ids for d in np.eye(7, dtype=bool)[1:]]
     assert not any(ids in toy.rows for ids in singles)
-    assert check_capture(TorchToy(blind=True), encoded, np.random.default_rng(0)).checked == "never"
+    assert check_capture(TorchToy(blind=True), encoded, np.random.default_rng(0)).checked == UNCHECKED

@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable
 
 import pytest
+from click import Option
 from click.testing import Result
 
 from regard.cli.commands.doctor import OPTIONAL
+from regard.cli.help_text import option_key
 from regard.cli.root import COMMANDS, root
 from regard.errors import EXIT_CODES
 from regard.present.messages.messages import catalogue, known
@@ -58,6 +60,17 @@ def test_every_command_has_the_option(name: str) -> None:
     command = root.get_command(None, name)  # type: ignore[arg-type]
     assert command is not None
     assert "--lang" in {option for parameter in command.params for option in parameter.opts}
+
+
+def test_the_catalogue_describes_every_option_and_no_other() -> None:
+    used = {"option.shared.help", "option.regard.version"}
+    for name in COMMANDS:
+        command = root.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None
+        options = {option.name: option_key(name, option) for option in command.params if isinstance(option, Option)}
+        assert [option for option, key in options.items() if not key] == [], name
+        used |= set(options.values())
+    assert sorted({key for key in catalogue("en") if key.startswith("option.")} - used) == []
 
 
 def test_doctor_knows_every_optional_package() -> None:

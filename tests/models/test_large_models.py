@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
+from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM, LlamaForSequenceClassification, PreTrainedTokenizerFast
 
 from regard.audits.explain import explain
@@ -21,8 +22,8 @@ from regard.models.adapter import TorchModel
 from regard.models.open import memory_plan as plans
 from regard.models.open.load import load, rebuild
 from regard.models.open.memory_plan import Shape, batch_positions, memory_plan
-from regard.models.open.placement import Placement, placement
-from regard.records import Example
+from regard.models.open.placement import Placement, placement, unpack_on_cpu
+from regard.records import Example, Message
 from regard.tap import self_check
 from regard.tap.site_attention import LazyAttention
 
@@ -99,7 +100,8 @@ def test_half_precision_is_close_and_its_captures_are_proved(
     encoded = half.encode(Example("a", {"text": TEXT}))
     answers, targets = half.predict([encoded])
     captured = half.capture([encoded], targets, check="always")
-    error = float(captured.checked.rpartition(" ")[2])
+    assert isinstance(captured.checked, Message)
+    error = captured.checked.params["proof"]["params"]["error"]
     assert 1e-5 < error < tolerance
     full = whole.capture([whole.encode(Example("a", {"text": TEXT}))], targets)
     assert abs(answers.probability[0] - full.answers.probability[0]) < close
@@ -195,6 +197,35 @@ def test_missing_backends_and_unknown_maps_are_one_clear_line(folder: str) -> No
         load(folder, device_map="everywhere")
     with pytest.raises(Unsupported, match="Hugging Face directory"):
         load("bilstm", device_map="auto")
+
+
+class _Packed(nn.Module):
+    """What a model loaded in 4 bits offers."""
+
+    is_loaded_in_4bit = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+
+    def dequantize(self) -> nn.Module:
+        return self.inner
+
+
+def test_weights_of_4_bits_are_unpacked_on_a_cpu_only(folder: str) -> None:
+    packed = _Packed()
+    module, notes = unpack_on_cpu(packed)
+    assert module is packed.inner
+    assert [getattr(note, "key", note) for note in notes] == ["errors.models.weights_of_4_bits_unpacked"]
+    elsewhere = _Packed().to("meta")
+    assert unpack_on_cpu(elsewhere) == (elsewhere, [])
+    full, four, eight = (memory_plan(folder, Placement(quantize=how)) for how in (None, "4bit", "8bit"))
+    assert full is not None
+    assert four is not None
+    assert eight is not None
+    on_cpu = not torch.accelerator.is_available()
+    assert (four.weights == full.weights) is on_cpu
+    assert eight.weights < full.weights
 
 
 def test_memory_plan_counts_weights_activations_and_capture(folder: str, whole: TorchModel) -> None:

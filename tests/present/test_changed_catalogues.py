@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from fake_run import JUDGEMENT, fake_run
 
-from regard.cli.root import root
+from regard.cli.root import COMMANDS, root
 from regard.present.report.report import report
 from regard.present.verdict_words import verdict_table
 from regard.store.judgements import judgement_to_json
@@ -109,6 +109,18 @@ def test_every_sentence_of_an_audit_is_a_message(tmp_path: Path, monkeypatch: py
         output = invoke("audit", "bilstm", "--data", "reviews", *few, "--out", tmp_path / "run")
     assert "⟦" in output
     assert [line for line in output.splitlines() if plain_words(line)] == []
+
+
+def test_every_sentence_of_help_is_a_message() -> None:
+    """Options have no words of their own in the code either, but for the placeholders of values."""
+    pages = {name: ["--help"] if name == "regard" else [name, "--help"] for name in ("regard", *COMMANDS)}
+    with catalogue_changed(bracketed):
+        for name, arguments in pages.items():
+            page = invoke(*arguments)
+            assert page.count("⟦") > 8, name
+            examples = [line for line in page.splitlines() if line.startswith("  regard ")]
+            rest = re.sub(r"⟦[^⟦⟧]*⟧", "", " ".join(line for line in page.splitlines() if line not in examples))
+            assert plain_words(rest) == "", name
 
 
 def plain_words(text: str) -> str:

@@ -14,6 +14,7 @@ from attention_zoo import HEADS, WIDTH, Additive, Layer, Mixture, SparseAttentio
 from torch import Tensor, nn
 
 from regard.errors import CaptureError
+from regard.records import UNCHECKED, Message
 from regard.tap import recorder as recorder_room
 from regard.tap.capture_call import capture_call
 from regard.tap.capture_plan import forget, plan_of
@@ -38,7 +39,7 @@ def test_written_attention_is_found_exactly(way: str, mode: Any) -> None:
             assert [(s.site.kind, s.site.layer, s.site.heads) for s in taps.sites] == [
                 ("self", i, HEADS) for i in (0, 1)
             ]
-            assert taps.checked.startswith("first: 2 sites")
+            assert taps.checked.params["proof"]["params"]["sites"] == 2
             assert len(taps.rejected) == 1
             assert "linear layer" in str(taps.rejected[0][1])
             state = x
@@ -245,7 +246,7 @@ def test_self_check_finds_a_wrong_replay(monkeypatch: pytest.MonkeyPatch) -> Non
         capture_call(model, lambda: model(x))
     monkeypatch.undo()
     _, taps = capture_call(model, lambda: model(x), check="never")
-    assert taps.checked == "never"
+    assert taps.checked == UNCHECKED
 
 
 def test_checks_happen_once_per_shape_class_or_always(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +257,7 @@ def test_checks_happen_once_per_shape_class_or_always(monkeypatch: pytest.Monkey
     monkeypatch.setattr(room, "prove", lambda proofs: proved.append(len(proofs)) or prove(proofs))
     model = alive(Written("sdpa"))
 
-    def go(x: Tensor, check: Any) -> str:
+    def go(x: Tensor, check: Any) -> Message:
         return capture_call(model, lambda: model(x), check=check)[1].checked
 
     with torch.no_grad():
@@ -265,7 +266,7 @@ def test_checks_happen_once_per_shape_class_or_always(monkeypatch: pytest.Monkey
         assert len(proved) == 1
         go(inputs(2, 30), "first")
         assert len(proved) == 2
-        assert go(inputs(2, 5), "always").startswith("always: 2 sites")
+        assert go(inputs(2, 5), "always").key == "check.always"
         assert len(proved) == 3
 
 

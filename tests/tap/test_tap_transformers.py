@@ -52,7 +52,8 @@ def test_minilm_equals_its_eager_attention(minilm: tuple[Any, Any], mode: Any) -
             )
             assert (out.last_hidden_state - plain)[mask.bool()].abs().max() < 1e-5
             assert [s.site.key for s in taps.sites] == [f"encoder.layer.{i}.attention.self" for i in range(6)]
-            assert taps.checked.startswith("first: 6 sites, 48 rows, max error")
+            proof = taps.checked.params["proof"]["params"]
+            assert (proof["sites"], proof["rows"]) == (6, 48)
             for site, expected in zip(taps.sites, truth, strict=True):
                 real = mask[:, None, :, None].numpy()
                 np.testing.assert_allclose(site.dense().weights, expected.numpy() * real, atol=1e-5)

@@ -19,7 +19,7 @@ from regard.attacks._goal import TIE, Goal, goal_of
 from regard.desk.questions import answers_to
 from regard.errors import CaptureError, phrase
 from regard.protocols import Case
-from regard.records import Attacked, Floats, Threat
+from regard.records import Attacked, Floats, Message, Threat
 
 TOGETHER = 64
 """Examples that go through the model at a time."""
@@ -37,7 +37,7 @@ class PointSearch:
     reached: list[bool]
     queries: list[int]
     curves: list[list[tuple[int, float]]]
-    notes: list[str] = field(default_factory=list)
+    notes: list[Message] = field(default_factory=list)
 
     @property
     def open(self) -> list[int]:
@@ -150,10 +150,10 @@ def _proved(case: Case, goal: Goal, points: PointSearch, name: str) -> dict[int,
         )
         notes = [
             *points.notes,
-            *([] if examples is not None else ["in the space of embeddings: there is no such text"]),
+            *([] if examples is not None else [Message("attack.note.embeddings")]),
         ]
         if points.reached[r] and not reached:
-            notes.append("reached, but lost when the numbers were rounded to whole ones")
+            notes.append(Message("attack.note.rounded"))
         away = float((points.best[r] - place.x[r]).norm() / place.x[r].norm().clamp(min=1e-12))
         records[i] = Attacked(
             id=case.ids[i],

@@ -18,7 +18,7 @@ TIE = 1e-6
 class Goal:
     """Goal per example. before: the predicted class. target_class: of a targeted attack, or None.
 
-    why: for each example "" or the reason for which it is not attacked.
+    why: for each example "" or the id of the reason for which it is not attacked.
     """
 
     before: tuple[int, ...]
@@ -70,7 +70,7 @@ def goal_of(case: Case, threat: Threat) -> Goal:
         before.append(target)
         target_name = case.labels[target] if target < len(case.labels) else str(target)
         wrong = example.label is not None and str(example.label) not in (target_name, str(target))
-        why.append("misclassified" if wrong else "already of that class" if target == goal_class else "")
+        why.append("misclassified" if wrong else "already_target" if target == goal_class else "")
     return Goal(tuple(before), goal_class, tuple(why), answers.distribution)
 
 

@@ -20,7 +20,7 @@ from regard.desk.changes import Replaced
 from regard.desk.questions import answers_to, input_gradients, token_ids
 from regard.measures.ranking import order
 from regard.protocols import Case
-from regard.records import Attacked, Floats, Ints, Threat, Units
+from regard.records import Attacked, Floats, Ints, Message, Threat, Units
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +73,12 @@ class SearchState:
 
 
 def lockstep_search(
-    case: Case, threat: Threat, start: Start, name: str, *, notes: Callable[[int], Sequence[str]] = lambda i: ()
+    case: Case, threat: Threat, start: Start, name: str, *, notes: Callable[[int], Sequence[Message]] = lambda i: ()
 ) -> list[Attacked]:
     """Run every example's search to its end; return one record each."""
     goal = goal_of(case, threat)
     states = [SearchState(text, goal.distributions[i]) for i, text in enumerate(texts(case.examples, threat))]
-    reasons = [
-        why or ("" if h.text.open else "no word may be changed") for h, why in zip(states, goal.why, strict=True)
-    ]
+    reasons = [why or ("" if h.text.open else "no_open_word") for h, why in zip(states, goal.why, strict=True)]
     running: dict[int, Search] = {i: start(i, h.text) for i, h in enumerate(states) if not reasons[i]}
     waiting = {i: _next(search, None) for i, search in running.items()}
     while waiting := {i: request for i, request in waiting.items() if request is not None}:
@@ -176,7 +174,9 @@ def _slopes(case: Case, goal: Goal, states: Sequence[SearchState], looks: dict[i
     }
 
 
-def _record(case: Case, goal: Goal, i: int, h: SearchState, name: str, why: str, notes: tuple[str, ...]) -> Attacked:
+def _record(
+    case: Case, goal: Goal, i: int, h: SearchState, name: str, why: str, notes: tuple[Message, ...]
+) -> Attacked:
     before = tuple(map(float, goal.distributions[i]))
     if why:
         return Attacked(case.ids[i], name, "skipped", before=goal.before[i], said_before=before, why=why)

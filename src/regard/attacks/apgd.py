@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.attacks._continuous import PointSearch, continuous_attack
 from regard.attacks._epsilon_ball import Arena, Norm
 from regard.protocols import Case
-from regard.records import Attacked, Threat
+from regard.records import Attacked, Message, Threat
 from regard.registry import attack
 
 MOMENTUM, RHO = 0.75, 0.75
@@ -49,7 +49,7 @@ def apgd(
     def run(points: PointSearch) -> None:
         few = points.arena.f.classes < FEWEST
         if loss == "dlr" and few:
-            points.notes.append(f"dlr needs {FEWEST} classes, there are {points.arena.f.classes}: margin of the logits")
+            points.notes.append(Message.of("attack.note.dlr", fewest=FEWEST, classes=points.arena.f.classes))
         place = points.arena
 
         def falls(logits: Tensor, rows: Sequence[int]) -> Tensor:

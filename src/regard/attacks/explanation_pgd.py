@@ -16,7 +16,7 @@ from regard.attacks._goal import Goal, goal_of
 from regard.desk.questions import answers_to
 from regard.errors import Unsupported, phrase
 from regard.protocols import Case
-from regard.records import Attacked, Floats, Threat
+from regard.records import Attacked, Floats, Message, Threat
 from regard.registry import attack
 
 STRIDE = 2.5
@@ -157,7 +157,7 @@ def _records(
             similarity_is="norm_ratio",
             curve=tuple(curves[r]),
             extras=distances,
-            notes=() if examples is not None else ("in the space of embeddings: there is no such text",),
+            notes=() if examples is not None else (Message("attack.note.embeddings"),),
         )
     return out
 

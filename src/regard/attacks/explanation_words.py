@@ -54,7 +54,7 @@ def explanation_words(
     queries = [0] * len(each)
     curves: list[list[tuple[int, float]]] = [[(0, 1.0)] for _ in each]
     why = [
-        reason or ("" if text.open and len(text.words) > k else "too few words")
+        reason or ("" if text.open and len(text.words) > k else "too_few_words")
         for text, reason in zip(each, goal.why, strict=True)
     ]
     # the words that hold the explanation first: a change there moves it most

@@ -12,7 +12,7 @@ from regard.attacks._lockstep import GradientReply, GradientRequest, Search, loc
 from regard.attacks._text import Text
 from regard.measures.ranking import order
 from regard.protocols import Case
-from regard.records import Attacked, Threat
+from regard.records import Attacked, Message, Threat
 from regard.registry import attack
 
 
@@ -53,7 +53,7 @@ def hotflip(case: Case, threat: Threat, *, many: int = 24, steps: int = 8) -> Se
             if scores[best] > score:  # else the gradient was wrong about these: its next ones are asked for
                 words, score, slope = variants[best], float(scores[best]), None
 
-    def notes(i: int) -> Sequence[str]:
-        return ["exchanges whose text is read as other tokens than were meant were dropped"] if dropped[i] else []
+    def notes(i: int) -> Sequence[Message]:
+        return [Message("attack.note.other_tokens")] if dropped[i] else []
 
     return lockstep_search(case, threat, search, "hotflip", notes=notes)

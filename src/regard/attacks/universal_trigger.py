@@ -14,7 +14,7 @@ from regard.desk.questions import answers_to, input_gradients, vocabulary
 from regard.measures.ranking import order
 from regard.measures.text_distance import ngram_overlap
 from regard.protocols import Case
-from regard.records import Attacked, Example, Floats, Threat
+from regard.records import Attacked, Example, Floats, Message, Threat
 from regard.registry import attack
 
 MOST_EXAMPLES = 8
@@ -35,7 +35,7 @@ def universal_trigger(
 ) -> Sequence[Attacked]:
     """Find one trigger per predicted class on half of its examples and test it on the rest: one record per example.
 
-    Examples on which the trigger was looked for are skipped ("used to find the trigger"), so that success is counted on
+    Examples on which the trigger was looked for are skipped (`used_for_trigger`), so that success is counted on
     texts it has not seen. Every text is only added to; of the constraints only the budget and the words to keep hold.
     """
     goal = goal_of(case, threat)
@@ -61,7 +61,7 @@ def universal_trigger(
                 "skipped",
                 query_count,
                 before=goal.before[i],
-                why="used to find the trigger",
+                why="used_for_trigger",
             )
         records.update(_tried(case, goal, rest, trigger))
     return [records[i] for i in range(len(case.ids))]
@@ -152,6 +152,6 @@ def _tried(case: Case, goal: Goal, rest: Sequence[int], trigger: Sequence[str]) 
             perturbed=len(trigger) / max(1, count + len(trigger)),
             similarity=ngram_overlap(text, new),
             curve=((1, float(rows[n][goal.before[i]])),),
-            notes=(f"trigger: {' '.join(trigger)}",),
+            notes=(Message.of("attack.note.trigger", words=" ".join(trigger)),),
         )
     return out

@@ -8,7 +8,7 @@ from dataclasses import replace
 from regard.desk.questions import attacked
 from regard.errors import InputError, phrase
 from regard.protocols import Case
-from regard.records import Attacked, Spec, Threat
+from regard.records import Attacked, Message, Spec, Threat
 from regard.registry import attack
 
 DEFAULT = ("apgd", "apgd:loss=dlr", "square")
@@ -43,7 +43,11 @@ def worst_case(case: Case, threat: Threat, *, attacks: tuple[str, ...] = DEFAULT
             spent[i] += one.queries
             best = records.get(i)
             nearer = best is None or one.status == "success" or _confidence(one) < _confidence(best)
-            record = replace(one, curve=curve, notes=(f"by {text}", *one.notes)) if nearer or best is None else best
+            record = (
+                replace(one, curve=curve, notes=(Message.of("attack.note.by", attack=text), *one.notes))
+                if nearer or best is None
+                else best
+            )
             records[i] = replace(record, attack="worst_case", queries=spent[i])
         waiting = [i for i in waiting if records[i].status == "failed"]
     return [records[i] for i in range(len(case.ids))]

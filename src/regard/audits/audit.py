@@ -35,7 +35,7 @@ from regard.desk.encoding import encoded_once
 from regard.errors import CaptureError, InputError, RegardError, phrase
 from regard.judge.shift import FOLDER as SHIFT
 from regard.judge.shift import shift_of
-from regard.judge.verdicts import headline_settled, verdicts
+from regard.judge.verdicts import further_awaited, headline_settled, verdicts
 from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.flops import flops_per_position, machine_flops
 from regard.models.ask.torch_module import torch_module
@@ -258,7 +258,10 @@ def _run_stages(workshop: Workshop, plan: Plan, options: AuditOptions, budget: B
     def is_settled() -> bool:
         return headline_settled(verdicts(writer.path))
 
-    listeners = Listeners(session.say, session.progress, piloted, is_settled)
+    def is_awaited() -> bool:
+        return further_awaited(verdicts(writer.path), len(plan.subject.examples))
+
+    listeners = Listeners(session.say, session.progress, piloted, is_settled, is_awaited)
     stages = Stages(workshop, plan, options, budget, listeners, worker_count(options))
     stages.run()
 
@@ -310,7 +313,7 @@ def _manifest(plan: Plan, options: AuditOptions, session: Session, capture: Capt
         "limit": _limit(plan),
         "labelled": any(example.label is not None for example in subject.examples),
         "label_table": subject.label_table,
-        "checked": capture.checked,
+        "checked": encoded(capture.checked),
         "rejected": encoded([[*pair] for pair in capture.rejected]),
         **({} if options.text else {"veil": "no text"}),
     }

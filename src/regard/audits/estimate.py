@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.errors import Unsupported, in_words
 from regard.protocols import Encoded, Model
-from regard.records import Json, Message, Text
+from regard.records import UNCHECKED, Json, Message, Text
 from regard.store.shard_result import ShardResult
 
 Forecast = Callable[["Estimate"], None]
@@ -79,7 +79,7 @@ def _weight(names: Sequence[str], lengths: Mapping[str, int], power: int) -> flo
 class CaptureCheck:
     """Check of the captured attention, and the softmaxes that are not attention, with the reason."""
 
-    checked: str = "never"
+    checked: Text = UNCHECKED
     rejected: tuple[tuple[str, Text], ...] = ()
 
 

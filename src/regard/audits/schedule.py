@@ -30,7 +30,7 @@ class Schedule:
     available: examples of the data. predictions: how many of them are predicted. pilot: examples of the first round.
     passes: all that may be spent. looks: cumulative numbers of examples after which the judge is asked; the last is the
     most that the budget pays for. taken: the looks so far. stopped: why no further round follows. further: names of the
-    further methods.
+    further methods. extended: looks after the headline questions were settled, for further questions.
     """
 
     budget: str
@@ -44,6 +44,7 @@ class Schedule:
     taken: tuple[int, ...] = ()
     stopped: str = ""
     further: tuple[str, ...] = ()
+    extended: tuple[int, ...] = ()
     actual: Mapping[str, Json] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Json]:
@@ -59,12 +60,13 @@ class Schedule:
             "taken": [*self.taken],
             "stopped": self.stopped,
             "further": [*self.further],
+            **({"extended": [*self.extended]} if self.extended else {}),
             "actual": dict(self.actual),
         }
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Schedule:
-        lists = {name: tuple(value[name]) for name in ("looks", "taken", "further")}
+        lists = {name: tuple(value.get(name, ())) for name in ("looks", "taken", "further", "extended")}
         return replace(Schedule(value["budget"], value["available"]), **{**value, **lists})
 
 

@@ -50,12 +50,13 @@ SETTLED, OUT_OF_DATA, OUT_OF_PASSES = "settled", "data", "passes"
 @dataclass(frozen=True, slots=True)
 class Listeners:
     """Callbacks of the stages. piloted: after the pilot; is_settled: whether the judge has an answer to every headline
-    question from the pages stored so far."""
+    question from the pages stored so far; is_awaited: whether more examples may settle a further one."""
 
     say: Callable[[Text], None]
     progress: Progress | None
     piloted: Callable[[Plan], None]
     is_settled: Callable[[], bool]
+    is_awaited: Callable[[], bool] = lambda: False
 
 
 @dataclass
@@ -93,7 +94,8 @@ class Stages:
         self.listeners.piloted(self.plan)
         self._schedule_rounds(order, cost)
         count = self._rounds(order)
-        self._further([name for name in order[:count] if name in self._answered])
+        self._further(self._explained(order, count))
+        count = self._more_rounds(order, count)
         self._finish(count)
 
     # ------------------------------------------------------------------ predictions
@@ -270,6 +272,27 @@ class Stages:
             self.workshop.run(groups, task, self._settled, stage=f"further {item.name}")
             item.examples, item.passes = item.examples + size, item.passes + self.spending.passes - before
 
+    def _more_rounds(self, order: Sequence[str], count: int) -> int:
+        """Explain more examples while the budget pays for a whole round, with every further method, and the judge
+        expects it to settle a further question; return the examples. The headline questions are settled by then.
+        """
+        looks = [look for look in self.schedule.looks if look > count] if self.schedule.stopped == SETTLED else []
+        for look in looks:
+            if look not in self.schedule.extended:  # not decided in an earlier session
+                rate = self.schedule.passes_per_example
+                cost = (look - count) * (rate + sum(item.expected(rate) for item in self.items))
+                if self.spending.passes + cost > self.schedule.passes or not self.listeners.is_awaited():
+                    break
+                self._note(extended=(*self.schedule.extended, look))
+                self.listeners.say(Message.of("budget.extended", n=look))
+            self._explain(order[count:look])
+            count = look
+            self._further(self._explained(order, count))
+        return count
+
+    def _explained(self, order: Sequence[str], count: int) -> list[str]:
+        return [name for name in order[:count] if name in self._answered]
+
     def _further_task(self, settings: Settings, key: str, shard: Sequence[str], alone: bool) -> Task:
         payload = self.plan.payload(shard, settings, alone=alone)
         return Task(key, {**payload, "keep": [], "walk": [], "known": self._known(shard)})
@@ -364,6 +387,7 @@ class Stages:
         }
         if not self.schedule.actual:
             self._note(actual=actual)
-        self.listeners.say(Message(f"budget.stopped_{self.schedule.stopped}", {"n": count}))
+        rounds = self.schedule.taken[-1] if self.schedule.extended else count
+        self.listeners.say(Message(f"budget.stopped_{self.schedule.stopped}", {"n": rounds}))
         if self.listeners.progress is not None:
             self.listeners.progress(self.spending.passes, self.spending.passes, 0.0)

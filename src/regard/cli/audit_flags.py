@@ -26,7 +26,7 @@ def audit_flags(function: F) -> F:
 
 def _option(item: Field[Any], flag: Flag) -> Any:
     name = flag.name or f"--{item.name.replace('_', '-')}"
-    how: dict[str, Any] = {"help": flag.help, "metavar": flag.metavar}
+    how: dict[str, Any] = {"metavar": flag.metavar}
     if flag.form == "repeated":
         how["multiple"] = True
     elif flag.form == "switch":

@@ -13,23 +13,14 @@ from regard.errors import InputError, phrase
 from regard.files import exists, read_json
 
 F = TypeVar("F", bound=Callable[..., Any])
-_HELP = {
-    "messages": "JSON file with messages (or with messages, documents and answer): explain an answer of a chat model.",
-    "prompt": "A plain text instead of messages.",
-    "answer": "The answer to explain (default: the last assistant message, else the model writes one).",
-    "span": "A part of the answer to explain alone: its text, or START:STOP in characters.",
-    "contrast": "A text in place of the span or the answer: why the one rather than the other?",
-    "sources": "passages, lines, sentences, messages, documents or examples; or a JSON file with texts or spans.",
-    "separator": "Text that stands between the sources.",
-    "prefix": "Beginning of the answer that is read but not scored.",
-}
+_NAMES = ("messages", "prompt", "answer", "span", "contrast", "sources", "separator", "prefix")
 
 
 def answer_options(function: F) -> F:
     """Add the options of a prompt with an answer, which `answer_record` gathers."""
-    for name, words in reversed(_HELP.items()):
+    for name in reversed(_NAMES):
         metavar = "FILE" if name == "messages" else None
-        option = click.option(f"--{name}", name, expose_value=False, callback=_remember, metavar=metavar, help=words)
+        option = click.option(f"--{name}", name, expose_value=False, callback=_remember, metavar=metavar)
         function = option(function)
     return function
 
@@ -37,7 +28,7 @@ def answer_options(function: F) -> F:
 def answer_record() -> dict[str, Any] | None:
     """Return the prompt and answer as `regard.explain` takes them; None without --messages and --prompt."""
     meta = click.get_current_context().meta
-    values = {name: meta.get(f"regard.chat.{name}") for name in _HELP}
+    values = {name: meta.get(f"regard.chat.{name}") for name in _NAMES}
     messages, prompt = values["messages"], values["prompt"]
     if messages is None and prompt is None:
         alone = [f"--{name}" for name, value in values.items() if value is not None]

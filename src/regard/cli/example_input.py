@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from regard.cli.model_options import COLUMN_HELP, LABELS_HELP, Columns, remember, remembered, split_option
+from regard.cli.model_options import COLUMNS, Columns, remember, remembered, split_option
 from regard.errors import InputError, phrase
 
 if TYPE_CHECKING:
@@ -20,15 +20,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def row_options(function: F) -> F:
     """Add the column options and `--split` to a command that reads one row of a dataset."""
-    for name, words in reversed([*COLUMN_HELP.items()]):
+    for name in reversed(COLUMNS):
         option = f"--{name.replace('_', '-')}"
-        function = click.option(option, name, expose_value=False, callback=remember, help=words)(function)
+        function = click.option(option, name, expose_value=False, callback=remember)(function)
     return split_option(function)
 
 
 def row_labels_option(function: F) -> F:
     """Add `--labels` to a command that reads one row; `row_label` applies it."""
-    return click.option("--labels", expose_value=False, callback=remember, help=LABELS_HELP)(function)
+    return click.option("--labels", expose_value=False, callback=remember)(function)
 
 
 def row_label(model: Model) -> str | None:
@@ -60,9 +60,7 @@ def row_label_line(label: str | None) -> list[str]:
 
 def image_option(function: F) -> F:
     """Add `--image`, a picture file, for models that read pictures."""
-    return click.option(
-        "--image", type=click.Path(path_type=Path), help="Picture file (PNG, JPEG, ...), for models that read pictures."
-    )(function)
+    return click.option("--image", type=click.Path(path_type=Path))(function)
 
 
 def picture_example(file: Path) -> Example:
@@ -85,9 +83,7 @@ def picture_example(file: Path) -> Example:
 
 def sound_option(function: F) -> F:
     """Add `--audio`, a .wav file."""
-    return click.option(
-        "--audio", type=click.Path(path_type=Path, dir_okay=False), help="Sound file (.wav) instead of a text."
-    )(function)
+    return click.option("--audio", type=click.Path(path_type=Path, dir_okay=False))(function)
 
 
 def one_example(

@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_MODEL = "bilstm"
-COLUMN_HELP = {
-    "text_column": "Column with the text (default: detected, and printed).",
-    "pair_column": "Column with the second text.",
-    "label_column": "Column with the label.",
-}
+COLUMNS = ("text_column", "pair_column", "label_column")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +101,6 @@ def allow_code_option(function: F) -> F:
         is_flag=True,
         expose_value=False,
         callback=_permit,
-        help="Run code shipped with the model, run or Spec; review it first.",
     )(function)
 
 
@@ -116,7 +111,6 @@ def permission_options(function: F) -> F:
         is_flag=True,
         expose_value=False,
         callback=_permit,
-        help="Download a Hugging Face model missing from the local cache.",
     )(allow_code_option(function))
 
 
@@ -129,7 +123,6 @@ def model_options(function: F) -> F:
             is_flag=True,
             expose_value=False,
             callback=_permit,
-            help="Rebuild an ONNX graph in its Hugging Face class, for gradients.",
         ),
         click.option(
             "--words",
@@ -138,45 +131,37 @@ def model_options(function: F) -> F:
             show_default=True,
             expose_value=False,
             callback=remember,
-            help="How Chinese characters are gathered to words.",
         ),
         click.option(
             "--processor",
             expose_value=False,
             callback=remember,
-            help="Directory of the tokenizer of an ONNX graph (default: beside the graph).",
         ),
         click.option(
             "--quantize",
             type=click.Choice(["4bit", "8bit"]),
             expose_value=False,
             callback=remember,
-            help="Quantize the weights (bitsandbytes).",
         ),
         click.option(
             "--device-map",
             metavar="MAP",
             expose_value=False,
             callback=remember,
-            help="Spread a large model over devices and disk: auto, or modules and devices as JSON.",
         ),
         click.option(
             "--dtype",
             type=click.Choice(["fp32", "bf16", "fp16"]),
             expose_value=False,
             callback=remember,
-            help="Precision of the weights (default: as stored).",
         ),
         click.option(
             "--overflow",
             type=click.Choice(["windows", "cut", "error"]),
             default="windows",
             show_default=True,
-            help="Treatment of texts longer than the model's limit.",
         ),
-        click.option(
-            "--task", type=click.Choice(TASK_NAMES), metavar="TASK", help="Task of the model (default: detected)."
-        ),
+        click.option("--task", type=click.Choice(TASK_NAMES), metavar="TASK"),
         device_option,
     ):
         function = option(function)
@@ -208,34 +193,27 @@ class DeviceName(click.ParamType[str]):
 
 def device_option(function: F) -> F:
     """Add `--device`."""
-    return click.option(
-        "--device", type=DeviceName(), default="auto", show_default=True, help="Device that runs the model."
-    )(function)
+    return click.option("--device", type=DeviceName(), default="auto", show_default=True)(function)
 
 
 def training_device_option(function: F) -> F:
     """Add `--device` to a command that trains: on the CPU, unless the user names another."""
-    words = "Device that trains the network; the same seed gives the same weights on cpu only."
-    return click.option("--device", type=DeviceName(), default="cpu", show_default=True, help=words)(function)
-
-
-LABELS_HELP = "Map labels of the data to classes of the model: neg=0,pos=1."
+    return click.option("--device", type=DeviceName(), default="cpu", show_default=True)(function)
 
 
 def class_labels_option(function: F) -> F:
     """Add `--labels` to a command that trains."""
-    words = "Number the classes to learn, and merge labels of the data: bad=0,poor=0,good=1 (default: every label)."
-    return click.option("--labels", help=words)(function)
+    return click.option("--labels")(function)
 
 
 def labels_option(function: F) -> F:
     """Add `--labels`, for commands that compare predictions with the labels of the data."""
-    return click.option("--labels", help=LABELS_HELP)(function)
+    return click.option("--labels")(function)
 
 
-def out_option(help: str, **how: Any) -> Callable[[F], F]:
+def out_option(**how: Any) -> Callable[[F], F]:
     """Add `-o/--out`, a file or a directory to write."""
-    return click.option("-o", "--out", type=click.Path(path_type=Path), help=help, **how)
+    return click.option("-o", "--out", type=click.Path(path_type=Path), **how)
 
 
 def remember(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
@@ -245,21 +223,19 @@ def remember(context: click.Context, parameter: click.Parameter, value: str | No
 
 def split_option(function: F) -> F:
     """Add `--split`, which `named_columns` and `one_example` apply."""
-    return click.option("--split", expose_value=False, callback=remember, help="Split of the data, if it has several.")(
-        function
-    )
+    return click.option("--split", expose_value=False, callback=remember)(function)
 
 
 def column_options(function: F) -> F:
     """Add `--text-column`, `--pair-column` and `--label-column`."""
-    for name, words in reversed([*COLUMN_HELP.items()]):
-        function = click.option(f"--{name.replace('_', '-')}", name, help=words)(function)
+    for name in reversed(COLUMNS):
+        function = click.option(f"--{name.replace('_', '-')}", name)(function)
     return function
 
 
 def skip_option(function: F) -> F:
     """Add `--skip-bad`, which the error for an unreadable row recommends."""
-    return click.option("--skip-bad", is_flag=True, help="Skip unreadable rows and list them.")(function)
+    return click.option("--skip-bad", is_flag=True)(function)
 
 
 @dataclass(frozen=True, slots=True)

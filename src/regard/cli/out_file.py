@@ -13,8 +13,6 @@ import click
 
 from regard.cli.console import remarks
 
-HELP = "Write the result to this file instead of standard output (.json: as JSON)."
-
 
 def with_out_file(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add `-o/--out` to a command that writes no file of its own."""
@@ -26,7 +24,7 @@ def with_out_file(function: Callable[..., Any]) -> Callable[..., Any]:
         with printed_to(out):
             return function(as_json=as_json or out.suffix.lower() == ".json", **options)
 
-    option = click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help=HELP)
+    option = click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False))
     return option(command)
 
 

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import click
 
 from regard.cli.console import echo
+from regard.cli.help_text import TranslatedHelp, example_lines
 from regard.cli.signals import damage_in_one_line, stopping
 from regard.errors import EXIT_CODES, RegardError, either, in_words, phrase
 from regard.present.messages.messages import is_language, say, speaking
@@ -66,7 +67,7 @@ class Interrupted(click.Abort):
         self.remedy = remedy
 
 
-class Commands(click.Group):
+class Commands(TranslatedHelp, click.Group):
     """A group that loads each command from `cli/commands/NAME.py`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -90,13 +91,23 @@ class Commands(click.Group):
             raise click.UsageError(str(RegardError(subject, expected=expected, remedy=remedy)))
         return super().resolve_command(ctx, args)
 
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for text in (say("term.help.lead"), say("term.help.about")):
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(text)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        TranslatedHelp.format_options(self, ctx, formatter)
+        self.format_commands(ctx, formatter)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section(say("term.help.commands")):
             formatter.write_dl([(name, say(f"term.help.{name}")) for name in COMMANDS])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section(say("term.help.examples")):
-            formatter.write("".join(f"  {line}\n" for line in EXAMPLES))
+            formatter.write(example_lines("regard", EXAMPLES))
         with formatter.section(say("term.help.codes")):
             formatter.write_dl([(str(code), say(f"term.help.code_{code}")) for code in EXIT_CODES])
 
@@ -182,8 +193,8 @@ def _language(given: Sequence[str]) -> str:
 
 
 EXAMPLES = (
-    "regard audit                                   the embedded default, about two minutes",
-    "regard audit ./my-model --data reviews.csv     your model on your data",
+    "regard audit",
+    "regard audit ./my-model --data reviews.csv",
     "regard explain bilstm --text 'a quiet, moving film'",
     "regard capture minilm --text 'a quiet, moving film'",
 )
@@ -243,11 +254,7 @@ def _say(message: str, code: int) -> int:
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--debug", is_flag=True, help="Show tracebacks.")
+@click.option("--debug", is_flag=True)
 @click.version_option(package_name="regard", message="regard %(version)s")
 def root(debug: bool) -> None:
-    """What does an attention model look at, can you trust the map, and does it hold up?
-
-    Attention is part of a model's computation; whether it explains a prediction must be tested. regard
-    captures attention from any PyTorch model, compares it with other explanations, and measures all of them.
-    """
+    """Run one of the commands."""

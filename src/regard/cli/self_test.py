@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.models.open.wrap import wrap
-from regard.records import Example, Mode
+from regard.records import Example, Mode, Text
 
 WORDS = "one two three four five six seven eight"
 
@@ -22,7 +22,7 @@ class Outcome:
     sites: int
     error: float
     row_error: float
-    checked: str
+    checked: Text
 
     @property
     def fine(self) -> bool:

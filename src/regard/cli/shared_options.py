@@ -45,7 +45,7 @@ def missing_option_text(command: str, option: str) -> str | None:
 
 def seed_option(function: F) -> F:
     """Add `--seed`."""
-    return click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random choice.")(function)
+    return click.option("--seed", type=int, default=0, show_default=True)(function)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from regard.cli.help_text import TranslatedHelp, example_lines
 from regard.cli.out_file import with_out_file
 from regard.cli.shared_options import missing_option_text
 from regard.errors import InputError, phrase
@@ -60,7 +61,7 @@ class _Language(click.ParamType[str]):
         return value
 
 
-class Verb(click.Command):
+class Verb(TranslatedHelp):
     """A command whose help text comes from the catalogue and ends with verbatim examples."""
 
     examples: tuple[str, ...] = ()
@@ -87,7 +88,7 @@ class Verb(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section(say("term.help.examples")):
-            formatter.write("".join(f"  {line}\n" for line in self.examples))
+            formatter.write(example_lines(self.name or "", self.examples))
 
 
 def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
@@ -97,7 +98,7 @@ def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
         own_options = getattr(function, "__click_params__", ())
         if name not in ENDLESS and not any("--out" in option.opts for option in own_options):
             function = with_out_file(function)
-        decorated = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(function)
+        decorated = click.option("--json", "as_json", is_flag=True)(function)
         # `root` selects the language before any output; this option only validates and documents it
         decorated = click.option(
             "--lang",
@@ -107,23 +108,18 @@ def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
             envvar="REGARD_LANG",
             show_envvar=True,
             expose_value=False,
-            help="Language of the output.",
         )(decorated)
-        for flag, wish, words in (
-            ("-v", "verbose", "Print everything that was found."),
-            ("-q", "quiet", "No remarks."),
-        ):
-            decorated = click.option(
-                flag, f"--{wish}", wish, is_flag=True, expose_value=False, callback=_wished, help=words
-            )(decorated)
-        decorated = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(decorated)
+        for flag, wish in (("-v", "verbose"), ("-q", "quiet")):
+            decorated = click.option(flag, f"--{wish}", wish, is_flag=True, expose_value=False, callback=_wished)(
+                decorated
+            )
+        decorated = click.option("--debug", is_flag=True, expose_value=False)(decorated)
         if READING & {option.name for option in own_options}:
             decorated = click.option(
                 "--max-bytes",
                 metavar="SIZE",
                 expose_value=False,
                 callback=_limited,
-                help="Largest file to read, such as 500MB (default: 2GB).",
             )(decorated)
         command = click.command(name, cls=Verb)(decorated)
         command.examples = examples

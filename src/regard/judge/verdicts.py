@@ -24,6 +24,8 @@ HEADLINE = ("map", "matter", "points", "stable", "better_method")
 """Questions whose answers end the rounds of an audit with a budget."""
 AWAITED = "same"
 """Also waited for, as long as more examples may decide it: an answer for all classes hides one that differs."""
+FURTHER = ("agree", "exclusive")
+"""Questions that more rounds are made for once the headline is settled, if the budget pays for them."""
 INPUTS = {"box": "image", "range": "series", "column": "row"}
 """Kind of place -> what an example is called; a text where places are spans."""
 
@@ -93,6 +95,16 @@ def headline_settled(judgements: Sequence[Judgement]) -> bool:
         if v.contrasts and (v.question in HEADLINE or (v.question == AWAITED and v.decides_at is not None))
     ]
     return first.reading == "nothing to read" or (bool(verdicts) and all(v.answer != "uninformative" for v in verdicts))
+
+
+def further_awaited(judgements: Sequence[Judgement], available: int) -> bool:
+    """Return whether as many examples as are available may settle a further question that is open."""
+    if not judgements:
+        return False
+    waiting = [
+        v for v in judgements[0].verdicts if v.question in FURTHER and v.answer == "uninformative" and v.contrasts
+    ]
+    return any(v.decides_between is not None and v.decides_between[0] <= available for v in waiting)
 
 
 def _methods(manifest: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:

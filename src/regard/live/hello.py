@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from regard.present.messages.messages import method_words
 from regard.present.pack.records import Pack
 from regard.protocols import Model
 from regard.records import Json
@@ -36,5 +37,5 @@ def _about() -> dict[str, Json]:
     for name in names("explainer"):
         explainer = entry("explainer", name)
         facts = {key: explainer.facts.get(key) for key in ("signed", "role", "needs", "cost", "misleads")}
-        by_name[name] = {"summary": explainer.summary, **facts}
+        by_name[name] = {"summary": method_words("summary.explainer", name, explainer.summary), **facts}
     return by_name

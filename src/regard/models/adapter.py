@@ -335,7 +335,7 @@ class Captured(HasCard):
 
     sites: Sequence[SiteAttention]
     rejected: Sequence[tuple[str, Text]]
-    checked: str
+    checked: Text
     units: Sequence[Units]
     answers: Answers
     model: str = ""

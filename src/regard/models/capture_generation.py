@@ -38,7 +38,7 @@ class Generated(HasCard):
     made: tuple[str, ...]
     sites: Sequence[SiteAttention]
     rejected: Sequence[tuple[str, Text]]
-    checked: str
+    checked: Text
     units: Sequence[Units]
     answers: Answers
 

@@ -43,7 +43,7 @@ class Tapped:
     answers: TensorAnswers
     sites: Sequence[SiteAttention]
     rejected: Sequence[tuple[str, Text]]
-    checked: str
+    checked: Text
 
 
 def run_captured(model: Runs, items: Sequence[Item], targets: Sequence[Target], *, mode: Mode, check: Check) -> Tapped:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import InputError, phrase
+from regard.message import from_column, to_column
 from regard.records import Attention, Floats, Json, Relevance, Score, Site, Text, Units, decoded, encoded
 from regard.store.blobs import PACKED, damaged, pack, unpack
 from regard.store.ledger import Problem
@@ -237,7 +238,7 @@ def attention_to_bytes(sites: Sequence[Attention]) -> bytes:
         if attention.sink is not None:
             arrays[f"{i}.sink"] = np.asarray(attention.sink, np.float32)
         s = attention.site
-        facts.append([s.name, s.call, s.kind, s.layer, s.heads, s.module, attention.checked])
+        facts.append([s.name, s.call, s.kind, s.layer, s.heads, s.module, to_column(attention.checked)])
     return pack(arrays, facts)
 
 
@@ -258,7 +259,7 @@ def _unpacked_site(fact: Sequence[Any], i: int, arrays: Mapping[str, NDArray[Any
             phrase("errors.store.heads_fact", fact=fact[4]),
             phrase("errors.common.array_shape", shape=weights.shape),
         )
-    return Attention(Site(*fact[:6]), weights.astype(np.float32), sink, fact[6])
+    return Attention(Site(*fact[:6]), weights.astype(np.float32), sink, from_column(fact[6]))
 
 
 def joined_relevance(parts: Sequence[Relevance], order: Mapping[str, int]) -> Relevance:

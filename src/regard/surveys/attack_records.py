@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from regard.errors import InputError, Text, phrase
+from regard.message import decoded as message_of
+from regard.message import encoded
 from regard.records import Attacked, Example, Json
 from regard.store.blobs import room_on_disk, write_atomically
 from regard.store.example_json import example_from_json, example_to_json
@@ -31,7 +33,7 @@ from regard.store.shapes import (
     row,
     table,
 )
-from regard.store.stored_shapes import PLACES
+from regard.store.stored_shapes import PLACES, WORDS
 
 FILE = "attacks.jsonl"
 ANYTHING_NAMED = table(ANYTHING)
@@ -66,7 +68,7 @@ RECORD = record(
         "curve": listed(row(COUNT, NUMBER_OR_NAN)),
         "origin": optional(listed(WHOLE)),
         "extras": table(optional(NUMBER_OR_NAN)),
-        "notes": listed(TEXT),
+        "notes": listed(WORDS),
         "original": table(ANYTHING),
         "adversarial": optional(_TRAVELLED),
     }
@@ -93,7 +95,7 @@ def to_json(one: Attacked, attack: str, original: Example) -> dict[str, Json]:
         "curve": [list(point) for point in one.curve],
         "origin": None if one.origin is None else list(one.origin),
         "extras": {name: _null(value) for name, value in one.extras.items()},
-        "notes": list(one.notes),
+        "notes": encoded(one.notes),
         "original": example_to_json(original),
         "adversarial": None if one.example is None else example_to_json(one.example),
     }
@@ -126,7 +128,7 @@ def from_json(value: Mapping[str, Any]) -> Attacked:
         curve=tuple((int(q), float(p)) for q, p in value["curve"]),
         origin=None if value["origin"] is None else tuple(value["origin"]),
         extras={name: _nan(number) for name, number in value["extras"].items()},
-        notes=tuple(value["notes"]),
+        notes=tuple(map(message_of, value["notes"])),
         why=value["why"],
     )
 

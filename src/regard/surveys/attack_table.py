@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
 from regard.measures.intervals import wilson
-from regard.records import Attacked, Json
+from regard.records import Attacked, Json, Message, Text
 
 GRID = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 WORST = "worst case"
@@ -22,7 +22,7 @@ class AttackRow:
 
     holds: share of all examples that are answered rightly and stay so (NaN where the attack keeps the prediction).
     queries, perturbed, similarity: of successes, but queries_all of all that were attacked. budget: (queries, share of
-    successes by then). extras: means.
+    successes by then). skipped: reasons by their id. extras: means. notes: with the number of examples of each.
     """
 
     attack: str
@@ -43,10 +43,11 @@ class AttackRow:
     similarity_is: str
     budget: tuple[tuple[int, float], ...] = ()
     extras: Mapping[str, float] = field(default_factory=dict)
-    notes: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[tuple[Text, int], ...] = ()
 
     def to_json(self) -> dict[str, Json]:
-        return {**asdict(self), "budget": [list(p) for p in self.budget]}
+        notes = {str(note): n for note, n in self.notes}
+        return {**asdict(replace(self, notes=())), "budget": [list(p) for p in self.budget], "notes": notes}
 
 
 def row(attack: str, access: str, found: Sequence[Attacked], budget: int, *, keeps: bool = False) -> AttackRow:
@@ -78,7 +79,7 @@ def row(attack: str, access: str, found: Sequence[Attacked], budget: int, *, kee
         similarity_is=next((one.similarity_is for one in met), ""),
         budget=tuple((q, float((reached <= q).sum()) / len(met)) for q in steps) if met else (),
         extras={name: _mean([one.extras[name] for one in hits if name in one.extras]) for name in names},
-        notes=dict(Counter(note for one in met for note in one.notes if not note.startswith(("trigger", "by ")))),
+        notes=tuple(Counter(note for one in met for note in one.notes if not _of_one_example(note)).items()),
     )
 
 
@@ -92,6 +93,11 @@ def worst(found: Mapping[str, Sequence[Attacked]], budget: int) -> AttackRow | N
         hits = [one for one in met if one.status == "success"]
         best.append(min(hits, key=lambda one: one.perturbed) if hits else met[0] if met else same[0])
     return row(WORST, "all of these", best, budget * len(found))
+
+
+def _of_one_example(note: Text) -> bool:
+    """Return whether a note belongs to a single example, where counts mean nothing."""
+    return isinstance(note, Message) and note.key in ("attack.note.trigger", "attack.note.by")
 
 
 def _middle(values: Sequence[float]) -> float:

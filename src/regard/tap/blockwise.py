@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.records import Attention, Site
+from regard.records import Attention, Site, Text
 from regard.tap.blocks import Pieces
 from regard.tap.sdpa import scores_of, weights_of
 from regard.tap.site_attention import (
@@ -42,11 +42,11 @@ class PiecedAttention:
         return self.inner.site
 
     @property
-    def checked(self) -> str:
+    def checked(self) -> Text:
         return self.inner.checked
 
     @checked.setter
-    def checked(self, how: str) -> None:
+    def checked(self, how: Text) -> None:
         self.inner.checked = how
 
     @property

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from regard.errors import CaptureError, Text, Unsupported, phrase
-from regard.records import Check, Edits, Mode, Site
+from regard.records import EDITED, UNCHECKED, Check, Edits, Message, Mode, Site
 from regard.tap.attention_interface import interface, look_again, may_be_direct, switches
 from regard.tap.auditor import Auditor, no_site, siteless
 from regard.tap.build_sites import AnySite, Padding, build_sites, first_mask
@@ -44,7 +44,7 @@ class Taps:
 
     sites: list[AnySite]
     rejected: list[tuple[str, Text]]
-    checked: str
+    checked: Message
     steps: list[int] = field(default_factory=list)
 
     def __getitem__(self, key: str) -> AnySite:
@@ -183,8 +183,8 @@ def rewritten_call(
         )
     sites, steps, _ = build_sites(run.tap.events, plan, recorder, key_padding, run.tap.watch.batch)
     for site in sites:
-        site.checked = "never: edited"
-    return out, Taps(sites, list(plan.rejected), "never: edited", steps)
+        site.checked = EDITED
+    return out, Taps(sites, list(plan.rejected), EDITED, steps)
 
 
 def _refuse_registered(plan: Plan, wish: Rewriting) -> None:
@@ -293,14 +293,15 @@ def _finish(
         raise no_site(module, plan.rejected)
     shapes = frozenset(p.shape_class for p in proofs)
     if check == "never":
-        checked = "never"
+        checked = UNCHECKED
     elif check == "always" or not plan.has_proved(mode, shapes):
         if not full and any(not p.replayable for p in proofs):
             return None
-        checked = f"{check}: {prove(proofs)}"
-        plan.proved(mode, shapes, checked)
+        proof = prove(proofs)
+        plan.proved(mode, shapes, proof)
+        checked = Message.of(f"check.{check}", proof=proof)
     else:
-        checked = f"first: {plan.how(mode)}"
+        checked = Message.of("check.first", proof=plan.proof(mode))
     for site in sites:
         site.checked = checked
     return Taps(sites, list(plan.rejected), checked, steps)

@@ -13,7 +13,7 @@ from typing import Any
 from torch import nn
 
 from regard.errors import Text
-from regard.records import Site, SiteKind
+from regard.records import Message, Site, SiteKind
 from regard.tap.declared_sites import RegisteredSites
 from regard.tap.layout import Layout
 from regard.tap.pass_history import forgettable
@@ -50,7 +50,7 @@ class Plan:
     direct: dict[str, bool] = field(default_factory=dict)
     """By mode: whether a pass with the tap on only inside attention was seen to give the same."""
     _proved: dict[str, set[ShapeClass]] = field(default_factory=dict)
-    _how: dict[str, str] = field(default_factory=dict)
+    _proof: dict[str, Message] = field(default_factory=dict)
 
     def explains(self, events: Sequence[Event]) -> bool:
         """Return whether a light pass met exactly the events of the full one."""
@@ -68,12 +68,13 @@ class Plan:
     def has_proved(self, mode: str, shapes: frozenset[ShapeClass]) -> bool:
         return shapes <= self._proved.get(mode, set())
 
-    def proved(self, mode: str, shapes: frozenset[ShapeClass], how: str) -> None:
+    def proved(self, mode: str, shapes: frozenset[ShapeClass], proof: Message) -> None:
         self._proved.setdefault(mode, set()).update(shapes)
-        self._how[mode] = how.partition(": ")[2]
+        self._proof[mode] = proof
 
-    def how(self, mode: str) -> str:
-        return self._how.get(mode, "")
+    def proof(self, mode: str) -> Message:
+        """The last proof of a mode that `has_proved`."""
+        return self._proof[mode]
 
     def sites(self) -> list[Site]:
         return [p.site for p in self.events.values() if p.site is not None]
@@ -137,7 +138,7 @@ def make_plan(
     plan = Plan(planned, owned, rejected, is_compiled(module))
     old = plan_of(module, switched=switched)
     if old is not None and set(old.events) == set(planned):
-        plan._proved, plan._how = old._proved, old._how
+        plan._proved, plan._proof = old._proved, old._proof
     _PLANS.setdefault(module, {})[switched] = plan
     return plan
 

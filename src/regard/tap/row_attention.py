@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.errors import InputError, Unsupported, phrase
-from regard.records import Attention, Site
+from regard.records import UNCHECKED, Attention, Site, Text
 from regard.tap.sdpa import SdpaCall, chunked, scores_of, weights_of
 from regard.tap.site_attention import as_array, attention_text
 
@@ -90,7 +90,7 @@ class RowAttention:
     softcap: float | None = None
     sinks: Tensor | None = None
     parts: list[RowPart] = field(default_factory=list)
-    checked: str = "never"
+    checked: Text = UNCHECKED
 
     def __repr__(self) -> str:
         return attention_text(self)

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import CaptureError, InputError, Text, Unsupported, phrase
-from regard.records import Check, Site, SiteKind
+from regard.records import UNCHECKED, Check, Message, Site, SiteKind
 from regard.tap.attention_interface import registry_hosts
 from regard.tap.blocks import PIECES
 from regard.tap.row_attention import Keys, RowAttention, RowPart
@@ -49,7 +49,7 @@ class RowTaps:
 
     sites: list[RowAttention]
     rejected: list[tuple[str, Text]]
-    checked: str
+    checked: Message
     whole: list[WholeAttention] = field(default_factory=list)
 
     @property
@@ -299,7 +299,8 @@ class _Collector:
             stacks.setdefault(re.sub(r"\d+", "*", name), []).append(name)
         sites: list[RowAttention] = []
         rejected: list[tuple[str, Text]] = []
-        checked = f"{self.check}: {self.proved} rows, max error {self.worst:.0e}" if self.proved else "never"
+        proof = Message.of("check.rows", rows=self.proved, error=float(f"{self.worst:.0e}"))
+        checked = Message.of(f"check.{self.check}", proof=proof) if self.proved else UNCHECKED
         for name, site in self.sites.items():
             kind = self.kinds[name]
             if self.rows == "new" and kind == "self":

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import CaptureError, Text, phrase
+from regard.records import Message
 from regard.tap.capture_plan import ShapeClass
 from regard.tap.layout import replay
 from regard.tap.recorder import Kept
@@ -38,10 +39,9 @@ class Proof:
 
 
 @torch.no_grad()
-def prove(proofs: Sequence[Proof]) -> str:
-    """Return the proofs in words; raise where a replay differs from the output of the model."""
-    rows, worst = 0, 0.0
-    notes: list[str] = []
+def prove(proofs: Sequence[Proof]) -> Message:
+    """Return the extent and the largest error of the proofs; raise where a replay differs from the output."""
+    rows, worst, changed = 0, 0.0, False
     for proof in proofs:
         site = proof.site
         examples, queries = _sample(site)
@@ -49,11 +49,13 @@ def prove(proofs: Sequence[Proof]) -> str:
         if proof.kept is not None and not proof.kept.call.dropout:
             error = max(error, _replayed(proof, proof.kept, examples, queries))
         elif proof.event.softmax is not None:
-            error = max(error, _reached(proof, notes))
+            reached = _reached(proof)
+            changed |= reached is None
+            error = max(error, reached or 0.0)
         rows += len(examples) * len(queries)
         worst = max(worst, error)
-    summary = f"{len(proofs)} sites, {rows} rows, max error {worst:.0e}"
-    return summary + (f" ({'; '.join(sorted(set(notes)))})" if notes else "")
+    key = "check.sites_changed" if changed else "check.sites"
+    return Message.of(key, sites=len(proofs), rows=rows, error=float(f"{worst:.0e}"))
 
 
 def _sample(site: LazyAttention | DenseAttention) -> tuple[list[int], Tensor]:
@@ -127,8 +129,8 @@ def _replayed(proof: Proof, kept: Kept, examples: list[int], queries: Tensor) ->
     return worst
 
 
-def _reached(proof: Proof, notes: list[str]) -> float:
-    """The recorded weights against the tensor that entered the weighted sum."""
+def _reached(proof: Proof) -> float | None:
+    """The recorded weights against the tensor that entered the weighted sum; None where the model changed them."""
     softmax = proof.event.softmax
     assert softmax is not None
     if softmax.used is None:
@@ -149,6 +151,5 @@ def _reached(proof: Proof, notes: list[str]) -> float:
                 phrase("errors.tap.weights_reach_weighted_sum"),
                 phrase("errors.common.difference_error", error=error),
             )
-        notes.append("some weights were changed between softmax and use: dropout, gate or mask")
-        return 0.0
+        return None
     return error

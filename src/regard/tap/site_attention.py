@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.errors import CaptureError, InputError, phrase
-from regard.records import Attention, Site
+from regard.records import UNCHECKED, Attention, Site, Text
 from regard.tap.dense_weights import fill_weights, fills
 from regard.tap.sdpa import CHUNK, SdpaCall, log_sum_exp, scores_of, weights_of
 
@@ -82,7 +82,7 @@ class LazyAttention:
     call: SdpaCall
     real: Real
     lse: Tensor | None = None
-    checked: str = "never"
+    checked: Text = UNCHECKED
 
     def __repr__(self) -> str:
         return attention_text(self)
@@ -196,7 +196,7 @@ class DenseAttention:
     held: Tensor
     real: Real
     sink: Tensor | None = None
-    checked: str = "never"
+    checked: Text = UNCHECKED
 
     def __repr__(self) -> str:
         return attention_text(self)
@@ -229,7 +229,7 @@ def record(
     weights: NDArray[np.float32],
     sink: NDArray[np.float32] | None,
     real: Real,
-    checked: str,
+    checked: Text,
     *,
     shared: bool = False,
     unknown: bool | None = None,

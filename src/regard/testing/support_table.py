@@ -42,7 +42,7 @@ class Finding:
 
     sites: Mapping[str, int] = field(default_factory=dict)
     rejected: tuple[tuple[str, Text], ...] = ()
-    checked: str = ""
+    checked: Text = ""
     empty_rows: int = 0
     row_error: float = 0.0
     sink: bool = False

@@ -52,6 +52,7 @@ from regard.records import (
     Relevance,
     Site,
     Spec,
+    Text,
     Units,
     frozen,
 )
@@ -95,7 +96,7 @@ class ToyCapture:
     units: Sequence[Units]
     answers: Answers
     rejected: Sequence[tuple[str, str]] = ()
-    checked: str = "given"
+    checked: Text = "given"
 
 
 @dataclass(frozen=True, eq=False)

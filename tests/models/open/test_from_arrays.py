@@ -13,6 +13,7 @@ from safetensors.numpy import save_file
 
 from regard.errors import InputError
 from regard.models.open.from_arrays import from_arrays, from_file
+from regard.records import Message
 
 NAMES = ["a", "good", "film"]
 
@@ -41,7 +42,7 @@ def test_shapes(given: Any, shape: tuple[int, ...], sites: int, kind: str) -> No
     assert capture.sites[0].shape == shape
     assert capture.sites[0].site.kind == kind
     assert capture.units[0].names == tuple(NAMES)
-    assert capture.checked == "given: rows sum to 1"
+    assert capture.checked == Message("check.given")
     row = capture.sites[0].rows(0, [0], heads=[0])
     np.testing.assert_allclose(row[0, 0], capture.sites[0].dense().weights[0, 0, 0])
 
@@ -53,7 +54,7 @@ def test_missing_mass_is_a_sink_and_empty_rows_are_padding() -> None:
     sink = capture.sites[0].dense().sink
     assert sink is not None
     np.testing.assert_allclose(sink[0, 0], [0.2, 0.2, 0], atol=1e-6)
-    assert "0.800" in capture.checked
+    assert capture.checked == Message.of("check.given_sink", lowest=0.8)
 
 
 @pytest.mark.parametrize(

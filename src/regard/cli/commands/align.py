@@ -24,20 +24,20 @@ SHOWN = 5
 
 @verb(
     "align",
-    "regard align whisper --audio speech.wav                       every word with its seconds",
-    "regard align whisper --audio speech.wav --html words.html     with the waveform and playback",
+    "regard align whisper --audio speech.wav",
+    "regard align whisper --audio speech.wav --html words.html",
     "regard align ./translator --text 'sixteen thousand three hundred'",
-    "regard align ./translator --data pairs.csv --limit 100        error rate against links in a column (0-0 1-2)",
+    "regard align ./translator --data pairs.csv --limit 100",
 )
 @click.argument("model")
-@click.option("--text", help="Source text.")
+@click.option("--text")
 @sound_option
-@click.option("--data", help="Dataset: pairs of texts, or sounds; links in a column `alignment` (0-0 1-2) are used.")
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Maximum number of examples.")
-@click.option("--alignment-column", help="Column with the links of words.")
-@click.option("--head", "head_name", metavar="SITE:N", help="Head to read (default: chosen, and how is printed).")
-@click.option("--written", is_flag=True, help="Let the model write, also where the data have the expected text.")
-@click.option("-o", "--out", "--html", "html", type=click.Path(path_type=Path), help="Write the alignment as a page.")
+@click.option("--data")
+@click.option("--limit", type=click.IntRange(1), default=50, show_default=True)
+@click.option("--alignment-column")
+@click.option("--head", "head_name", metavar="SITE:N")
+@click.option("--written", is_flag=True)
+@click.option("-o", "--out", "--html", "html", type=click.Path(path_type=Path))
 @seed_option
 @row_options
 @device_option

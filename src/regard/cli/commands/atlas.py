@@ -19,22 +19,21 @@ from regard.files import exists, read_json
     "atlas",
     "regard atlas smollm2 --messages chat.json --html atlas.html",
     "regard atlas smollm2 --messages chat.json --answer 'Anna lives in Rome.' --layer 22 --layer 23 --html atlas.html",
-    "regard atlas ./model --prompt 'a very long text ...' --every 8 --html overview.html     a sampled overview",
+    "regard atlas ./model --prompt 'a very long text ...' --every 8 --html overview.html",
 )
 @click.argument("model")
-@click.option("--messages", metavar="FILE", help="JSON file with messages, or an object with messages and answer.")
-@click.option("--prompt", help="A plain text instead of messages.")
-@click.option("--answer", help="The answer (default: the last assistant message, else the model writes one).")
+@click.option("--messages", metavar="FILE")
+@click.option("--prompt")
+@click.option("--answer")
 @click.option(
     "--sources",
-    help="passages, lines, sentences, messages, documents or examples; or a JSON file with texts or spans.",
 )
-@click.option("--separator", help="Text that stands between the sources.")
-@click.option("--layer", type=click.IntRange(0), multiple=True, help="Layer to draw (default: at 3/4 of the depth).")
-@click.option("--every", type=int, default=1, show_default=True, help="Compute one row of so many (a power of two).")
-@click.option("--new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Longest written answer.")
-@click.option("-o", "--out", "--html", "html", type=click.Path(path_type=Path), help="Write the atlas as a page.")
-@click.option("--redact", is_flag=True, help="Replace every word of prompt and answer by a placeholder.")
+@click.option("--separator")
+@click.option("--layer", type=click.IntRange(0), multiple=True)
+@click.option("--every", type=int, default=1, show_default=True)
+@click.option("--new-tokens", type=click.IntRange(1), default=128, show_default=True)
+@click.option("-o", "--out", "--html", "html", type=click.Path(path_type=Path))
+@click.option("--redact", is_flag=True)
 @seed_option
 @device_option
 def command(

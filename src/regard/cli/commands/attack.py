@@ -30,7 +30,7 @@ from regard.cli.root import Interrupted
 from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase
-from regard.present.messages.messages import columns, render, say, similarity_words
+from regard.present.messages.messages import columns, id_words, render, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,45 +48,38 @@ MOST_PRINTED = 3
     "regard attack bilstm --attack greedy_word,hotflip --budget 500 --n 100",
     "regard attack ./my-model --data reviews.csv --attack greedy_char --max-share 0.1 --out attacks/mine",
     "regard attack digits --attack pgd:eps=0.05,square:eps=0.05",
-    "regard attack bilstm --attack hotflip --transfer minilm      what fools one, given to the other",
+    "regard attack bilstm --attack hotflip --transfer minilm",
 )
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@click.option("--data", metavar="DATA", help="Dataset name or file (default: the model's own).")
+@click.option("--data", metavar="DATA")
 @click.option(
     "--attack",
     "attacks",
     default=None,
     metavar="NAMES",
-    help="Comma-separated attacks, parameters as name:key=value (default: by input modality).",
 )
-@click.option(
-    "--n", "--limit", "n", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of examples."
-)
-@click.option("--budget", type=click.IntRange(1), default=500, show_default=True, help="Query budget per example.")
-@click.option("--target", metavar="CLASS", help="Target class of a targeted attack (default: any other class).")
-@click.option("--max-share", type=float, default=0.25, show_default=True, help="Maximum share of words to change.")
-@click.option(
-    "--max-edits", type=click.IntRange(1), help="Maximum number of characters to change per word (default: no limit)."
-)
+@click.option("--n", "--limit", "n", type=click.IntRange(1), default=100, show_default=True)
+@click.option("--budget", type=click.IntRange(1), default=500, show_default=True)
+@click.option("--target", metavar="CLASS")
+@click.option("--max-share", type=float, default=0.25, show_default=True)
+@click.option("--max-edits", type=click.IntRange(1))
 @click.option(
     "--min-similarity",
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="Minimum character n-gram overlap with the original (spelling, not meaning).",
 )
-@click.option("--stop-words", is_flag=True, help="Allow changes to stop words.")
-@click.option("--keep", metavar="WORDS", help="Comma-separated words to protect.")
-@click.option("--transfer", is_flag=True, help="Test on each further model the examples that flipped the others.")
+@click.option("--stop-words", is_flag=True)
+@click.option("--keep", metavar="WORDS")
+@click.option("--transfer", is_flag=True)
 @click.option(
     "--watch",
     default="attention",
     show_default=True,
     metavar="EXPLAINER",
-    help='Explainer whose drift is measured on each success; "none" to skip.',
 )
-@click.option("--sanity/--no-sanity", default=True, show_default=True, help="Sanity-check the attacks themselves.")
-@out_option(help="Output directory for attacks.jsonl; an interrupted attack resumes from it.")
+@click.option("--sanity/--no-sanity", default=True, show_default=True)
+@out_option()
 @labels_option
 @column_options
 @split_option
@@ -191,7 +184,11 @@ def show(console: Console, run: AttackRun) -> None:
     console.print(plain_table(head, [_row(r) for r in run.rows], right=(2, 4, 5, 6, 7)))
     names = {r.similarity_is for r in run.rows if r.similarity_is}
     console.print(
-        say("term.attack.legend", size=size, similarity="; ".join(map(similarity_words, sorted(names))) or "-"),
+        say(
+            "term.attack.legend",
+            size=size,
+            similarity="; ".join(id_words("similarity", name) for name in sorted(names)) or "-",
+        ),
         markup=False,
         style="dim",
     )
@@ -215,12 +212,14 @@ def show(console: Console, run: AttackRun) -> None:
 
 
 def _row(r: AttackRow) -> tuple[str, ...]:
+    from regard.surveys.attack_table import WORST
+
     def share(value: float) -> str:
         return "-" if value != value else f"{value:.0%}"
 
     return (
-        r.attack,
-        r.access,
+        say("term.attack.worst_case") if r.attack == WORST else r.attack,
+        id_words("attack.access", r.access),
         f"{r.successes}/{r.attacked} {share(r.rate)}",
         say("term.attack.to", low=share(r.low), high=share(r.high)),
         share(r.holds),
@@ -236,16 +235,16 @@ def _short(value: float) -> str:
 
 def _details(r: AttackRow) -> list[str]:
     lines = []
-    left = ", ".join(f"{count} {why}" for why, count in r.skipped.items())
+    left = [say("term.attack.reason", n=n, why=id_words("attack.skipped", why)) for why, n in r.skipped.items()]
     if left:
-        lines.append(say("term.attack.skipped", attack=r.attack, left=left))
+        lines.append(say("term.attack.skipped", attack=r.attack, left=say("listed").join(left)))
     if r.budget:
         curve = ", ".join(f"{q}: {share:.0%}" for q, share in r.budget)
         lines.append(say("term.attack.by_query", attack=r.attack, curve=curve))
     if r.extras:
         extras = ", ".join(f"{k} {v:.2f}" for k, v in r.extras.items())
         lines.append(say("term.attack.extras", attack=r.attack, extras=extras))
-    return lines + [say("term.attack.times", attack=r.attack, note=render(note), n=n) for note, n in r.notes.items()]
+    return lines + [say("term.attack.times", attack=r.attack, note=render(note), n=n) for note, n in r.notes]
 
 
 def _worst(console: Console, run: AttackRun, name: str, found: tuple[Attacked, ...]) -> None:

@@ -34,30 +34,30 @@ if TYPE_CHECKING:
 
 @verb(
     "audit",
-    "regard audit                                      the embedded default: bilstm on reviews",
-    "regard audit --budget 90s                         within a minute and a half",
-    "regard audit --profile quick                      within two minutes",
-    "regard audit --budget 20000-passes                the same run on every machine",
-    "regard audit minilm                               a real MiniLM with a fitted head",
+    "regard audit",
+    "regard audit --budget 90s",
+    "regard audit --profile quick",
+    "regard audit --budget 20000-passes",
+    "regard audit minilm",
     "regard audit ./model --data reviews.csv --text-column review --labels neg=0,pos=1",
     "regard audit digits --explainers attention,leave_one_out,random --metrics comprehensiveness",
-    "regard audit minilm --explainers all              every explainer on every example, every metric; no experiments",
-    "regard audit bilstm --shift tweets                the same verdicts on another domain: which survive?",
-    "regard audit runs/mine/seed-0 --siblings runs/mine    beside the other members of its family",
-    "regard audit ./model --data notes.csv --group-column patient --no-text    no word of the data is kept",
-    "regard audit ./model --data d.jsonl --out runs/a  and the same again after an interruption goes on",
-    "regard audit --plan plan.json --out runs/planned  the settings, thresholds and data of `regard plan`",
-    "regard audit ./model --data d.parquet --engine ray:address=auto,workers=16,gpus=1    on a Ray cluster",
-    "regard audit smollm2 --data rag.jsonl --task answer    may its citations be trusted?",
-    "regard audit --task series --data ecg.csv --window 64      train on a recording with marked anomalies, and audit",
-    "regard audit --task anomaly --data pump.csv --window 64    the same, learned from windows without marks",
-    "regard audit --task tabular --data loans.csv --label-column defaulted    the same for rows of a table",
+    "regard audit minilm --explainers all",
+    "regard audit bilstm --shift tweets",
+    "regard audit runs/mine/seed-0 --siblings runs/mine",
+    "regard audit ./model --data notes.csv --group-column patient --no-text",
+    "regard audit ./model --data d.jsonl --out runs/a",
+    "regard audit --plan plan.json --out runs/planned",
+    "regard audit ./model --data d.parquet --engine ray:address=auto,workers=16,gpus=1",
+    "regard audit smollm2 --data rag.jsonl --task answer",
+    "regard audit --task series --data ecg.csv --window 64",
+    "regard audit --task anomaly --data pump.csv --window 64",
+    "regard audit --task tabular --data loans.csv --label-column defaulted",
 )
 @click.argument("model", required=False)
-@click.option("--model", "model_option", metavar="MODEL", help="The same as the argument.")
-@click.option("--data", metavar="DATA", help="Built-in name, csv, jsonl, parquet, or a datasets directory.")
-@out_option(help="Run directory (default: regard-runs/MODEL-DATA-...).")
-@click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="Run this plan (regard plan), exactly.")
+@click.option("--model", "model_option", metavar="MODEL")
+@click.option("--data", metavar="DATA")
+@out_option()
+@click.option("--plan", "plan_file", type=click.Path(path_type=Path))
 @audit_flags
 def command(
     model: str | None,

@@ -42,22 +42,21 @@ if TYPE_CHECKING:
     "regard capture ./model --text 'two words' --mode weights --check always --json",
     "regard capture smollm2 --text 'The capital of France is' --generate 5",
     "regard capture whisper --audio speech.wav --generate 30",
-    "regard capture smollm2 --text 'a long prompt ...' --rows last     memory that grows with the rows only",
+    "regard capture smollm2 --text 'a long prompt ...' --rows last",
 )
 @click.argument("model")
-@click.option("--text", help="Input text.")
+@click.option("--text")
 @image_option
 @sound_option
-@click.option("--pair", help="Second text, for models that take a pair.")
-@click.option("--data", help="Read the input from this dataset instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
-@click.option("--site", help="Site to draw: a name from the table or its ending (default: the last).")
-@click.option("--head", type=int, help="Head to draw (default: the mean of all).")
-@click.option("--generate", type=click.IntRange(min=1), help="Generate this many tokens and show their attention.")
+@click.option("--pair")
+@click.option("--data")
+@click.option("--row", type=int, default=0, show_default=True)
+@click.option("--site")
+@click.option("--head", type=int)
+@click.option("--generate", type=click.IntRange(min=1))
 @click.option(
     "--rows",
     metavar="ROWS",
-    help="Keep only these rows of long inputs: last, 10:20, -5:, or 1,7; with --generate: new.",
 )
 @click.option("--mode", type=click.Choice(["qk", "weights"]), default="qk", show_default=True)
 @click.option("--check", type=click.Choice(["first", "always", "never"]), default="first", show_default=True)
@@ -215,7 +214,7 @@ def _as_json(
     return {
         "model": model,
         "mode": mode,
-        "checked": found.checked,
+        "checked": str(found.checked),
         "windows": windows,
         "sites": sites,
         "rejected": [{"place": place, "reason": str(reason)} for place, reason in found.rejected],

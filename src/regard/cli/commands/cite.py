@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "regard cite ./model --messages chat.json --sources sentences --json",
     "regard cite ./model --messages chat.json --sources passages.json --html cited.html",
     "regard cite ./model --messages chat.json --answer 'Anna lives in Rome.' --span Rome --contrast Oslo",
-    "regard cite ./model --messages log.jsonl --json     logs of chat completions, one per line",
+    "regard cite ./model --messages log.jsonl --json",
     "regard cite captioner --prompt '<image> : below-left' --image picture.png --sources 2x2 --units word",
     "regard cite ./model --prompt 'Anna lives in Rome. Bert lives in Oslo. Anna lives in' --answer ' Rome'",
 )
@@ -33,44 +33,38 @@ if TYPE_CHECKING:
 @click.option(
     "--messages",
     metavar="FILE",
-    help="JSON file: messages, or an object with messages, documents and answer; or a log, one per line (.jsonl).",
 )
-@click.option("--prompt", help="A plain text instead of messages.")
+@click.option("--prompt")
 @click.option(
     "--image",
     type=click.Path(path_type=Path),
-    help="Picture that the prompt has a place for; its regions are the sources.",
 )
-@click.option("--answer", help="The answer (default: the last assistant message, else the model writes one).")
+@click.option("--answer")
 @click.option(
     "--sources",
-    help="passages, lines, sentences, messages, documents or examples; or a JSON file with texts or spans. "
-    "With --image: a grid (3x3), or a JSON file with boxes [top, left, bottom, right].",
 )
-@click.option("--separator", help="Text that stands between the sources.")
-@click.option("--prefix", default="", help="Beginning of the answer that is read but not scored.")
+@click.option("--separator")
+@click.option("--prefix", default="")
 @click.option("--units", type=click.Choice(["sentence", "word", "answer"]), default="sentence", show_default=True)
-@click.option("--span", help="A part of the answer to cite alone: its text, or START:STOP in characters.")
-@click.option("--contrast", help="A text in place of the span or the answer: why the one rather than the other?")
-@click.option("--delta", type=float, default=1.0, show_default=True, help="Threshold of an effect, in nats.")
-@click.option("--check", type=click.IntRange(1), default=2, show_default=True, help="Sources deleted per sentence.")
+@click.option("--span")
+@click.option("--contrast")
+@click.option("--delta", type=float, default=1.0, show_default=True)
+@click.option("--check", type=click.IntRange(1), default=2, show_default=True)
 @click.option(
     "--passes",
     type=float,
     default=6.0,
     show_default=True,
-    help="Most passes over the prompt; sentences that cannot be checked within them are unclear.",
 )
-@click.option("--new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Longest written answer.")
+@click.option("--new-tokens", type=click.IntRange(1), default=128, show_default=True)
 @click.option(
     "-o",
     "--out",
     "--html",
     "html",
     type=click.Path(path_type=Path),
-    help="Also write a page (.html) or the result (.json).",
 )
-@click.option("--redact", is_flag=True, help="Replace every word of answer and sources by a placeholder.")
+@click.option("--redact", is_flag=True)
 @seed_option
 @device_option
 def command(

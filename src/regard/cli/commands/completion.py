@@ -19,11 +19,11 @@ MARK = "# regard completion"
 
 @verb(
     "completion",
-    "regard completion --install               for your shell, from the next one on",
-    "regard completion zsh                     print the script of another shell",
+    "regard completion --install",
+    "regard completion zsh",
 )
 @click.argument("shell", type=click.Choice(SHELLS), required=False)
-@click.option("--install", is_flag=True, help="Write the script and load it in new shells.")
+@click.option("--install", is_flag=True)
 def command(shell: str | None, install: bool, as_json: bool) -> None:
     name = shell or _own_shell()
     script = _script(name)

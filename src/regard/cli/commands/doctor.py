@@ -97,7 +97,7 @@ def _examined(device: str) -> dict[str, Any]:
                 "sites": t.sites,
                 "error": t.error,
                 "row_error": t.row_error,
-                "checked": t.checked,
+                "checked": str(t.checked),
                 "fine": t.fine,
             }
             for t in tests

@@ -14,11 +14,11 @@ from regard.errors import Incomplete, UnknownName, phrase
 @verb(
     "experiments",
     "regard experiments regard-runs/bilstm-reviews-5m-seed0",
-    "regard experiments RUN --only adversary      one of them",
+    "regard experiments RUN --only adversary",
     "regard experiments RUN --json",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--only", help="Show only this experiment (see regard list experiment).")
+@click.option("--only")
 def command(run: Path, only: str | None, as_json: bool) -> None:
     from regard.audits.conclusions.finding_summaries import finding_summaries
     from regard.present.terminal.findings_view import findings_view

@@ -53,20 +53,20 @@ MOST_WINDOWS = 3
     "regard explain digits --data digits --row 3",
     "regard explain ./vit --image photo.jpg --method attention,rollout,lrp,integrated_gradients",
     "regard explain whisper --audio speech.wav --method attention,occlusion:per=word",
-    "regard explain ./model --data reviews.csv --method attention,lime --out runs/explained   every row, kept",
+    "regard explain ./model --data reviews.csv --method attention,lime --out runs/explained",
     "regard explain smollm2 --messages chat.json --answer 'Anna lives in Rome.' --span Rome --units source",
     "regard explain ./model --prompt 'Anna lives in' --answer ' Rome' --contrast ' Oslo' --method integrated_gradients",
 )
 @click.argument("model")
-@click.option("--text", help="Text to explain.")
+@click.option("--text")
 @image_option
 @sound_option
-@click.option("--pair", help="Second text, for models that take a pair.")
-@click.option("--data", help="Read the input from this dataset instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
-@out_option(help="Explain the whole dataset and store it in this run directory.")
-@click.option("--limit", type=click.IntRange(1), help="With --out: maximum number of examples (default: all).")
-@click.option("--compare", is_flag=True, help="Print one table, units by methods, with their agreement.")
+@click.option("--pair")
+@click.option("--data")
+@click.option("--row", type=int, default=0, show_default=True)
+@out_option()
+@click.option("--limit", type=click.IntRange(1))
+@click.option("--compare", is_flag=True)
 @column_options
 @split_option
 @row_labels_option
@@ -74,16 +74,14 @@ MOST_WINDOWS = 3
     "--method",
     default="attention,leave_one_out",
     show_default=True,
-    help="Comma-separated explainers; all for every explainer.",
 )
 @click.option(
     "--units",
     type=click.Choice(["word", "unit", "source"]),
     default="word",
     show_default=True,
-    help="Show whole words (sums over sub-words), the model's own units, or the sources of a prompt with an answer.",
 )
-@click.option("--metric", help="Comma-separated metrics of every relevance; all for every metric.")
+@click.option("--metric")
 @answer_options
 @seed_option
 @model_options

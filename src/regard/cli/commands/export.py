@@ -15,11 +15,11 @@ from regard.cli.verb import verb
     "export",
     "regard export regard-runs/bilstm-reviews-quick-seed0 --out tables",
     "regard export RUN --out tables --json",
-    "regard export RUN --mlflow                        metrics, parameters, tags and the report, into MLflow",
+    "regard export RUN --mlflow",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@out_option(help="Directory for the tables (default: RUN/tables).")
-@click.option("--mlflow", is_flag=True, help="Log into MLflow instead of writing tables.")
+@out_option()
+@click.option("--mlflow", is_flag=True)
 def command(run: Path, out: Path | None, mlflow: bool, as_json: bool) -> None:
     from regard.audits.stored_summaries import checked_summaries
     from regard.store.export import export

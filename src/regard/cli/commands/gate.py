@@ -19,37 +19,30 @@ if TYPE_CHECKING:
 @verb(
     "gate",
     "regard gate RUN --policy policy.toml",
-    "regard gate RUN --policy policy.toml --baseline LAST_RUN   differences and drift, paired over the same examples",
+    "regard gate RUN --policy policy.toml --baseline LAST_RUN",
     "regard gate RUN --policy policy.toml --junit gate.xml --summary gate.md",
-    "regard gate RUN --policy policy.toml --inconclusive fail   what is not decided does not pass",
-    "regard gate RUN --require 'share>=70%'            attention surely finds 70 % of what the best method finds",
+    "regard gate RUN --policy policy.toml --inconclusive fail",
+    "regard gate RUN --require 'share>=70%'",
     "regard gate RUN --require points=yes --require 'verdict=read as evidence,for most inputs'",
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
     "--policy",
     type=click.Path(path_type=Path),
-    help="Policy: a TOML file with [[gate]], [[drift]] and [[require]] tables.",
 )
 @click.option(
     "--require",
     "required",
     multiple=True,
     metavar="RULE",
-    help="share>=0.7, QUESTION=ANSWER or verdict=READING, beside the policy or without one; repeatable.",
 )
-@click.option(
-    "--baseline", type=click.Path(path_type=Path), help="Baseline run to compare with (default: the policy's)."
-)
-@click.option("--junit", type=click.Path(path_type=Path), help="Write the checks as JUnit XML.")
-@click.option("--summary", type=click.Path(path_type=Path), help="Write the checks as Markdown.")
-@click.option(
-    "--allow-fail", multiple=True, metavar="NAME", help="Let the gate of this name warn instead of fail; repeatable."
-)
+@click.option("--baseline", type=click.Path(path_type=Path))
+@click.option("--junit", type=click.Path(path_type=Path))
+@click.option("--summary", type=click.Path(path_type=Path))
+@click.option("--allow-fail", multiple=True, metavar="NAME")
 @click.option(
     "--inconclusive",
     type=click.Choice(["report", "fail", "warn"]),
-    help="Treat an undecided check as exit 3, exit 1, or a warning (default: the policy's, else report).",
 )
 def command(
     run: Path,

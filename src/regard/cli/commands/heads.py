@@ -26,23 +26,20 @@ if TYPE_CHECKING:
     "heads",
     "regard heads minilm",
     "regard heads ./model --data reviews.csv --limit 200 --out heads",
-    "regard heads smollm2 --data reviews --limit 20 --ablate 0      roles only, no pruning",
+    "regard heads smollm2 --data reviews --limit 20 --ablate 0",
 )
 @click.argument("model")
-@click.option(
-    "--data", metavar="DATA", help="Dataset: a built-in name, a csv, jsonl or parquet file, or a datasets directory."
-)
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of examples.")
+@click.option("--data", metavar="DATA")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True)
 @click.option(
     "--ablate",
     type=click.IntRange(0),
     default=32,
     show_default=True,
-    help="Examples for ablating and pruning heads; 0 to skip.",
 )
 @seed_option
-@out_option(help="Output directory for heads.csv (tidy) and heads.json.")
-@click.option("--all", "everything", is_flag=True, help="Show every head, including those at rest or without a role.")
+@out_option()
+@click.option("--all", "everything", is_flag=True)
 @labels_option
 @row_options
 @model_options

@@ -36,14 +36,6 @@ if TYPE_CHECKING:
     from regard.records import Json
     from regard.training.train_one import Splits
 
-RECIPES = (
-    "noise, adversarial, attention-adversarial, attention-effects, attention-regularised, masking or smoothness, with "
-    ":name=value. May be repeated."
-)
-SEARCH = (
-    "Search the strengths of the recipes, alone and mixed, on validation data for this long (10m, 500000-passes), and "
-    "compare the best mixture."
-)
 MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
 
 
@@ -53,34 +45,27 @@ MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
     "regard improve runs/base --with noise --with attention-adversarial --data reviews.csv",
     "regard improve bilstm --with adversarial:how=freelb,epsilon=0.1 --seeds 3 --examples 100",
     "regard improve ./my-bert --data reviews.csv --with attention-regularised:toward=rationales --layers 0",
-    "regard improve bilstm --with attention-effects --out runs/readable   does attention become a better explanation?",
+    "regard improve bilstm --with attention-effects --out runs/readable",
     "regard improve bilstm --search 10m --out runs/searched",
-    "regard improve bilstm --with smoothness --out runs/sturdy   one more recipe (regard list recipe); again: goes on",
+    "regard improve bilstm --with smoothness --out runs/sturdy",
 )
 @click.argument("model")
-@click.option("--with", "recipes", multiple=True, metavar="RECIPE", help=RECIPES)
-@click.option("--search", "search_budget", metavar="BUDGET", help=SEARCH)
-@click.option("--data", metavar="DATA", help="Training data (default: the data the model was trained on).")
-@out_option(help="Output directory (default: regard-models/MODEL-improved).")
-@click.option(
-    "--seeds", type=click.IntRange(1), default=5, show_default=True, help="Number of training runs per recipe."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="First seed.")
+@click.option("--with", "recipes", multiple=True, metavar="RECIPE")
+@click.option("--search", "search_budget", metavar="BUDGET")
+@click.option("--data", metavar="DATA")
+@out_option()
+@click.option("--seeds", type=click.IntRange(1), default=5, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
 @training_device_option
 @click.option(
     "--examples",
     type=click.IntRange(2),
     default=150,
     show_default=True,
-    help="Test examples to attack and explain.",
 )
-@click.option(
-    "--budget", type=click.IntRange(1), default=60, show_default=True, help="Query budget per attacked example."
-)
-@click.option("--limit", type=click.IntRange(2), help="Maximum number of training examples.")
-@click.option(
-    "--layers", type=click.IntRange(0), help="Number of top layers of a Hugging Face model to train; 0 for all."
-)
+@click.option("--budget", type=click.IntRange(1), default=60, show_default=True)
+@click.option("--limit", type=click.IntRange(2))
+@click.option("--layers", type=click.IntRange(0))
 @column_options
 @class_labels_option
 @skip_option
@@ -89,7 +74,6 @@ MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
     "options",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Training setting NAME=VALUE: epochs, batch_size, rate, ...; repeatable.",
 )
 def command(
     model: str,

@@ -8,7 +8,7 @@ import click
 
 from regard.cli.console import print_json, results
 from regard.cli.verb import verb
-from regard.present.messages.messages import columns, say
+from regard.present.messages.messages import columns, id_words, method_words, say
 
 if TYPE_CHECKING:
     from regard.registry import Entry
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @verb(
     "list",
-    "regard list                what can be listed",
-    "regard list explainer      names, what comes out, parameters with their defaults",
+    "regard list",
+    "regard list explainer",
     "regard list metric --json",
-    "regard list source         models by name",
+    "regard list source",
 )
 @click.argument("kind", required=False)
 def command(kind: str | None, as_json: bool) -> None:
@@ -59,7 +59,7 @@ def _kinds(counts: dict[str, int]) -> None:
 def _entries(kind: str, entries: list[Entry]) -> None:
     from regard.present.terminal.terminal import plain_table
 
-    rows = [(e.name, e.summary, _parameters(e), _needs(e)) for e in entries]
+    rows = [(e.name, method_words(f"summary.{kind}", e.name, e.summary), _parameters(e), _needs(e)) for e in entries]
     out = results()
     out.print(plain_table((kind, *columns("term.list.columns")), rows))
     first = say("term.list.nothing", kind=kind)
@@ -84,8 +84,8 @@ def _needs(entry: Entry) -> str:
     facts = entry.facts
     needs = facts.get("needs")
     if isinstance(needs, list):
-        return ", ".join(map(str, needs)) or "–"
+        return say("listed").join(id_words("need", str(need)) for need in needs) or "–"
     if "access" in facts:  # an attack
-        return str(facts["access"])
+        return id_words("attack.access", str(facts["access"]))
     data = facts.get("data")
     return say("term.list.data", name=data) if data else "–"

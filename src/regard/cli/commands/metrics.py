@@ -16,20 +16,19 @@ from regard.errors import phrase
 @verb(
     "metrics",
     "regard metrics regard-runs/bilstm-reviews-quick-seed0",
-    "regard metrics RUN --metric deletion_area,decision_flip     computed now, on the relevances of the run",
+    "regard metrics RUN --metric deletion_area,decision_flip",
     "regard metrics RUN --metric agreement:measure=rbo --json",
-    "regard metrics RUN --no-classes                             without a column for every predicted class",
+    "regard metrics RUN --no-classes",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--metric", help="Additional metrics to compute, comma-separated; parameters as name:key=value.")
+@click.option("--metric")
 @click.option(
     "--operators",
     type=click.IntRange(1),
     default=2,
     show_default=True,
-    help="Removal operators for the additional metrics (the model's preferred ones come first).",
 )
-@click.option("--classes/--no-classes", default=True, show_default=True, help="Add a column per predicted class.")
+@click.option("--classes/--no-classes", default=True, show_default=True)
 @allow_code_option
 def command(run: Path, metric: str | None, operators: int, classes: bool, as_json: bool) -> None:
     metric_names = own_methods("metric", listed(metric))

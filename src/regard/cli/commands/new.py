@@ -38,14 +38,14 @@ USES = {
 
 @verb(
     "new",
-    "regard new explainer my_method               writes my_method.py and test_my_method.py here",
-    "regard new explainer my_method --out plugin  in another directory",
+    "regard new explainer my_method",
+    "regard new explainer my_method --out plugin",
     "regard new metric my_metric --json",
-    "regard new perturbation my_noise             a noise; and attack, question (of the judge) likewise",
+    "regard new perturbation my_noise",
 )
 @click.argument("kind", type=click.Choice([*USES]))
 @click.argument("name")
-@out_option(default=Path(), help="Output directory (default: the current one).")
+@out_option(default=Path())
 def command(kind: str, name: str, out: Path, as_json: bool) -> None:
     from regard.present.messages.messages import say
     from regard.testing.skeleton import new_method

@@ -31,7 +31,7 @@ from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase
 from regard.present.messages.messages import columns as headed
-from regard.present.messages.messages import say
+from regard.present.messages.messages import id_words, method_words, say
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
@@ -43,51 +43,42 @@ if TYPE_CHECKING:
     "regard perturb 'a quiet, moving film' --noise keyboard --severity 3",
     "regard perturb reviews --noise keyboard,filler --limit 5",
     "regard perturb reviews.csv --noise ocr --severity 2 --seed 7 --out noisy.csv",
-    "regard perturb bilstm --data reviews --noise all              accuracy by noise and severity",
-    "regard perturb bilstm --tests behaviour.toml                  invariance, direction, minimum functionality",
-    "regard perturb bilstm --data reviews --swaps names,pronouns   does it matter who it is about?",
-    "regard perturb --list                                         every noise, by modality",
+    "regard perturb bilstm --data reviews --noise all",
+    "regard perturb bilstm --tests behaviour.toml",
+    "regard perturb bilstm --data reviews --swaps names,pronouns",
+    "regard perturb --list",
 )
 @click.argument("what", required=False, metavar="[TEXT | DATA | MODEL]")
-@click.option("--data", metavar="DATA", help="Measure a model under noise: WHAT is the model, DATA its data.")
+@click.option("--data", metavar="DATA")
 @click.option(
     "--noise",
     default="keyboard",
     show_default=True,
     metavar="NAMES",
-    help="Comma-separated noises, parameters as name:key=value; all for every noise.",
 )
 @click.option(
     "--severity",
     default=None,
     metavar="1..5",
-    help="One or more severities: 1,3,5 (default: 3; with a model, all five).",
 )
 @click.option(
     "--model",
     "lender",
     metavar="MODEL",
-    help="Model whose vocabulary supplies the replacements (noise neighbour only).",
 )
 @seed_option
-@click.option("--limit", type=click.IntRange(1), help="Maximum number of examples (default: all; with a model, 300).")
-@out_option(help="Write the perturbed examples to FILE.csv or FILE.jsonl.")
-@click.option(
-    "--tests", type=click.Path(path_type=Path), metavar="FILE", help="Run the behavioural tests in this TOML file."
-)
-@click.option(
-    "--swaps", metavar="NAMES|FILE", help="Swap sensitive terms: names, pronouns, ages, places, all, or FILE.toml."
-)
-@click.option(
-    "--method", default="attention", show_default=True, help="With --swaps: explainer whose relevance is compared."
-)
+@click.option("--limit", type=click.IntRange(1))
+@out_option()
+@click.option("--tests", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--swaps", metavar="NAMES|FILE")
+@click.option("--method", default="attention", show_default=True)
 @labels_option
 @column_options
 @split_option
 @skip_option
 @device_option
 @permission_options
-@click.option("--list", "as_list", is_flag=True, help="List all noises and what their severities mean.")
+@click.option("--list", "as_list", is_flag=True)
 def command(
     what: str | None,
     data: str | None,
@@ -206,7 +197,15 @@ def _list(as_json: bool) -> None:
         return print_json([e.to_json() for e in entries])
     for modality in ("text", "image", "audio", "series", "table"):
         noises = sorted((e for e in entries if e.facts["modality"] == modality), key=lambda e: str(e.facts["family"]))
-        rows = [(e.name, str(e.facts["family"]), e.summary, str(e.facts["scale"])) for e in noises]
+        rows = [
+            (
+                e.name,
+                id_words("noise_family", str(e.facts["family"])),
+                method_words("summary.perturbation", e.name, e.summary),
+                method_words("scale.perturbation", e.name, e.facts["scale"]),
+            )
+            for e in noises
+        ]
         results().print(plain_table((modality, *headed("term.perturb.columns")), rows))
         results().print()
 

@@ -22,13 +22,13 @@ from regard.visible import shell_word
     "plan",
     "regard plan bilstm --budget 10m --out plan.json",
     "regard plan ./model --data reviews.csv --policy policy.toml --intended-use 'sort reviews; no decision on persons'",
-    "regard plan bilstm --seed 1 --out plan.json       then: regard audit --plan plan.json",
+    "regard plan bilstm --seed 1 --out plan.json",
 )
 @click.argument("model", required=False)
-@click.option("--data", metavar="DATA", help="Built-in name, csv, jsonl, parquet, or a datasets directory.")
-@out_option(help="File to write (default: plan.json).")
-@click.option("--policy", type=click.Path(path_type=Path), help="Policy of the gate that the run must pass.")
-@click.option("--intended-use", default="", metavar="TEXT", help="Purpose of the model, for the evidence.")
+@click.option("--data", metavar="DATA")
+@out_option()
+@click.option("--policy", type=click.Path(path_type=Path))
+@click.option("--intended-use", default="", metavar="TEXT")
 @audit_flags
 def command(
     model: str | None,

@@ -21,11 +21,11 @@ from regard.errors import InputError, phrase
     "regard prune ./model --fraction 0.3 --data reviews.csv --out model-pruned",
 )
 @click.argument("model")
-@click.option("--heads", help="Heads to remove, named as in `regard heads`: L0H1,L3H7.")
-@click.option("--fraction", type=float, help="Share of heads to remove, least important first.")
-@out_option(required=True, help="New directory for the pruned model.")
-@click.option("--data", metavar="DATA", help="Data for ranking and auditing (default: the model's own).")
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of examples.")
+@click.option("--heads")
+@click.option("--fraction", type=float)
+@out_option(required=True)
+@click.option("--data", metavar="DATA")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True)
 @seed_option
 @labels_option
 @row_options

@@ -27,25 +27,25 @@ ENDINGS = {"evidence": "zip", "card": "md"}
     "report",
     "regard report regard-runs/bilstm-reviews-quick-seed0",
     "regard report RUN --out elsewhere.html",
-    "regard report RUN --format md                     for a pull request or a model card",
-    "regard report RUN --format pdf --lang zh          printed, in Chinese",
-    "regard report RUN --format pdf --appendix         every table, unfolded",
+    "regard report RUN --format md",
+    "regard report RUN --format pdf --lang zh",
+    "regard report RUN --format pdf --appendix",
     "regard report RUN --format json --out numbers.json",
-    "regard report RUN --format card                   for a Hugging Face model card, with its model-index",
-    "regard report RUN --format evidence --policy policy.toml --sign ~/.ssh/id_ed25519    one signed zip for auditors",
-    "regard report RUN --format evidence --baseline LAST_RUN --example 17 --example 23    changes, and these decisions",
-    "regard report RUN --redact --out shared.html      every word replaced by a placeholder",
+    "regard report RUN --format card",
+    "regard report RUN --format evidence --policy policy.toml --sign ~/.ssh/id_ed25519",
+    "regard report RUN --format evidence --baseline LAST_RUN --example 17 --example 23",
+    "regard report RUN --redact --out shared.html",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@out_option(help="File to write (default: RUN/report.FORMAT).")
+@out_option()
 @click.option("--format", "form", type=click.Choice(FORMS), default="html", show_default=True)
-@click.option("--appendix", is_flag=True, help="Print every section of a PDF, unfolded (default: at most 6 pages).")
-@click.option("--redact", is_flag=True, help="Replace each word with a consistent placeholder.")
-@click.option("--policy", type=click.Path(path_type=Path), help="Evidence: policy of a gate, with its outcome.")
-@click.option("--baseline", type=click.Path(path_type=Path), help="Evidence: earlier audit for the change report.")
-@click.option("--sign", type=click.Path(path_type=Path), help="Evidence: private SSH key that signs it.")
-@click.option("--intended-use", default="", metavar="TEXT", help="Evidence: purpose (default: that of the plan).")
-@click.option("--example", "examples", multiple=True, help="Evidence: decision to print; repeatable (default: 10).")
+@click.option("--appendix", is_flag=True)
+@click.option("--redact", is_flag=True)
+@click.option("--policy", type=click.Path(path_type=Path))
+@click.option("--baseline", type=click.Path(path_type=Path))
+@click.option("--sign", type=click.Path(path_type=Path))
+@click.option("--intended-use", default="", metavar="TEXT")
+@click.option("--example", "examples", multiple=True)
 def command(
     run: Path,
     out: Path | None,

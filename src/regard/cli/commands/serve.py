@@ -30,30 +30,29 @@ KEY = "REGARD_API_KEY"
 @verb(
     "serve",
     "regard serve bilstm --run regard-runs/bilstm-reviews-quick-seed0",
-    "regard serve ./model --run RUN --port 8080 --method attention     one forward pass per explanation",
+    "regard serve ./model --run RUN --port 8080 --method attention",
     "regard serve ./model --method one_pass,leave_one_out --deadline 10 --queue 128",
-    "regard serve ./model --run RUN --host 0.0.0.0 --api-key-file keys.txt    for other machines; a key is required",
-    "regard serve bilstm --check                       print the milliseconds per request, and stop",
+    "regard serve ./model --run RUN --host 0.0.0.0 --api-key-file keys.txt",
+    "regard serve bilstm --check",
 )
 @click.argument("model")
-@click.option("--run", type=click.Path(path_type=Path), help="Audit of these weights, to send with every explanation.")
-@click.option("--name", default="", help="Name of the model in addresses (default: from MODEL).")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: any free port.")
+@click.option("--run", type=click.Path(path_type=Path))
+@click.option("--name", default="")
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
 @click.option(
     "--method",
     default="one_pass",
     show_default=True,
-    help="Default methods of an explanation: explainers, or a preset: attention, one_pass, thorough.",
 )
-@click.option("--batch", type=click.IntRange(1), default=32, show_default=True, help="Inputs that share a pass.")
-@click.option("--queue", type=click.IntRange(1), default=256, show_default=True, help="Requests that may wait.")
-@click.option("--deadline", type=float, default=30.0, show_default=True, help="Seconds to the answer of a request.")
-@click.option("--body", metavar="SIZE", default="1MB", show_default=True, help="Largest body of a request.")
-@click.option("--api-key-file", type=click.Path(path_type=Path), help=f"File with API keys, one per line (or ${KEY}).")
-@click.option("--log", metavar="FILE", default="-", show_default=True, help="JSON lines; - is standard error.")
-@click.option("--log-texts", is_flag=True, help="Also log the texts of requests.")
-@click.option("--check", is_flag=True, help="Measure the cost of each method, and stop.")
+@click.option("--batch", type=click.IntRange(1), default=32, show_default=True)
+@click.option("--queue", type=click.IntRange(1), default=256, show_default=True)
+@click.option("--deadline", type=float, default=30.0, show_default=True)
+@click.option("--body", metavar="SIZE", default="1MB", show_default=True)
+@click.option("--api-key-file", type=click.Path(path_type=Path))
+@click.option("--log", metavar="FILE", default="-", show_default=True)
+@click.option("--log-texts", is_flag=True)
+@click.option("--check", is_flag=True)
 @seed_option
 @model_options
 def command(

@@ -21,7 +21,7 @@ MOST_KILLERS = 10
 @verb(
     "status",
     "regard status regard-runs/bilstm-reviews-5m-seed0",
-    "regard status RUN --json                          for scripts; from another terminal while the audit runs",
+    "regard status RUN --json",
 )
 @click.argument("run", type=click.Path(path_type=Path))
 def command(run: Path, as_json: bool) -> None:

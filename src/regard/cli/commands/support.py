@@ -24,7 +24,7 @@ from regard.cli.progress import bar
 from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 from regard.errors import phrase
-from regard.present.messages.messages import say
+from regard.present.messages.messages import id_words, say
 
 if TYPE_CHECKING:
     from regard.models.read.text import Overflow
@@ -48,12 +48,12 @@ SENTENCE = "A quiet, moving film that never begs for tears."
     "regard support ./image-model --data digits --json",
 )
 @click.argument("model")
-@click.option("--text", help="Text to try the methods on (default: a built-in sentence).")
+@click.option("--text")
 @image_option
 @sound_option
-@click.option("--pair", help="Second text, for models that take a pair.")
-@click.option("--data", help="Try the methods on a row of this dataset instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
+@click.option("--pair")
+@click.option("--data")
+@click.option("--row", type=int, default=0, show_default=True)
 @row_options
 @row_labels_option
 @seed_option
@@ -226,7 +226,11 @@ def _attempt(spec: Spec, page: ShardResult, *, works: bool) -> dict[str, Any]:
     reasons = {**{p.stage: p.message for p in page.problems}, **page.skipped}
     texts = {key: str(reason) for key, reason in reasons.items()}
     needs = entry(spec.kind, spec.name).facts.get("needs")
-    needed = say("term.list.needs", what=", ".join(map(str, needs))) if isinstance(needs, list) and needs else ""
+    needed = (
+        say("term.list.needs", what=say("listed").join(id_words("need", str(n)) for n in needs))
+        if isinstance(needs, list) and needs
+        else ""
+    )
     why = "" if works else _reason(spec.kind, spec.name, texts)
     return {"kind": spec.kind, "name": spec.name, "works": works, "why": why, "needs": needed}
 

@@ -35,64 +35,51 @@ DIRECTORY = "pretrained"
     "train",
     "regard train classifier --data reviews --encoder bilstm --attention additive --seeds 5 --out runs/base",
     "regard train classifier --data reviews.csv --text-column review --label-column stars --out runs/mine",
-    "regard train vision --data digits --out runs/digits      and series, tabular, translator likewise",
+    "regard train vision --data digits --out runs/digits",
     "regard train classifier --data reviews --encoder average --attention frozen --from runs/base --out runs/probe",
     "regard train classifier --data reviews --term prediction_distance=1 --term attention_distance=-0.001 "
     "--from runs/base --out runs/adversary",
-    "regard train classifier --data reviews --from-directory ./MiniLM --out runs/minilm   again: goes on",
+    "regard train classifier --data reviews --from-directory ./MiniLM --out runs/minilm",
 )
 @click.argument("kind")
 @click.option(
     "--data",
     required=True,
     metavar="DATA",
-    help="Dataset: a built-in name, a csv, jsonl or parquet file, or a datasets directory.",
 )
-@out_option(help="Output directory (default: regard-models/KIND-DATA).")
-@click.option("--encoder", type=click.Choice(ENCODERS), help="Encoder; recurrent: of a translator.")
-@click.option(
-    "--attention", help="Attention: additive, dot, scaled_dot, cosine, bilinear, uniform, frozen (with --from)."
-)
+@out_option()
+@click.option("--encoder", type=click.Choice(ENCODERS))
+@click.option("--attention")
 @click.option(
     "--set",
     "options",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Learner option NAME=VALUE (see regard list learner); repeatable.",
 )
-@click.option(
-    "--from-directory", type=click.Path(path_type=Path), help="Fine-tune the Hugging Face model in this directory."
-)
+@click.option("--from-directory", type=click.Path(path_type=Path))
 @click.option(
     "--seeds",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Number of seeds; more than 1 trains a family.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="First seed.")
+@click.option("--seed", type=int, default=0, show_default=True)
 @training_device_option
-@click.option(
-    "--term", "terms", multiple=True, metavar="NAME=WEIGHT", help="Loss term (see regard list term); repeatable."
-)
-@click.option(
-    "--class-weights", default="balanced", show_default=True, help="Class weights: balanced, none, or pos=2,neg=1."
-)
-@click.option(
-    "--from", "reference", metavar="RUN", help="Model, family or audit run used by loss terms and frozen attention."
-)
-@click.option("--hide", multiple=True, metavar="WORD", help="Word for the term hidden_mass; repeatable.")
-@click.option("--epochs", type=click.IntRange(1), help="Maximum number of epochs.")
-@click.option("--patience", type=click.IntRange(1), help="Epochs without dev improvement before training stops.")
+@click.option("--term", "terms", multiple=True, metavar="NAME=WEIGHT")
+@click.option("--class-weights", default="balanced", show_default=True)
+@click.option("--from", "reference", metavar="RUN")
+@click.option("--hide", multiple=True, metavar="WORD")
+@click.option("--epochs", type=click.IntRange(1))
+@click.option("--patience", type=click.IntRange(1))
 @click.option("--batch-size", type=click.IntRange(1))
-@click.option("--rate", type=float, help="Learning rate.")
+@click.option("--rate", type=float)
 @click.option("--weight-decay", type=float)
 @column_options
 @class_labels_option
-@click.option("--group-column", help="Column with the group (patient, author, ...); a group is never split.")
-@click.option("--rationale-column", help="Column with rationales.")
-@click.option("--id-column", help="Column with the example id.")
-@click.option("--skip-bad", is_flag=True, help="Skip unreadable rows and list them.")
+@click.option("--group-column")
+@click.option("--rationale-column")
+@click.option("--id-column")
+@click.option("--skip-bad", is_flag=True)
 def command(
     kind: str,
     data: str,

@@ -16,14 +16,14 @@ from regard.errors import Incomplete, phrase
 @verb(
     "verdicts",
     "regard verdicts regard-runs/bilstm-reviews-quick-seed0",
-    "regard verdicts RUN --rules                       with the rule and the comparisons behind every answer",
-    "regard verdicts RUN --question mine.py:is_it_sharp    a question of your own beside ours",
-    "regard verdicts RUN --lang zh                     in Chinese",
+    "regard verdicts RUN --rules",
+    "regard verdicts RUN --question mine.py:is_it_sharp",
+    "regard verdicts RUN --lang zh",
     "regard verdicts RUN --json",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--rules", is_flag=True, help="Print each rule and every comparison behind it.")
-@click.option("--question", metavar="FILE.py:FUNCTION", help="Ask your own questions too; comma-separated.")
+@click.option("--rules", is_flag=True)
+@click.option("--question", metavar="FILE.py:FUNCTION")
 def command(run: Path, rules: bool, question: str | None, as_json: bool) -> None:
     own_methods("question", listed(question))
     from regard.judge.shift import shift_of

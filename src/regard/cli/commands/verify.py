@@ -17,12 +17,10 @@ from regard.files import parse_json
 @verb(
     "verify",
     "regard verify evidence.zip",
-    "regard verify evidence.zip --signers allowed_signers    and who signed it",
+    "regard verify evidence.zip --signers allowed_signers",
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--signers", type=click.Path(path_type=Path), help="Allowed-signers file of ssh-keygen: NAME KEYTYPE KEY per line."
-)
+@click.option("--signers", type=click.Path(path_type=Path))
 def command(file: Path, signers: Path | None, as_json: bool) -> int:
     from regard.present.messages.messages import say
     from regard.store.evidence_archive import verify_archive

@@ -36,65 +36,58 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 
 @verb(
     "view",
-    "regard view bilstm --text 'a quiet, moving film'          the local app, with the model behind it",
-    "regard view RUN                                          the examples of an audit, and its model for new texts",
-    "regard view minilm --text 'a quiet film' -o view.html      one file for everything, no server",
+    "regard view bilstm --text 'a quiet, moving film'",
+    "regard view RUN",
+    "regard view minilm --text 'a quiet film' -o view.html",
     "regard view minilm --text 'a quiet film' --view head_view --svg heads.svg --pdf heads.pdf",
     "regard view smollm2 --text 'The capital of France is' --generate 5",
-    "regard view smollm2 --text 'a long prompt ...' --rows last      one row of every head, for long inputs",
+    "regard view smollm2 --text 'a long prompt ...' --rows last",
     "regard view digits --data digits --row 3 --png digit.png",
-    "regard view ./vit --image photo.jpg --method attention,rollout,lrp   the relevance of each over the picture",
-    "regard view ./clip --text 'a dog on grass' --image dog.png   words and patches of a vision-language model",
-    "regard view captioner --text '<image> : below-left' --image quadrants.png --generate 7   where each word looks",
+    "regard view ./vit --image photo.jpg --method attention,rollout,lrp",
+    "regard view ./clip --text 'a dog on grass' --image dog.png",
+    "regard view captioner --text '<image> : below-left' --image quadrants.png --generate 7",
     "regard view bilstm --text 'a good film' --changed 'a goood film' --view compare --svg clean-and-attacked.svg",
-    "regard view bilstm --text 'a good film' --other planted:shortcut --view compare    two models, or two checkpoints",
+    "regard view bilstm --text 'a good film' --other planted:shortcut --view compare",
     "regard view minilm --spec edits.json --view compare --svg before-and-after.svg",
-    "regard view RUN --example 17 --view token_text --svg -    the picture on standard output",
+    "regard view RUN --example 17 --view token_text --svg -",
 )
 @click.argument("target", metavar="RUN|MODEL")
-@click.option("--text", help="Input text.")
+@click.option("--text")
 @click.option(
     "--image",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Picture file, for models that read pictures; with --text, for vision-language models.",
 )
 @sound_option
-@click.option("--pair", help="Second text, for models that take a pair.")
-@click.option("--changed", metavar="TEXT", help="Changed version of the text (attacked, rewritten) to compare with.")
-@click.option("--other", metavar="MODEL", help="Second model or checkpoint to compare with on the same text.")
-@click.option("--data", help="Read the input from this dataset instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
+@click.option("--pair")
+@click.option("--changed", metavar="TEXT")
+@click.option("--other", metavar="MODEL")
+@click.option("--data")
+@click.option("--row", type=int, default=0, show_default=True)
 @click.option(
     "--spec",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Shared Spec of attention edits: show its text before and after them.",
 )
-@click.option("--generate", type=click.IntRange(min=1), help="Generate this many tokens and show their attention.")
+@click.option("--generate", type=click.IntRange(min=1))
 @click.option(
     "--rows",
     metavar="ROWS",
-    help="Keep only these rows of long inputs: last, 10:20, -5:, or 1,7; with --generate: new.",
 )
-@click.option("--method", default="attention,leave_one_out", show_default=True, help="Comma-separated explainers.")
-@click.option("--view", default="", help="View to open or draw (default: the first with data).")
-@click.option("--example", help="Id of the example of the run to show.")
-@click.option("--site", help="Site to draw: a name or its ending (default: the last).")
-@click.option("--head", type=click.IntRange(0), help="Head to draw (default: all).")
-@click.option("-o", "--out", type=FILE, help="Write the view to this file: .html, .svg, .png or .pdf.")
-@click.option("--html", type=FILE, help="Write a self-contained HTML page.")
-@click.option("--svg", type=FILE, help="Write the view as SVG (- for standard output).")
-@click.option("--png", type=FILE, help="Write the view as PNG.")
-@click.option("--pdf", type=FILE, help="Write the view as PDF.")
-@click.option("--dark", is_flag=True, help="Use dark colours.")
-@click.option(
-    "--width", type=click.IntRange(200, 10000), default=900, show_default=True, help="Width of a figure in pixels."
-)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the app (default: a free one).")
-@click.option("--browser/--no-browser", default=True, show_default=True, help="Open the app in the browser.")
-@click.option(
-    "--allow-host", multiple=True, metavar="HOST:PORT", help="Additional host name to accept, such as that of a tunnel."
-)
-@click.option("--rationales", type=FILE, help="File for hand-marked rationales (default: next to the run).")
+@click.option("--method", default="attention,leave_one_out", show_default=True)
+@click.option("--view", default="")
+@click.option("--example")
+@click.option("--site")
+@click.option("--head", type=click.IntRange(0))
+@click.option("-o", "--out", type=FILE)
+@click.option("--html", type=FILE)
+@click.option("--svg", type=FILE)
+@click.option("--png", type=FILE)
+@click.option("--pdf", type=FILE)
+@click.option("--dark", is_flag=True)
+@click.option("--width", type=click.IntRange(200, 10000), default=900, show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=0)
+@click.option("--browser/--no-browser", default=True, show_default=True)
+@click.option("--allow-host", multiple=True, metavar="HOST:PORT")
+@click.option("--rationales", type=FILE)
 @seed_option
 @row_options
 @row_labels_option

@@ -26,18 +26,16 @@ if TYPE_CHECKING:
     "regard walkthrough --model digits --data digits --row 3 --layer 1 --json",
 )
 @click.argument("text", required=False)
-@click.option(
-    "--model", default=DEFAULT_MODEL, show_default=True, help="Model: a name, a directory, or file.py:factory."
-)
-@click.option("--layer", type=int, help="Layer number (default: the last).")
-@click.option("--head", type=int, default=0, show_default=True, help="Head number.")
-@click.option("--query", help="Query unit, by name or position (default: the row the prediction reads).")
-@click.option("--site", help="Attention site, if the layer has several (see regard capture).")
-@click.option("--features", type=click.IntRange(1), default=6, show_default=True, help="Number of features to show.")
-@click.option("--keys", type=click.IntRange(1), default=8, show_default=True, help="Number of keys to show.")
-@click.option("--pair", help="Second text, for models that take a pair.")
-@click.option("--data", help="Read the input from this dataset instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
+@click.option("--model", default=DEFAULT_MODEL, show_default=True)
+@click.option("--layer", type=int)
+@click.option("--head", type=int, default=0, show_default=True)
+@click.option("--query")
+@click.option("--site")
+@click.option("--features", type=click.IntRange(1), default=6, show_default=True)
+@click.option("--keys", type=click.IntRange(1), default=8, show_default=True)
+@click.option("--pair")
+@click.option("--data")
+@click.option("--row", type=int, default=0, show_default=True)
 @row_options
 @row_labels_option
 @seed_option

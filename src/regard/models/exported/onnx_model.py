@@ -22,7 +22,22 @@ from regard.models.objective import TensorAnswers
 from regard.models.passes import key_padding, refuse_several_lengths
 from regard.models.read.encoded import Item
 from regard.protocols import Encoded, SiteAttention, Target
-from regard.records import Answers, Bools, Check, Edit, Edits, Example, Mode, Site, SiteKind, Spec, Text
+from regard.records import (
+    EDITED,
+    UNCHECKED,
+    Answers,
+    Bools,
+    Check,
+    Edit,
+    Edits,
+    Example,
+    Message,
+    Mode,
+    Site,
+    SiteKind,
+    Spec,
+    Text,
+)
 from regard.tap.editing import EditRewriting, per_row
 from regard.tap.site_attention import DenseAttention, Real
 from regard.tap.site_kind import kind_of, pattern_of_weights, shape_of_pattern
@@ -40,7 +55,7 @@ class OnnxModel:
     def __init__(self, inner: TorchModel, notes: Iterable[str] = ()) -> None:
         assert isinstance(inner.module, OnnxModule)
         self.inner, self.module = inner, inner.module
-        self._notes, self._proofs = list(notes), dict[tuple[int, ...], str]()
+        self._notes, self._proofs = list(notes), dict[tuple[int, ...], Message]()
         self._sites = numbered_sites([node.name for node in self.module.graph.found.nodes])
 
     # ------------------------------------------------------------------ what it is
@@ -159,13 +174,13 @@ class OnnxModel:
                 outputs = self.inner.run(tensors, request)
             answers = self.inner.row.read(outputs, request, targets)
             tables = self._tables(parts, max(item.length for item in items))
-            checked = "never: edited" if edits else "never"
+            checked = EDITED if edits else UNCHECKED
             if check != "never":
                 shapes = tuple(table.shape[1] for table in tables)
                 if check == "always" or shapes not in self._proofs:
                     plain = self.inner.run(tensors, request)
                     self._proofs[shapes] = self._proved(outputs, plain, tables, padding)
-                checked = f"{check}: {self._proofs[shapes]}"
+                checked = Message.of(f"check.{check}", proof=self._proofs[shapes])
         nodes = self.module.graph.found
         sites: list[SiteAttention] = []
         for (site, layer), table, node in zip(self._sites, tables, nodes.nodes, strict=True):
@@ -195,7 +210,9 @@ class OnnxModel:
         tables = [np.concatenate(parts_of_site) for parts_of_site in zip(*parts, strict=True)]
         return [np.array(table[self._block(table, width)], np.float32) for table in tables]
 
-    def _proved(self, exposed: Any, plain: Any, tables: Sequence[NDArray[np.float32]], padding: Tensor | None) -> str:
+    def _proved(
+        self, exposed: Any, plain: Any, tables: Sequence[NDArray[np.float32]], padding: Tensor | None
+    ) -> Message:
         """Compare the outputs with and without exposed weights, and every row with a sum of 1."""
         worst = 0.0
         for name, tensor in plain.items():
@@ -215,7 +232,7 @@ class OnnxModel:
             if not error <= ROW_SUM:
                 raise self._unproved(site.key, phrase("errors.common.rows_that_sum"), error)
             rows = max(rows, error)
-        return f"{len(tables)} sites, outputs within {worst:.0e}, row sums within {rows:.0e}"
+        return Message.of("check.exported", sites=len(tables), outputs=float(f"{worst:.0e}"), rows=float(f"{rows:.0e}"))
 
     def _unproved(self, place: str, expected: Text, error: float) -> CaptureError:
         return CaptureError(

@@ -16,7 +16,7 @@ from torch import nn
 from regard.errors import EnvironmentProblem, InputError, Text, Unsupported, phrase
 from regard.models.open.hub import hub
 from regard.models.open.huggingface import infer_task, task_row
-from regard.models.open.placement import Placement, loading_arguments
+from regard.models.open.placement import Placement, loading_arguments, unpack_on_cpu
 from regard.models.open.safe_config import refuse_adapter_code, without_kernels
 
 _OPTIONAL = {
@@ -72,7 +72,7 @@ def open_pretrained(
     trust_remote_code: bool,
     download: bool,
     where: Placement = Placement(),  # noqa: B008 - frozen
-) -> tuple[nn.Module, Any, str, list[str]]:
+) -> tuple[nn.Module, Any, str, list[Text]]:
     """(model, processor, task, notes) of a directory or of an id in the local cache."""
     config = _config(source, trust_remote_code, download)
     architecture = (config.architectures or [""])[0]
@@ -161,7 +161,7 @@ def _weights(
     trust_remote_code: bool,
     download: bool,
     where: Placement = Placement(),  # noqa: B008 - frozen
-) -> tuple[nn.Module, list[str], list[str]]:
+) -> tuple[nn.Module, list[Text], list[str]]:
     import transformers
 
     row = task_row(task)
@@ -187,6 +187,8 @@ def _weights(
                 output_loading_info=True,
                 **loading_arguments(where),
             )
+            module, remarks = unpack_on_cpu(module)
+            notes += remarks
     except pickle.UnpicklingError as error:
         raise InputError(
             phrase("errors.models.weights_source", source=source),
@@ -312,7 +314,7 @@ def adapter_base(folder: Path, about: Mapping[str, Any]) -> str:
 
 def open_peft(
     folder: Path, task: str | None, *, trust_remote_code: bool, download: bool
-) -> tuple[Any, Any, str, list[str]]:
+) -> tuple[Any, Any, str, list[Text]]:
     """(model with the adapter merged in, processor, task, notes) of a PEFT adapter directory."""
     try:
         from peft import PeftModel

@@ -20,7 +20,7 @@ from regard.datasets.formats.arrays import read_npz
 from regard.errors import InputError, phrase
 from regard.files import kind_of, parse_json, reason
 from regard.models.model_cards import capture_card
-from regard.records import Answers, Attention, Site, SiteKind, Text, Units
+from regard.records import Answers, Attention, Message, Site, SiteKind, Text, Units
 from regard.registry import upstairs
 from regard.tap.site_attention import attention_text
 
@@ -58,7 +58,7 @@ class GivenCapture(HasCard):
 
     sites: tuple[ArrayAttention, ...]
     units: tuple[Units, ...]
-    checked: str
+    checked: Text
     rejected: tuple[tuple[str, Text], ...] = ()
 
     @property
@@ -84,7 +84,7 @@ def from_arrays(
     Rows must sum to 1; what is missing to 1 is recorded as sink; rows of zeros are padding.
 
     >>> capture = from_arrays([np.full((2, 3, 3), 1 / 3)], ["a", "good", "film"])
-    >>> capture.sites[0].shape, capture.sites[0].site.key, capture.checked
+    >>> capture.sites[0].shape, capture.sites[0].site.key, str(capture.checked)
     ((1, 2, 3, 3), 'layer.0', 'given: rows sum to 1')
     """
     arrays = _named(attentions)
@@ -109,9 +109,9 @@ def from_arrays(
             sink = np.where(filled, np.maximum(0.0, 1.0 - total), 0.0).astype(np.float32)
         site = Site(name, 0, kind or _kind(weights), layer, weights.shape[1])
         built.append((site, weights, sink))
-    checked = "given: rows sum to 1"
+    checked = Message("check.given")
     if lowest < 1 - _TOLERANCE:
-        checked = f"given: rows sum to {lowest:.3f} or more, the rest is recorded as sink"
+        checked = Message.of("check.given_sink", lowest=round(lowest, 3))
     sites = tuple(ArrayAttention(Attention(s, w, sink, checked)) for s, w, sink in built)
     described = _units(units)
     batch = {held.shape[0] for held in sites}

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.errors import EnvironmentProblem, InputError, Unsupported, phrase
+from regard.errors import EnvironmentProblem, InputError, Text, Unsupported, phrase
 from regard.models.open.checkpoints import quiet
 from regard.models.open.placement import Placement
 
@@ -30,7 +30,7 @@ def gguf_in(folder: Path) -> Path | None:
 def open_gguf(
     file: Path,
     where: Placement = Placement(),  # noqa: B008 - frozen
-) -> tuple[nn.Module, Any, str, list[str]]:
+) -> tuple[nn.Module, Any, str, list[Text]]:
     """(model, tokenizer, task, notes) of a GGUF file, unpacked to float32 or to the precision of `where`."""
     import transformers
 

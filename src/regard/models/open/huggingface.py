@@ -71,7 +71,7 @@ class Options:
     overflow: Overflow = "windows"
     max_length: int | None = None
     name: str | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
     spec: Spec | None = None
     folder: Path | None = field(default=None)
     where: Placement = Placement()  # noqa: RUF009 - frozen

@@ -13,7 +13,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from regard.errors import InputError, UnknownName, Unsupported, phrase
+from regard.errors import InputError, Text, UnknownName, Unsupported, phrase
 from regard.files import cache_directory, exists
 from regard.foreign_code import contained
 from regard.models.adapter import TorchModel, pick_device
@@ -298,7 +298,7 @@ def _may_be_id(source: str) -> bool:
     return source.count("/") <= 1 and not source.startswith((".", "/", "~")) and source.strip() == source != ""
 
 
-def _adapted(opened: tuple[nn.Module, Any, str, list[str]], options: Options) -> TorchModel:
+def _adapted(opened: tuple[nn.Module, Any, str, list[Text]], options: Options) -> TorchModel:
     module, processor, task, notes = opened
     module.requires_grad_(False)
     return from_transformers(module, processor, replace(options, task=task, notes=(*options.notes, *notes)))

@@ -166,6 +166,8 @@ def _weight_bytes(tensors: Mapping[str, tuple[int, ...]], size: int, bytes_each:
     matrices = sum(math.prod(shape) for shape in tensors.values() if len(shape) == 2)
     others = sum(math.prod(shape) for shape in tensors.values()) - matrices
     bits = QUANTIZED.get(where.quantize or "", 8 * bytes_each)
+    if bits == 4 and not torch.accelerator.is_available():  # unpacked there: `unpack_on_cpu`
+        bits = 8 * bytes_each
     return matrices * bits // 8 + others * bytes_each
 
 

@@ -9,12 +9,12 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
 
-from regard.errors import EnvironmentProblem, InputError, UnknownName, phrase
+from regard.errors import EnvironmentProblem, InputError, Text, UnknownName, phrase
 
 DTYPES = {
     "float32": torch.float32,
@@ -114,6 +114,19 @@ def loading_arguments(where: Placement) -> dict[str, Any]:
         make: Any = transformers.BitsAndBytesConfig
         arguments["quantization_config"] = make(**{f"load_in_{where.quantize}": True})
     return arguments
+
+
+def unpack_on_cpu(module: nn.Module) -> tuple[nn.Module, list[Text]]:
+    """(module, notes): weights of 4 bits that are on a CPU, unpacked to the dtype of the model.
+
+    Reading the state dict of such a model after its first pass changes its answers (bitsandbytes 0.50), and it has no
+    gradients. Unpacked, it gives the answers of the same weights, at the memory of full ones.
+    """
+    packed = getattr(module, "is_loaded_in_4bit", False)
+    if not packed or any(parameter.device.type != "cpu" for parameter in module.parameters()):
+        return module, []
+    unpacked: nn.Module = cast("Any", module).dequantize()
+    return unpacked, [phrase("errors.models.weights_of_4_bits_unpacked")]
 
 
 def is_placed(module: nn.Module) -> bool:

@@ -32,12 +32,12 @@ QUANTIZATION = (
 _CHOICES = (("_attn_implementation", "attention", ATTENTION), ("_experts_implementation", "experts", EXPERTS))
 
 
-def without_kernels(config: Any, subject: str) -> list[str]:
+def without_kernels(config: Any, subject: str) -> list[Text]:
     """Replace implementations that regard does not vouch for by the default, in place; notes say which.
 
     A way to quantize that would fetch kernels is refused, because the weights cannot be read without it.
     """
-    notes = []
+    notes: list[Text] = []
     for place, part in _parts(config):
         for attribute, what, allowed in _CHOICES:
             implementation = getattr(part, f"{attribute}_internal", None)

@@ -8,6 +8,7 @@ Only the edge (a command, `write_report`) chooses the language; whoever says som
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 
 NOUNS = MappingProxyType({"unit": "word", "input": "text"})
 """The nouns of a message that names no others."""
+
+FACTS = ("summary.", "scale.")
+"""Tables whose English stands beside the code of the methods."""
+UNTRANSLATED = ("planted", "language")
+"""Kinds whose entries are described in English: test models, and languages in their own."""
 
 _language: ContextVar[str] = ContextVar("language", default="en")
 
@@ -144,13 +150,26 @@ def known(key: str) -> bool:
         return False
 
 
-def similarity_words(name: str) -> str:
-    """Return the words for a similarity of texts or inputs; names that no catalogue holds stay as they are.
+def id_words(table: str, name: str) -> str:
+    """Return the words for an id; one that the catalogue does not hold, of another package or version, stays as it is.
 
-    >>> similarity_words("ngram_overlap")
-    'character n-gram overlap'
+    >>> id_words("similarity", "ngram_overlap"), id_words("attack.access", "white box"), id_words("similarity", "mine")
+    ('character n-gram overlap', 'white box', 'mine')
     """
-    return say(f"similarity.{name}") if known(f"similarity.{name}") else name
+    key = f"{table}.{name.replace(' ', '_')}"
+    return say(key) if known(key) else name
+
+
+def method_words(table: str, name: str, own: object) -> str:
+    """Return a fact of a method in the current language, or in its author's words where no catalogue has it.
+
+    >>> method_words("summary.engine", "serial", ""), method_words("summary.engine", "of_a_plug_in", "Runs elsewhere.")
+    ('Run one task after another, in this process.', 'Runs elsewhere.')
+    """
+    try:
+        return _sentence(language(), table, name)
+    except KeyError:
+        return str(own)
 
 
 def count(n: int, noun: str) -> str:
@@ -174,17 +193,33 @@ def columns(key: str) -> list[str]:
 def catalogue(name: str) -> Mapping[str, str]:
     """Every sentence of a language by its dotted key; English where another package's language lacks one."""
     own = dict(_flat(tomllib.loads(_text(name)), ""))
+    if name == "en":
+        own |= {f"{table}.{method}": text for table, texts in _facts().items() for method, text in texts.items()}
     return own if name in _ours() else {**catalogue("en"), **own}
 
 
 @cache
 def _table(language: str, header: str) -> Mapping[str, str]:
     """Read one table of the catalogue alone: `--help` needs forty sentences of fifteen hundred."""
+    if language == "en" and header.startswith(FACTS):
+        return _facts().get(header, {})
     begin = rf"^\[{re.escape(header)}\]$" if header else r"\A"
     place = re.search(rf"{begin}(.*?)(?=^\[|\Z)", _text(language), re.MULTILINE | re.DOTALL)
     if place is None:
         raise KeyError(header)
     return {key: str(value) for key, value in tomllib.loads(place[1]).items()}
+
+
+@cache
+def _facts() -> Mapping[str, Mapping[str, str]]:
+    """Tables of English sentences about our methods: written beside their code, gathered by `make catalogue`."""
+    tables: dict[str, dict[str, str]] = {}
+    for entry in json.loads((Path(__file__).parents[2] / "catalogue.json").read_text("utf-8")):
+        if entry["kind"] not in UNTRANSLATED:
+            for fact, text in (("summary", entry["summary"]), ("scale", entry["facts"].get("scale"))):
+                if text:
+                    tables.setdefault(f"{fact}.{entry['kind']}", {})[entry["name"]] = text
+    return tables
 
 
 @cache

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import InputError, UnknownName, phrase
+from regard.message import to_column
 from regard.present.messages.messages import say
 from regard.present.pack.axes import axes_of
 from regard.present.pack.chunks import Chunks
@@ -262,7 +263,7 @@ def _long_site(
         sink=False,
         thumb=[*small, offset],
         pooled=list(packed.shape[1:]),
-        checked=attention.checked,
+        checked=to_column(attention.checked),
     )
     return entry, heads - len(full)
 
@@ -313,7 +314,7 @@ def _site(
         sink=attention.sink is not None,
         thumb=[*small, offset],
         pooled=pooled_shape,
-        checked=attention.checked,
+        checked=to_column(attention.checked),
     )
     return entry, heads - len(full)
 

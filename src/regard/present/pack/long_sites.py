@@ -13,7 +13,7 @@ from regard.present.pack.chunks import Promise
 from regard.present.pack.rows import captured_attention, captured_positions
 from regard.present.pack.weights import POOLED, TILE, Bytes, halved, levels_of
 from regard.protocols import SiteAttention
-from regard.records import Attention, Site
+from regard.records import Attention, Site, Text
 
 LONG = 1 << 20
 """Weights of one head beyond which a site is pooled: more than 1,024 x 1,024."""
@@ -38,8 +38,8 @@ class PooledAttention:
         return 1, *self.source.shape[1:]
 
     @property
-    def checked(self) -> str:
-        return str(getattr(self.source, "checked", ""))
+    def checked(self) -> Text:
+        return getattr(self.source, "checked", "")
 
     def tiles(self, prefix: str, tops: list[float]) -> Iterator[tuple[str, Promise]]:
         """(name, promise) of every tile of every head and level, as `weights.chunks_of` names them."""

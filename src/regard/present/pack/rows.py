@@ -24,7 +24,7 @@ def captured_attention(site: SiteAttention) -> Attention:
     if positions is None:
         return site.dense()
     weights = np.stack([site.rows(example, positions) for example in range(site.shape[0])])
-    return Attention(site.site, weights, None, str(getattr(site, "checked", "")))
+    return Attention(site.site, weights, None, getattr(site, "checked", ""))
 
 
 def row_axes(capture: Capture, units: Units, made: Sequence[str] | None) -> dict[str, tuple[AxisEntry, AxisEntry]]:

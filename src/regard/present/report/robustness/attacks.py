@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from regard.audits.conclusions.attacks import AttackResults, Check, Suspicion
 from regard.audits.conclusions.finding_means import different, picked
 from regard.present import counts
-from regard.present.messages.messages import render, say, similarity_words
+from regard.present.messages.messages import id_words, render, say
 from regard.present.report.charts import Line, legend, line_chart
 from regard.present.report.markup import Html, join, small, table, tag
 from regard.present.report.robustness.columns import cell, in_words
@@ -55,7 +55,7 @@ def _table(material: Material, scores: list[Score], results: AttackResults) -> H
     for score, row in zip(scores, results.rows, strict=True):
         attack, n = score.where["attack"], row.success.n
         similar = picked(material.findings, "attack_similarity", attack=attack)
-        kinds = [similarity_words(str(v)) for v in different(similar, "similarity")]
+        kinds = [id_words("similarity", str(v)) for v in different(similar, "similarity")]
         turned = round(row.success.estimate * n) if n else 0
         role = say("robustness.baseline") if score.where.get("role") == "baseline" else str(score.where.get("access"))
         queries = say("unknown") if row.queries is None else " / ".join(f"{q:.0f}" for q in row.queries)
