@@ -118,7 +118,7 @@ def _lead(judgement: Mapping[str, Any], graded: Mapping[str, Any]) -> str:
     if estimate is None or low is None or high is None:
         return ""
     numbers = {"points": _percent(estimate, ""), "low": _percent(low, ""), "high": _percent(high, "")}
-    return _about_units("graded.lead", judgement, **numbers)
+    return _about_units("graded.lead" if low > 0 else "graded.lead_open", judgement, **numbers)
 
 
 def _effect(judgement: Mapping[str, Any]) -> dict[str, str]:
