@@ -61,10 +61,15 @@ def answers(tree: Path, run: Path) -> dict[str, str]:
     return {str(rule).partition(".")[0]: answer for rule, answer, _ in verdicts(tree, run)}
 
 
-def side_of(side: str, model: str, limit: int) -> dict[str, Any]:
-    """The standard audit by the code of the reference ("before") or of this tree ("after"): cost and answers."""
+def side_of(side: str, model: str, limit: int, runs: Path | None = None) -> dict[str, Any]:
+    """The standard audit by the code of the reference ("before") or of this tree ("after"): cost and answers.
+
+    With `runs` the run stays in that folder, as before-N or after-N.
+    """
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
+        out = place / side if runs is None else runs / f"{side}-{limit}"
+        out.parent.mkdir(parents=True, exist_ok=True)
         code = ROOT
         if side == "before":
             code = place / "reference"
@@ -72,8 +77,8 @@ def side_of(side: str, model: str, limit: int) -> dict[str, Any]:
             archive = subprocess.run(["git", "archive", REFERENCE], check=True, capture_output=True, cwd=ROOT).stdout
             subprocess.run(["tar", "x", "-C", str(code)], input=archive, check=True)
         arguments = [model, "--data", "reviews", "--profile", "standard", "--limit", str(limit)]
-        cost = measured(code, arguments, place / side)
-        return {"limit": limit, "cost": cost, "answers": answers(code, place / side)}
+        cost = measured(code, arguments, out)
+        return {"limit": limit, "cost": cost, "answers": answers(code, out)}
 
 
 def compared(sides: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -211,21 +216,25 @@ def main() -> int:
     parser.add_argument("--model", default="")
     parser.add_argument("--only", choices=("compared", "growth"), default=None)
     parser.add_argument("--side", choices=SIDES, default=None)
+    parser.add_argument("--runs", type=Path, default=None, help="keep the runs in this folder")
     options = parser.parse_args()
-    record: dict[str, Any] = json.loads(RESULT.read_text("utf-8")) if RESULT.exists() else {}
-    record |= {"command": " ".join(["python -m benchmarks.audit_cost", *sys.argv[1:]]), "commit": commit()}
+    how = {"command": " ".join(["python -m benchmarks.audit_cost", *sys.argv[1:]]), "commit": commit()}
+    sides: dict[str, Any] = {}
     if options.only != "growth":
         from regard.sources.minilm import minilm
 
-        sides = {} if options.side is None else dict(record.get("sides", {}))
         for side in SIDES if options.side is None else (options.side,):
-            sides[side] = side_of(side, options.model or minilm(), options.limit)
+            sides[side] = side_of(side, options.model or minilm(), options.limit, options.runs) | how
             print(side, json.dumps(sides[side]), flush=True)
-        record["sides"] = sides
+    grown = growth() if options.only != "compared" and options.side is None else None
+    record: dict[str, Any] = json.loads(RESULT.read_text("utf-8")) if RESULT.exists() else {}
+    record |= how
+    if grown is not None:
+        record["growth"] = grown
+    if sides:
+        record["sides"] = sides = {**record.get("sides", {}), **sides}
         if len({part["limit"] for part in sides.values()}) == 1 and len(sides) == len(SIDES):
             record["compared"] = compared(sides)
-    if options.only != "compared" and options.side is None:
-        record["growth"] = growth()
     RESULT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     for line in lines_of(record):
         print(line.shown())
