@@ -2,11 +2,11 @@
 
 ferret: comprehensiveness of one ranking, the first 1, 2, 3 and 5 tokens masked, of MiniLM's classifier; it writes the
 masked tokens as a text and reads that again, which splits some words otherwise. Quantus: the Gini index of maps (its
-Sparseness). TextAttack: misspellings until the prediction flips. LXT: AttnLRP of SmolLM2 (its repository at f043441;
-release 2.1 does not run with transformers 5). TransformerLens: every attention weight of every head of SmolLM2.
-Agreement is the largest difference; time is CPU time of one thread, the best of interleaved repeats; memory the peak of
-the process so far. A library that does not import is listed with the reason. The directories in REGARD_PEERS are
-searched as in `benchmarks.peers`. Adds its lines to results/peers.json.
+Sparseness). TextAttack: misspellings until the prediction flips. inseq: input x gradient of SmolLM2. LXT: AttnLRP of
+SmolLM2 (its repository at f043441; release 2.1 does not run with transformers 5). TransformerLens: every attention
+weight of every head of SmolLM2. Agreement is the largest difference, or a correlation; time is CPU time of one thread,
+the best of interleaved repeats; memory the peak of the process so far. A library that does not import is listed with
+the reason. The directories in REGARD_PEERS are searched as in `benchmarks.peers`. Adds its lines to results/peers.json.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ TEXTS, COUNTS = 24, (1, 2, 3, 5)
 MAPS = 200
 QUERIES = 200
 PROMPT = 64
+TEXT = " ".join(["The river rises in the hills, passes the old mill and the town, and reaches the sea at"] * 3)
 
 
 def ferret() -> list[Line]:
@@ -153,6 +154,39 @@ def text_attack() -> list[Line]:
     return [Line(what, ratio, 0.9, ">=", detail)]
 
 
+def inseq() -> list[Line]:
+    """Input x gradient of the next token of SmolLM2; inseq asks for -log p, we for the log-odds: proportional."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from regard.sources.smollm2 import smollm2
+
+    library: Any = importlib.import_module("inseq")
+    path = smollm2()
+    tokenizer = AutoTokenizer.from_pretrained(path)
+    module = AutoModelForCausalLM.from_pretrained(path).eval()
+    attributor = library.load_model(module, "input_x_gradient", tokenizer=tokenizer, device="cpu")
+    model, example = load(path), Example("prompt", {"text": TEXT})
+    ids = tokenizer(TEXT, return_tensors="pt").input_ids
+    written = tokenizer.decode([int(module(ids).logits[0, -1].argmax())])
+    values: dict[str, np.ndarray] = {}
+
+    def theirs() -> None:
+        out = attributor.attribute(TEXT, TEXT + written, attributed_fn="crossentropy", show_progress=False)
+        values["inseq"] = out.sequence_attributions[0].target_attributions[: ids.shape[1], 0].sum(-1).numpy()
+
+    def ours() -> None:
+        values["ours"] = np.asarray(DeskCase(Desk(model), [example]).relevance("input_x_gradient")[0])
+
+    torch.set_num_threads(1)
+    seconds = side_by_side({"ours": ours, "inseq": theirs}, repeats=3)
+    free = np.flatnonzero(values["ours"])
+    detail: dict[str, float | str] = {f"{side} s": round(spent, 4) for side, spent in seconds.items()}
+    detail |= {"correlation": float(abs(np.corrcoef(values["ours"][free], values["inseq"][free])[0, 1]))}
+    detail["peak MB"] = peak_memory_mb()
+    what = f"input x gradient of SmolLM2, {ids.shape[1]} tokens: CPU time, ours / inseq"
+    return [Line(what, seconds["ours"] / seconds["inseq"], 1.0, "<=", detail)]
+
+
 def lxt() -> list[Line]:
     """AttnLRP of the next token of SmolLM2 for every token of a prompt; LXT patches classes for good: it runs last."""
     from transformers import AutoModelForCausalLM
@@ -243,6 +277,7 @@ PEERS: dict[str, Callable[[], list[Line]]] = {
     "quantus": quantus,
     "transformer_lens": partial(transformer_lens, 512),
     "transformer_lens_long": partial(transformer_lens, 1024),
+    "inseq": inseq,
     "lxt": lxt,
 }
 
