@@ -225,8 +225,8 @@ def lxt() -> list[Line]:
     efficient.monkey_patch(importlib.import_module("transformers.models.llama.modeling_llama"))
     seconds |= side_by_side({"lxt": theirs}, repeats=3)
     detail: dict[str, float | str] = {f"{side} s": round(spent, 4) for side, spent in seconds.items()}
-    detail["peak MB"] = peak_memory_mb()
     apart = np.abs(values["ours"] - values["lxt"]).max() / np.abs(values["lxt"]).max()
+    detail |= {"difference": float(apart), "peak MB": peak_memory_mb()}
     what = f"AttnLRP of SmolLM2, {PROMPT} tokens: largest difference from LXT / largest relevance"
     return [Line(what, float(apart), 1e-5, "<=", detail)]
 
