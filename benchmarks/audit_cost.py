@@ -4,7 +4,8 @@ Without a budget, beside the code of f476f33 on the same model and texts, with t
 with examples, tokens and layers: quick audits of small random BERTs, and exponents fitted in logarithms. CPU time is
 that of the whole process; of the growth table minus that of opening the model. Writes results/audit_cost.json.
 `make bench` runs the growth table and a comparison of few texts; 200 texts take about an hour. `--side before` and
-`--side after` measure one side each; the second joins the stored figures of the first.
+`--side after` measure one side each; the second joins the stored figures of the first, and with the same `--runs` also
+compares every score and finding of both.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from benchmarks.__main__ import commit
 from benchmarks.golden import ROOT, environment, passes, verdicts
@@ -94,6 +96,32 @@ def compared(sides: dict[str, dict[str, Any]]) -> dict[str, Any]:
         "answers": by_side,
         "same_answers": all(by_side["after"].get(rule) == answer for rule, answer in by_side["before"].items()),
     }
+
+
+SETTINGS = ("share", "most", "references", "explainers", "others", "one_pass")
+"""Entries of `where` that say how much was asked, not what."""
+
+
+def values_of(run: Path, table: str) -> dict[tuple[str, ...], float]:
+    """(metric, method, setting, example) -> value."""
+    values = {}
+    for row in pq.read_table(run / "tables" / f"{table}.parquet").to_pylist():
+        where = {k: v for k, v in json.loads(row["where"]).items() if k not in SETTINGS and v is not None}
+        values[row["metric"], row["method"], json.dumps(where, sort_keys=True), row["example"]] = row["value"]
+    return values
+
+
+def equal_numbers(before: Path, after: Path) -> dict[str, Any]:
+    """For scores and findings that both runs have: how many are equal to 1e-4, and what the others are about."""
+    record: dict[str, Any] = {}
+    for table in ("scores", "findings"):
+        old, new = values_of(before, table), values_of(after, table)
+        shared = [key for key in old if key in new and old[key] is not None and new[key] is not None]
+        shared = [key for key in shared if not np.isnan(old[key] - new[key])]
+        unequal = [key for key in shared if abs(old[key] - new[key]) > 1e-4]
+        about = sorted({f"{metric} of {method}" for metric, method, *_ in unequal})
+        record[table] = {"shared": len(shared), "equal": len(shared) - len(unequal), "unequal": about}
+    return record
 
 
 def compare(model: str, limit: int) -> dict[str, Any]:
@@ -235,6 +263,9 @@ def main() -> int:
         record["sides"] = sides = {**record.get("sides", {}), **sides}
         if len({part["limit"] for part in sides.values()}) == 1 and len(sides) == len(SIDES):
             record["compared"] = compared(sides)
+            folders = [options.runs / f"{side}-{sides[side]['limit']}" for side in SIDES] if options.runs else []
+            if folders and all(folder.exists() for folder in folders):
+                record["compared"]["numbers"] = equal_numbers(*folders)
     RESULT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     for line in lines_of(record):
         print(line.shown())
