@@ -155,7 +155,7 @@ def text_attack() -> list[Line]:
 
 
 def inseq() -> list[Line]:
-    """Input x gradient of the next token of SmolLM2; inseq asks for -log p, we for the log-odds: proportional."""
+    """Input x gradient of the next token of SmolLM2; inseq takes the probability, we the log-odds: proportional."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     from regard.sources.smollm2 import smollm2
@@ -171,7 +171,7 @@ def inseq() -> list[Line]:
     values: dict[str, np.ndarray] = {}
 
     def theirs() -> None:
-        out = attributor.attribute(TEXT, TEXT + written, attributed_fn="crossentropy", show_progress=False)
+        out = attributor.attribute(TEXT, TEXT + written, show_progress=False)
         values["inseq"] = out.sequence_attributions[0].target_attributions[: ids.shape[1], 0].sum(-1).numpy()
 
     def ours() -> None:
