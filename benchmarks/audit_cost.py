@@ -104,7 +104,7 @@ SETTINGS = ("share", "most", "references", "explainers", "others", "one_pass")
 
 def values_of(run: Path, table: str) -> dict[tuple[str, ...], float]:
     """(metric, method, setting, example) -> value."""
-    values = {}
+    values: dict[tuple[str, ...], float] = {}
     for row in pq.read_table(run / "tables" / f"{table}.parquet").to_pylist():
         where = {k: v for k, v in json.loads(row["where"]).items() if k not in SETTINGS and v is not None}
         values[row["metric"], row["method"], json.dumps(where, sort_keys=True), row["example"]] = row["value"]

@@ -167,7 +167,7 @@ def inseq() -> list[Line]:
     attributor = library.load_model(module, "input_x_gradient", tokenizer=tokenizer, device="cpu")
     model, example = load(path), Example("prompt", {"text": TEXT})
     ids = tokenizer(TEXT, return_tensors="pt").input_ids
-    written = tokenizer.decode([int(module(ids).logits[0, -1].argmax())])
+    written = str(tokenizer.decode([int(module(ids).logits[0, -1].argmax())]))
     values: dict[str, np.ndarray] = {}
 
     def theirs() -> None:
