@@ -4,7 +4,8 @@ Without a budget, beside the code of f476f33 on the same model and texts, with t
 with examples, tokens and layers: quick audits of small random BERTs, and exponents fitted in logarithms. CPU time is
 that of the whole process; of the growth table minus that of opening the model. Writes results/audit_cost.json.
 `make bench` runs the growth table and a comparison of few texts; 200 texts take about an hour. `--side before` and
-`--side after` measure one side each; the second joins the stored figures of the first.
+`--side after` measure one side each; the second joins the stored figures of the first, and with the same `--runs` also
+compares every score and finding of both.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from benchmarks.__main__ import commit
 from benchmarks.golden import ROOT, environment, passes, verdicts
@@ -61,10 +63,15 @@ def answers(tree: Path, run: Path) -> dict[str, str]:
     return {str(rule).partition(".")[0]: answer for rule, answer, _ in verdicts(tree, run)}
 
 
-def side_of(side: str, model: str, limit: int) -> dict[str, Any]:
-    """The standard audit by the code of the reference ("before") or of this tree ("after"): cost and answers."""
+def side_of(side: str, model: str, limit: int, runs: Path | None = None) -> dict[str, Any]:
+    """The standard audit by the code of the reference ("before") or of this tree ("after"): cost and answers.
+
+    With `runs` the run stays in that folder, as before-N or after-N.
+    """
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
+        out = place / side if runs is None else runs / f"{side}-{limit}"
+        out.parent.mkdir(parents=True, exist_ok=True)
         code = ROOT
         if side == "before":
             code = place / "reference"
@@ -72,8 +79,8 @@ def side_of(side: str, model: str, limit: int) -> dict[str, Any]:
             archive = subprocess.run(["git", "archive", REFERENCE], check=True, capture_output=True, cwd=ROOT).stdout
             subprocess.run(["tar", "x", "-C", str(code)], input=archive, check=True)
         arguments = [model, "--data", "reviews", "--profile", "standard", "--limit", str(limit)]
-        cost = measured(code, arguments, place / side)
-        return {"limit": limit, "cost": cost, "answers": answers(code, place / side)}
+        cost = measured(code, arguments, out)
+        return {"limit": limit, "cost": cost, "answers": answers(code, out)}
 
 
 def compared(sides: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -89,6 +96,32 @@ def compared(sides: dict[str, dict[str, Any]]) -> dict[str, Any]:
         "answers": by_side,
         "same_answers": all(by_side["after"].get(rule) == answer for rule, answer in by_side["before"].items()),
     }
+
+
+SETTINGS = ("share", "most", "references", "explainers", "others", "one_pass")
+"""Entries of `where` that say how much was asked, not what."""
+
+
+def values_of(run: Path, table: str) -> dict[tuple[str, ...], float]:
+    """(metric, method, setting, example) -> value."""
+    values: dict[tuple[str, ...], float] = {}
+    for row in pq.read_table(run / "tables" / f"{table}.parquet").to_pylist():
+        where = {k: v for k, v in json.loads(row["where"]).items() if k not in SETTINGS and v is not None}
+        values[row["metric"], row["method"], json.dumps(where, sort_keys=True), row["example"]] = row["value"]
+    return values
+
+
+def equal_numbers(before: Path, after: Path) -> dict[str, Any]:
+    """For scores and findings that both runs have: how many are equal to 1e-4, and what the others are about."""
+    record: dict[str, Any] = {}
+    for table in ("scores", "findings"):
+        old, new = values_of(before, table), values_of(after, table)
+        shared = [key for key in old if key in new and old[key] is not None and new[key] is not None]
+        shared = [key for key in shared if not np.isnan(old[key] - new[key])]
+        unequal = [key for key in shared if abs(old[key] - new[key]) > 1e-4]
+        about = sorted({f"{metric} of {method}" for metric, method, *_ in unequal})
+        record[table] = {"shared": len(shared), "equal": len(shared) - len(unequal), "unequal": about}
+    return record
 
 
 def compare(model: str, limit: int) -> dict[str, Any]:
@@ -211,21 +244,28 @@ def main() -> int:
     parser.add_argument("--model", default="")
     parser.add_argument("--only", choices=("compared", "growth"), default=None)
     parser.add_argument("--side", choices=SIDES, default=None)
+    parser.add_argument("--runs", type=Path, default=None, help="keep the runs in this folder")
     options = parser.parse_args()
-    record: dict[str, Any] = json.loads(RESULT.read_text("utf-8")) if RESULT.exists() else {}
-    record |= {"command": " ".join(["python -m benchmarks.audit_cost", *sys.argv[1:]]), "commit": commit()}
+    how = {"command": " ".join(["python -m benchmarks.audit_cost", *sys.argv[1:]]), "commit": commit()}
+    sides: dict[str, Any] = {}
     if options.only != "growth":
         from regard.sources.minilm import minilm
 
-        sides = {} if options.side is None else dict(record.get("sides", {}))
         for side in SIDES if options.side is None else (options.side,):
-            sides[side] = side_of(side, options.model or minilm(), options.limit)
+            sides[side] = side_of(side, options.model or minilm(), options.limit, options.runs) | how
             print(side, json.dumps(sides[side]), flush=True)
-        record["sides"] = sides
+    grown = growth() if options.only != "compared" and options.side is None else None
+    record: dict[str, Any] = json.loads(RESULT.read_text("utf-8")) if RESULT.exists() else {}
+    record |= how
+    if grown is not None:
+        record["growth"] = grown
+    if sides:
+        record["sides"] = sides = {**record.get("sides", {}), **sides}
         if len({part["limit"] for part in sides.values()}) == 1 and len(sides) == len(SIDES):
             record["compared"] = compared(sides)
-    if options.only != "compared" and options.side is None:
-        record["growth"] = growth()
+            folders = [options.runs / f"{side}-{sides[side]['limit']}" for side in SIDES] if options.runs else []
+            if folders and all(folder.exists() for folder in folders):
+                record["compared"]["numbers"] = equal_numbers(*folders)
     RESULT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     for line in lines_of(record):
         print(line.shown())

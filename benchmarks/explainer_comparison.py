@@ -1,9 +1,10 @@
 """`python -m benchmarks.explainer_comparison [MODEL ...]`: `lrp` beside four other explainers on the built-in models.
 
-For every model and method: comprehensiveness, sufficiency and agreement with leave-one-out (Kendall's tau, signed),
-each with a bootstrap interval over the examples, CPU time per example, and for `lrp` the share of the objective that
-reaches the units and the shares that biases, positions, softmax and baseline absorb. A method that a model refuses is
-listed with the reason. Random ranks are the floor. Adds to results/explainer_comparison.json; `--table` prints it.
+For every model and method: comprehensiveness, sufficiency, agreement with leave-one-out (Kendall's tau, signed) and the
+CPU time of explaining one example alone, each with a bootstrap interval over the examples; and for `lrp` the share of
+the objective that reaches the units and the shares that biases, positions, softmax and baseline absorb. A method that a
+model refuses is listed with the reason. Random ranks are the floor. Adds to results/explainer_comparison.json;
+`--table` prints it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from regard.metrics.agreement import agreement
 from regard.metrics.comprehensiveness import comprehensiveness
 from regard.metrics.sufficiency import sufficiency
 from regard.models.open.load import load
+from regard.protocols import Model
 from regard.records import Example, Relevance
 
 RESULT = Path(__file__).parent / "results" / "explainer_comparison.json"
@@ -43,6 +45,7 @@ DATA = {
     "power": "power",
     "dinov2": "fashion_mnist",
     "copier": COPYING,
+    "listener": "planted_sounds",
     "whisper": "spoken",
 }
 METHODS = ("lrp", "integrated_gradients", "leave_one_out", "generic_relevance", "alti", "random")
@@ -59,22 +62,28 @@ def compare(name: str, count: int) -> dict[str, Any]:
     for method in METHODS:
         try:
             DeskCase(Desk(model), examples[:2]).relevance(method)  # proofs and plans are made once per model
-            own = DeskCase(Desk(model), examples)
-            own.base()
-            start = time.process_time()
-            relevance = own.relevance(method)
-            seconds = time.process_time() - start
+            relevance = DeskCase(Desk(model), examples).relevance(method)
+            spent = [milliseconds(model, example, method) for example in examples]
         except RegardError as refusal:
             rows[method] = {"refused": str(refusal)}
             continue
         rows[method] = {
-            "cpu_ms_per_example": round(1000 * seconds / count, 2),
+            "cpu_ms": interval(spent),
             "comprehensiveness": interval(comprehensiveness(judge, relevance).values),
             "sufficiency": interval(sufficiency(judge, relevance).values),
             "agreement": interval(agreement(judge, relevance, sign="keep").values),
         } | ({"shares": shares(relevance)} if method == "lrp" else {})
         print(name, method, json.dumps(rows[method]), flush=True)
     return {"n": len(truth.ids), "operator": judge.operators[0], "methods": rows}
+
+
+def milliseconds(model: Model, example: Example, method: str) -> float:
+    """CPU time of explaining one example alone, after its prediction."""
+    case = DeskCase(Desk(model), [example])
+    case.base()
+    start = time.process_time()
+    case.relevance(method)
+    return 1000 * (time.process_time() - start)
 
 
 def examples_of(name: str, count: int) -> list[Example]:
@@ -122,7 +131,7 @@ def table(models: dict[str, Any]) -> str:
                 lines.append(f"| {name} ({result['n']}) | {method} | refused: {row['refused']} | | | |")
                 continue
             cells = [_cell(row[key]) for key in ("comprehensiveness", "sufficiency", "agreement")]
-            cost = f"{row['cpu_ms_per_example']:.1f}"
+            cost = "{:.1f} [{:.1f}, {:.1f}]".format(*row["cpu_ms"])
             lines.append(f"| {name} ({result['n']}) | {method} | {' | '.join(cells)} | {cost} |")
     return "\n".join(lines)
 

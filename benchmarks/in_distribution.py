@@ -2,9 +2,10 @@
 
 A classifier of planted texts that misbehaves on masked inputs: in training, texts with masked fillers have the other
 label. It is right on whole texts, and masking a filler flips its prediction. Explainers start from the known truth and
-lose it step by step: a share of their marks moves to random words. Bar: over the seeds, the Spearman correlation of
-the true order with the order by F-Fidelity (asked of the twin that learned from masked texts) exceeds that of
-comprehensiveness by masking, with the lower end of its interval above 0. A seed whose twin does not answer like the
+lose it step by step: a share of their marks moves to random words. Bar: in every
+usable seed, at least five, the lower end of the Spearman correlation of the true order with the order by F-Fidelity
+(asked of the twin that learned from masked texts) is above the upper end of that of comprehensiveness by masking; 95 %
+intervals over the texts. A seed whose twin does not answer like the
 model is refused, as in an audit: it is listed with its figures and counts for neither. Goes on after a stop with the
 seeds that are missing (a file in the cache, for one state of the package). Writes results/in_distribution.json.
 """
@@ -32,8 +33,8 @@ from regard.desk.changes import MaskTuned
 from regard.desk.desk import Desk
 from regard.errors import InputError, Unsupported
 from regard.measures.agreement import spearman
+from regard.measures.intervals import clopper_pearson
 from regard.measures.keyed_random import keyed_rng
-from regard.measures.significance import t_quantile
 from regard.metrics.comprehensiveness import comprehensiveness
 from regard.metrics.f_fidelity import f_fidelity
 from regard.models.open.load import load
@@ -52,6 +53,10 @@ DATA = "planted:n=2000,length=12,evidence=1"
 EPOCHS = 20
 STEPS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Shares of the truth that the explainers have lost."""
+FEWEST = 5
+"""Usable seeds: all of five are 1 in 32 if both metrics were alike."""
+DRAWS = 1000
+"""Samples of the texts, for the interval of one seed."""
 METRICS: dict[str, tuple[Callable[..., Score], dict[str, str]]] = {
     "comprehensiveness, mask": (comprehensiveness, {"operator": "mask"}),
     "comprehensiveness, finetuned_mask": (comprehensiveness, {"operator": "finetuned_mask"}),
@@ -113,17 +118,21 @@ def degraded(case: Case, lost: float, seed: int) -> Relevance:
     return Relevance.of("degraded", case.ids, rows, signed=False)
 
 
-def order_recovered(case: Case, name: str, seed: int) -> float:
-    """Spearman correlation between what is left of the truth and the mean score."""
+def order_recovered(case: Case, name: str, seed: int) -> list[float]:
+    """Spearman correlation between what is left of the truth and the mean score, and its 95 % interval over texts."""
     metric, params = METRICS[name]
-    scores = [float(np.nanmean(metric(case, degraded(case, lost, seed), **params).values)) for lost in STEPS]
-    return float(spearman(-np.asarray(STEPS), np.asarray(scores)))
+    scores = np.stack([metric(case, degraded(case, lost, seed), **params).values for lost in STEPS])
+    rows = keyed_rng(seed, "texts").integers(scores.shape[1], size=(DRAWS, scores.shape[1]))
+    means = np.nanmean(scores[:, rows], axis=-1).T
+    drawn = [float(spearman(-np.asarray(STEPS), mean)) for mean in means]
+    whole = float(spearman(-np.asarray(STEPS), np.nanmean(scores, axis=-1)))
+    return [whole, *(float(end) for end in np.quantile(drawn, (0.025, 0.975)))]
 
 
 def measured(seeds: Sequence[int], n: int) -> dict[str, Any]:
     """Correlations by metric and usable seed; the figures of the twins that were refused."""
     package = subprocess.run(["git", "rev-parse", "HEAD:src/regard"], capture_output=True, text=True, check=True)
-    stopped = cache_directory() / f"in_distribution-{package.stdout[:12]}-{n}.json"
+    stopped = cache_directory() / f"in_distribution-texts-{package.stdout[:12]}-{n}.json"
     stored: dict[str, Any] = json.loads(stopped.read_text("utf-8")) if stopped.exists() else {}
     for seed in seeds:
         if str(seed) not in stored:
@@ -132,11 +141,11 @@ def measured(seeds: Sequence[int], n: int) -> dict[str, Any]:
         print(f"seed {seed}: {stored[str(seed)]}", flush=True)
     refused = {seed: stored[str(seed)] for seed in seeds if isinstance(stored[str(seed)], str)}
     used = [seed for seed in seeds if seed not in refused]
-    rows = {name: [float(stored[str(seed)][name]) for seed in used] for name in METRICS}
+    rows = {name: [stored[str(seed)][name] for seed in used] for name in METRICS}
     return {"seeds": used, "refused": refused, "n": n, "correlations": rows}
 
 
-def of_seed(seed: int, n: int) -> dict[str, float] | str:
+def of_seed(seed: int, n: int) -> dict[str, list[float]] | str:
     """The correlation of every metric with the true order; why the twin is refused, where it is."""
     with tempfile.TemporaryDirectory() as place:
         model = load(broken(Path(place), seed))
@@ -156,15 +165,15 @@ def main() -> int:
     if chosen.seeds < 3:
         raise InputError("--seeds", expected="at least 3", got=str(chosen.seeds))
     result = measured(range(chosen.seeds), chosen.n)
-    rows = {name: np.asarray(values) for name, values in result["correlations"].items()}
-    difference = rows["f_fidelity, finetuned_mask"] - rows["comprehensiveness, mask"]
-    half = t_quantile(0.025, len(difference) - 1) * difference.std(ddof=1) / np.sqrt(len(difference))
-    ends = {"mean": difference.mean(), "low": difference.mean() - half, "high": difference.mean() + half}
-    interval = {key: round(float(value), 4) for key, value in ends.items()}
-    met = interval["low"] > 0
-    about = {"command": "python -m benchmarks.in_distribution", "commit": commit(), **result, "difference": interval}
+    rows = result["correlations"]
+    pairs = list(zip(rows["f_fidelity, finetuned_mask"], rows["comprehensiveness, mask"], strict=True))
+    apart = sum(ours[1] > other[2] for ours, other in pairs)
+    low, high = clopper_pearson(apart, len(pairs))
+    better = {"seeds": apart, "of": len(pairs), "low": round(low, 3), "high": round(high, 3)}
+    met = len(pairs) >= FEWEST and apart == len(pairs)
+    about = {"command": "python -m benchmarks.in_distribution", "commit": commit(), **result, "better": better}
     RESULTS.write_text(json.dumps({**about, "met": met}, indent=1) + "\n", "utf-8")
-    print(f"F-Fidelity minus comprehensiveness: {interval}", "met" if met else "missed")
+    print(f"F-Fidelity above comprehensiveness, intervals apart: {better}", "met" if met else "missed")
     return 0 if met else 1
 
 

@@ -1,17 +1,18 @@
 """`python -m benchmarks.peer_methods [ferret|quantus|transformer_lens|...]`: other libraries on identical work.
 
 ferret: comprehensiveness of one ranking, the first 1, 2, 3 and 5 tokens masked, of MiniLM's classifier; it writes the
-masked tokens as a text and reads that again, which splits some words otherwise. Quantus: the
-Gini index of maps (its Sparseness). TransformerLens: every attention weight of every head of SmolLM2. Agreement is the
-largest difference; time is CPU time of one thread, the best of interleaved repeats; memory the peak of the process so
-far. A library that does not import is listed with the reason. A directory in REGARD_PEERS is searched as in
-`benchmarks.peers`. Adds its lines to results/peers.json.
+masked tokens as a text and reads that again, which splits some words otherwise. Quantus: the Gini index of maps (its
+Sparseness). TextAttack: misspellings until the prediction flips. inseq: input x gradient of SmolLM2. LXT: AttnLRP of
+SmolLM2 (its repository at f043441; release 2.1 does not run with transformers 5). TransformerLens: every attention
+weight of every head of SmolLM2. Agreement is the largest difference, or a correlation; time is CPU time of one thread,
+the best of interleaved repeats; memory the peak of the process so far. A library that does not import is listed with
+the reason. The directories in REGARD_PEERS are searched as in `benchmarks.peers`. Adds its lines to results/peers.json.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
+import random
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -20,17 +21,24 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks import peer_standins
 from benchmarks.lines import Line, peak_memory_mb, side_by_side
-from benchmarks.peers import RESULT, where
+from benchmarks.peers import store, where
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import attacked
 from regard.measures.complexity import gini
 from regard.models.open.load import load
+from regard.models.propagation.proof import propagated
+from regard.records import Example, Threat
 from regard.tap.capture_call import capture_call
 
 TEXTS, COUNTS = 24, (1, 2, 3, 5)
 MAPS = 200
+QUERIES = 200
+PROMPT = 64
+TEXT = " ".join(["The river rises in the hills, passes the old mill and the town, and reaches the sea at"] * 3)
 
 
 def ferret() -> list[Line]:
@@ -93,6 +101,136 @@ def quantus() -> list[Line]:
     return [_line(f"Gini index of {MAPS} maps: CPU time, ours / Quantus", {"ours": ours, "quantus": theirs}, values)]
 
 
+def text_attack() -> list[Line]:
+    """Misspellings until the prediction flips: the DeepWordBug recipe against `greedy_char`, equal budgets of queries.
+
+    Both rank words by leaving them out, then try four misspellings of one word after the other; which four is drawn.
+    """
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    library = peer_standins.textattack()
+    from regard.sources.minilm import minilm
+
+    path = minilm()
+    tokenizer, module = AutoTokenizer.from_pretrained(path), AutoModelForSequenceClassification.from_pretrained(path)
+    model = load(path)
+    examples = [Example(e.id, e.inputs) for e in read("reviews", split="test", limit=TEXTS)]
+    targets = DeskCase(Desk(model), examples).targets
+    results: dict[str, list[tuple[bool, int]]] = {}
+
+    class Wrapper(library.models.wrappers.ModelWrapper):  # type: ignore[misc, name-defined]
+        model = module.eval()
+
+        def __call__(self, texts: list[str]) -> Any:
+            with torch.inference_mode():
+                return module(**tokenizer(texts, padding=True, truncation=True, return_tensors="pt")).logits
+
+    def theirs() -> None:
+        random.seed(0)  # which letters it draws
+        np.random.seed(0)
+        attack = library.attack_recipes.DeepWordBugGao2018.build(Wrapper())
+        attack.goal_function.query_budget = QUERIES
+        rows = []
+        for example, target in zip(examples, targets, strict=True):
+            result = attack.attack(str(example.inputs["text"]), int(str(target)))
+            success = isinstance(result, library.attack_results.SuccessfulAttackResult)
+            rows.append((success, int(result.num_queries)))
+        results["textattack"] = rows
+
+    def ours() -> None:
+        records = attacked(DeskCase(Desk(model), examples), "greedy_char:many=4", Threat(budget=QUERIES))
+        results["ours"] = [(one.status == "success", one.queries) for one in records]
+
+    torch.set_num_threads(1)
+    seconds = side_by_side({"ours": ours, "textattack": theirs}, repeats=1)
+    detail: dict[str, float | str] = {f"{side} s": round(spent, 4) for side, spent in seconds.items()}
+    for side, rows in results.items():
+        detail[f"flipped, {side}"] = float(np.mean([flipped for flipped, _ in rows]))
+        detail[f"queries, {side}"] = float(np.mean([queries for _, queries in rows]))
+    pairs = zip(results["ours"], results["textattack"], strict=True)
+    detail |= {"share equal": float(np.mean([a[0] == b[0] for a, b in pairs])), "peak MB": peak_memory_mb()}
+    what = f"misspellings, {len(examples)} sentences (MiniLM), at most {QUERIES} queries: flips, ours / TextAttack"
+    ratio = float(detail["flipped, ours"]) / max(float(detail["flipped, textattack"]), 1e-9)
+    return [Line(what, ratio, 0.9, ">=", detail)]
+
+
+def inseq() -> list[Line]:
+    """Input x gradient of the next token of SmolLM2; inseq takes the probability, we the log-odds: proportional."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from regard.sources.smollm2 import smollm2
+
+    library: Any = importlib.import_module("inseq")
+    path = smollm2()
+    tokenizer = AutoTokenizer.from_pretrained(path)
+    module = AutoModelForCausalLM.from_pretrained(path).eval()
+    attributor = library.load_model(module, "input_x_gradient", tokenizer=tokenizer, device="cpu")
+    model, example = load(path), Example("prompt", {"text": TEXT})
+    ids = tokenizer(TEXT, return_tensors="pt").input_ids
+    written = str(tokenizer.decode([int(module(ids).logits[0, -1].argmax())]))
+    values: dict[str, np.ndarray] = {}
+
+    def theirs() -> None:
+        out = attributor.attribute(TEXT, TEXT + written, show_progress=False)
+        values["inseq"] = out.sequence_attributions[0].target_attributions[: ids.shape[1], 0].sum(-1).numpy()
+
+    def ours() -> None:
+        values["ours"] = np.asarray(DeskCase(Desk(model), [example]).relevance("input_x_gradient")[0])
+
+    torch.set_num_threads(1)
+    seconds = side_by_side({"ours": ours, "inseq": theirs}, repeats=3)
+    free = np.flatnonzero(values["ours"])
+    detail: dict[str, float | str] = {f"{side} s": round(spent, 4) for side, spent in seconds.items()}
+    detail |= {"correlation": float(abs(np.corrcoef(values["ours"][free], values["inseq"][free])[0, 1]))}
+    detail["peak MB"] = peak_memory_mb()
+    what = f"input x gradient of SmolLM2, {ids.shape[1]} tokens: CPU time, ours / inseq"
+    return [Line(what, seconds["ours"] / seconds["inseq"], 1.0, "<=", detail)]
+
+
+def lxt() -> list[Line]:
+    """AttnLRP of the next token of SmolLM2 for every token of a prompt; LXT patches classes for good: it runs last."""
+    from transformers import AutoModelForCausalLM
+
+    from regard.sources.smollm2 import smollm2
+
+    efficient: Any = importlib.import_module("lxt.efficient")
+    module: Any = AutoModelForCausalLM.from_pretrained(smollm2()).eval().requires_grad_(False)
+    ids = torch.randint(100, 40000, (1, PROMPT), generator=torch.Generator().manual_seed(0))
+    x = module.get_input_embeddings()(ids).detach()
+    target = int(module(inputs_embeds=x).logits[0, -1].argmax())
+    values: dict[str, np.ndarray] = {}
+
+    def ours() -> None:
+        leaf = x.clone().requires_grad_()
+        flow = propagated(
+            module,
+            lambda: {"logits": module(inputs_embeds=leaf.clone(), use_cache=False).logits[:, -1]},
+            [leaf],
+            lambda outputs: outputs["logits"][:, target],
+            rule="attnlrp",
+            rows=1,
+        )
+        assert flow is not None
+        assert flow.gradients[0] is not None
+        values["ours"] = (leaf * flow.gradients[0]).sum(-1).detach().numpy()
+
+    def theirs() -> None:
+        leaf = x.clone().requires_grad_()
+        module(inputs_embeds=leaf, use_cache=False).logits[0, -1, target].backward()
+        assert leaf.grad is not None
+        values["lxt"] = (leaf * leaf.grad).sum(-1).detach().numpy()
+
+    torch.set_num_threads(1)
+    seconds = side_by_side({"ours": ours}, repeats=3)
+    efficient.monkey_patch(importlib.import_module("transformers.models.llama.modeling_llama"))
+    seconds |= side_by_side({"lxt": theirs}, repeats=3)
+    detail: dict[str, float | str] = {f"{side} s": round(spent, 4) for side, spent in seconds.items()}
+    apart = np.abs(values["ours"] - values["lxt"]).max() / np.abs(values["lxt"]).max()
+    detail |= {"difference": float(apart), "peak MB": peak_memory_mb()}
+    what = f"AttnLRP of SmolLM2, {PROMPT} tokens: largest difference from LXT / largest relevance"
+    return [Line(what, float(apart), 1e-5, "<=", detail)]
+
+
 def transformer_lens(tokens: int) -> list[Line]:
     """All weights of all heads of SmolLM2 as arrays, against the patterns in a TransformerLens cache."""
     from transformers import AutoModelForCausalLM
@@ -134,10 +272,13 @@ def _line(what: str, sides: dict[str, Callable[[], object]], values: dict[str, n
 
 
 PEERS: dict[str, Callable[[], list[Line]]] = {
+    "textattack": text_attack,
     "ferret": ferret,
     "quantus": quantus,
     "transformer_lens": partial(transformer_lens, 512),
     "transformer_lens_long": partial(transformer_lens, 1024),
+    "inseq": inseq,
+    "lxt": lxt,
 }
 
 
@@ -157,10 +298,7 @@ def main() -> int:
     lines = run(tuple(sys.argv[1:]))
     for line in lines:
         print(line.shown())
-    record = json.loads(RESULT.read_text("utf-8"))
-    new = {line.what for line in lines}
-    record["lines"] = [one for one in record["lines"] if one["what"] not in new] + [one.to_json() for one in lines]
-    RESULT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    store(lines, {})
     return 0
 
 

@@ -1,6 +1,6 @@
 """Peers: which import beside this project, and PGD and APGD on the small ViT against torchattacks and AutoAttack.
 
-`python -m benchmarks.peers` writes results/peers.json. A directory in REGARD_PEERS is searched after the installed
+`python -m benchmarks.peers` writes results/peers.json. Directories in REGARD_PEERS are searched after the installed
 packages, for peers whose requirements conflict (`pip install --no-deps --target DIR captum inseq ferret-xai quantus lxt
 transformer-lens bertviz textattack foolbox torchattacks pyautoattack`). A peer that does not import is listed with
 the reason. Both sides of an attack get the same pictures, targets, ball, steps and step size.
@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -50,9 +51,10 @@ SECONDS = 240
 
 
 def where() -> None:
-    """Search the directory of peers after everything else."""
-    if (folder := os.environ.get("REGARD_PEERS", "")) and folder not in sys.path:
-        sys.path.append(folder)
+    """Search the directories of peers after everything else."""
+    for folder in os.environ.get("REGARD_PEERS", "").split(os.pathsep):
+        if folder and folder not in sys.path:
+            sys.path.append(folder)
 
 
 def importable(name: str, module: str) -> dict[str, str]:
@@ -136,6 +138,15 @@ def run() -> list[Line]:
     return attack_lines()
 
 
+def store(lines: Sequence[Line], about: Mapping[str, Any]) -> None:
+    """Put lines into results/peers.json in the place of those of the same name."""
+    record = json.loads(RESULT.read_text("utf-8"))
+    new = {line.what for line in lines}
+    others = [one for one in record["lines"] if one["what"] not in new]
+    record |= {**about, "lines": others + [line.to_json() for line in lines]}
+    RESULT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+
+
 def main() -> int:
     peers = {}
     for name, module in MODULES.items():
@@ -144,9 +155,7 @@ def main() -> int:
     lines = attack_lines()
     for line in lines:
         print(line.shown())
-    record = {"command": "python -m benchmarks.peers", "commit": commit(), "peers": peers}
-    record["lines"] = [line.to_json() for line in lines]
-    RESULT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    store(lines, {"command": "python -m benchmarks.peers", "commit": commit(), "peers": peers})
     return 0
 
 

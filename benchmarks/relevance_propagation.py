@@ -1,8 +1,8 @@
 """`lrp` against integrated gradients and leave-one-out: CPU time, and the drop of the prediction without the top words.
 
-Both rivals ask the model tens of times per text, `lrp` once forwards and once backwards. Where LXT is installed and
-imports (release 2.1 does not with transformers 5; its repository does), the relevances of tiny models are compared with
-those of its patched modules.
+Both rivals ask the model tens of times per text, `lrp` once forwards and once backwards. Where LXT is installed (or
+in a directory of REGARD_PEERS), the relevances of tiny models are compared with those of its patched modules: its
+repository at f043441 works beside transformers 5, release 2.1 does not.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from benchmarks.lines import Line
+from benchmarks.peers import where
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
@@ -92,6 +93,7 @@ def _against_lxt() -> list[Line]:
 
 def _difference(name: str, package: str, sender: Connection) -> None:
     try:
+        where()
         efficient = importlib.import_module("lxt.efficient")
     except ImportError:
         sender.send(None)

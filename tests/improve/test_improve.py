@@ -215,7 +215,7 @@ def test_three_examples_that_agree_are_no_improvement() -> None:
     row = compared(before, after, PLAN, {})[0]
     assert (row.low > 0, row.p, row.verdict) == (True, 0.25, "no significant change")
     (undefined, *_) = compared([{"accuracy": {"e": float("nan")}}], [{"accuracy": {"e": 1.0}}], PLAN, {})
-    assert undefined.to_json()["low"] is None
+    assert (undefined.to_json()["low"], undefined.verdict) == (None, "too few examples")
 
 
 def test_seeds_that_do_not_agree_are_no_improvement() -> None:

@@ -34,7 +34,7 @@ def smooth_grad(
     are 0 and stay without noise. noise: standard deviation as a share of the range (max - min) of the input's
     continuous values. The draws belong to (seed, example), not to the batch.
     Differs from Captum's NoiseTunnel: its `stdevs` is absolute (1.0 by default), here noise is a share of the range, as
-    in the paper.
+    in the released code of the authors. That takes 0.15 by default and averages squared gradients.
     Conservation: as `input_x_gradient`, on a linear objective only. Extras, one value per example: `spread`, the mean
     over units of the standard error that the draws leave.
 

@@ -13,7 +13,7 @@ from regard.measures.hierarchical import paired_over_seeds
 from regard.measures.significance import holm
 from regard.records import Floats, Json
 
-Verdict = Literal["better", "worse", "no significant change"]
+Verdict = Literal["better", "worse", "no significant change", "too few examples"]
 LEVEL = 0.05
 DRAWS = 4000
 FEW_SEEDS = 2
@@ -121,7 +121,8 @@ def _mean(values: Floats, defined: np.ndarray) -> float:
 
 def _decided(row: Row, corrected: float) -> Row:
     seeds_agree = row.seeds < FEW_SEEDS or (row.p_seeds is not None and row.p_seeds < LEVEL)
-    verdict: Verdict = "no significant change"
+    # without an interval nothing was found out: not even that nothing changed
+    verdict: Verdict = "too few examples" if np.isnan(row.low) else "no significant change"
     if corrected < LEVEL and seeds_agree:
         verdict = "better" if (row.difference > 0) == (row.better == "higher") else "worse"
     return replace(row, corrected=corrected, verdict=verdict)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from regard.records import Json
     from regard.training.train_one import Splits
 
-MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
+MARKS = {"better": "better", "worse": "worse", "no significant change": "same", "too few examples": "few"}
 
 
 @verb(
@@ -223,11 +223,11 @@ def _cells(row: Row, plan: Plan) -> tuple[str, ...]:
     return (
         say(f"improvement.{row.quantity}", learned=learned, others=others, first=first, attack=plan.attack),
         say(f"term.improve.{row.better}"),
-        f"{row.before:.3f}",
-        f"{row.after:.3f}",
+        "-" if math.isnan(row.before) else f"{row.before:.3f}",
+        "-" if math.isnan(row.after) else f"{row.after:.3f}",
         _signed(row.difference),
         say("term.improve.to", low=_signed(row.low), high=_signed(row.high)) if math.isfinite(row.low) else "-",
-        f"{row.corrected:.3f}",
+        f"{row.corrected:.3f}" if math.isfinite(row.low) else "-",
         say("term.improve.of", a=row.seeds_better, b=row.seeds),
         str(row.n),
         say(f"term.improve.{MARKS[row.verdict]}"),
@@ -237,9 +237,11 @@ def _cells(row: Row, plan: Plan) -> tuple[str, ...]:
 def _signed(value: float) -> str:
     """Format with three decimals, or with an exponent where these would hide a non-zero value.
 
-    >>> _signed(-0.0123), _signed(0.0), _signed(0.00004)
-    ('-0.012', '+0.000', '+4e-05')
+    >>> _signed(-0.0123), _signed(0.0), _signed(0.00004), _signed(math.nan)
+    ('-0.012', '+0.000', '+4e-05', '-')
     """
+    if math.isnan(value):
+        return "-"
     return f"{value:+.0e}" if 0 < abs(value) < 0.0005 else f"{value:+.3f}"
 
 

@@ -39,7 +39,7 @@ def _row(row: dict[str, Any], found: dict[str, Any]) -> list[str | Html]:
         first=plan["learned_noises"][0],
         attack=plan["attack"],
     )
-    verdict = row["verdict"] if row["verdict"] in ("better", "worse") else "none"
+    verdict = row["verdict"] if row["verdict"] in ("better", "worse") else "few" if row["low"] is None else "none"
     means = [say("unknown") if row[k] is None else f"{row[k]:.3f}" for k in ("before", "after")]
     gap = say("unknown") if row["difference"] is None else f"{row['difference']:+.3f}"
     gap += "" if row["low"] is None else f" [{row['low']:+.3f}, {row['high']:+.3f}]"
@@ -50,5 +50,5 @@ def _row(row: dict[str, Any], found: dict[str, Any]) -> list[str | Html]:
         gap,
         f"{row['seeds_better']}/{row['seeds']}",
         str(row["n"]),
-        verdict_text if verdict == "none" else tag("strong", None, verdict_text),
+        verdict_text if verdict in ("none", "few") else tag("strong", None, verdict_text),
     ]
