@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,12 +24,13 @@ from benchmarks.__main__ import commit
 from regard.datasets.planted_answers import COPIED, KINDS, PlantedAnswer, planted_answers
 from regard.measures.intervals import wilson
 from regard.models.open.load import load
-from regard.surveys.citation_rule import DELTA, GAIN, SUFFICIENT
+from regard.surveys.citation_rule import DELTA, GAIN, LIMIT, SUFFICIENT
 from regard.surveys.cite import cite
 from regard.surveys.cited_answer import CitedSentence
 
 RESULTS = Path(__file__).parent / "results" / "citations.json"
 Row = dict[str, Any]
+T = TypeVar("T")
 
 
 def measured(model: Any, prompt: PlantedAnswer) -> list[Row]:
@@ -80,7 +81,7 @@ def _sentence(sentence: CitedSentence, gold: Sequence[int]) -> Row:
     }
 
 
-def share(rows: Iterable[Row], hit: Callable[[Row], bool]) -> dict[str, float | int | None]:
+def share(rows: Iterable[T], hit: Callable[[T], bool]) -> dict[str, float | int | None]:
     """Count the rows that hit, with the Wilson interval of their share."""
     hits = [bool(hit(row)) for row in rows]
     if not hits:
@@ -110,6 +111,7 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
         "cited_true": share(filter(named, copied), lambda row: set(row["cited"]) <= set(row["gold"])),
         "false_citations": share(ignoring, named),
         "unchecked": share(rows, lambda row: not row["checked"]),
+        "complete": share(_prompts(rows), lambda own: all(row["checked"] for row in own) and own[0]["passes"] <= LIMIT),
         "supported_copied": share(copied, lambda row: bool(row["supported"])),
         "supported_ignoring": share(ignoring, lambda row: bool(row["supported"])),
         "ranking_passes": _summary(rows, "ranking_passes"),
@@ -129,6 +131,11 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
         if own
     }
     return found
+
+
+def _prompts(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows by prompt."""
+    return [[row for row in rows if row["number"] == number] for number in dict.fromkeys(r["number"] for r in rows)]
 
 
 STATUSES = ("cite", "either", "traced", "none", "unclear")

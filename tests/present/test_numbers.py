@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from regard.audits.conclusions.run_facts import RunFacts
 from regard.audits.conclusions.word_units import gathered
 from regard.measures.intervals import Interval
 from regard.present.decimals import at_least, at_most
+from regard.present.messages.messages import say
 from regard.present.pack.axes import unit_axis
 from regard.present.palette import LEVELS, level
 from regard.present.report.as_json import run_json
@@ -26,7 +28,7 @@ from regard.present.report.robustness.columns import in_words
 from regard.present.report.sections.exhibits import written
 from regard.present.results_table import evidence, main_settings, shown
 from regard.present.run_reader import Material
-from regard.present.summary import reading
+from regard.present.summary import against_random, reading
 from regard.records import Score, Summary, Units
 
 pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
@@ -136,6 +138,25 @@ def test_what_is_shown_without_numbers() -> None:
     assert shown(one) == ("0.500", "no interval: too few examples")
     assert shown(Summary("m", "a", nan, nan, nan, 0, 0, 3, 0)) == ("–", "undefined")
     assert shown(None) == ("–", "not computed")
+
+
+def test_maps_without_sign_are_not_called_worse_than_random_for_a_number() -> None:
+    class_words, number_words = (
+        " ".join(reading(Material(fake_run(n=24, manifest={"model": {"task": task}, "judgements": []}))))
+        for task in ("classification", "regression")
+    )
+    assert say("words.number_no_verdict") in number_words
+    assert say("not_a_verdict") in class_words
+    material = Material(fake_run(n=24, manifest={"model": {"task": "regression"}}))
+    (column, *_) = evidence(material.summaries, material.methods).columns
+    below = [
+        replace(material.conclusions.differences[0], method=method, estimate=-0.3, low=-0.4, high=-0.2, better="higher")
+        for method in ("attention", "input_x_gradient")
+    ]
+    assert {d.reading for d in below} == {"worse"}
+    sentence = against_random(column, below, set(), {"attention"})
+    assert say("words.worse", names="input_x_gradient") in sentence
+    assert say("words.number_without_sign", names="attention") in sentence
 
 
 def test_words_say_that_there_are_no_labels() -> None:

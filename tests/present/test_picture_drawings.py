@@ -43,3 +43,13 @@ def test_overlay_tints_the_marked_patch_only() -> None:
     assert "rgb(128,128,128)" in str(first) or str(first) == "#808080 on #808080"
     assert str(first) != str(last)
     assert picture_overlay({"inputs": {}, "units": units}, [0, 0, 1], signed=True) is None
+
+
+def test_overlay_outlines_the_detected_object() -> None:
+    units = {"places": [[0, 0, 8, 8]], "special": [False], "names": [""]}
+    inputs = {"image": np.full((8, 8), 90, np.uint8), "object_box": [2.0, 2.0, 6.0, 6.0]}
+    text = picture_overlay({"inputs": inputs, "units": units}, [0.0], signed=True)
+    assert text is not None
+    row = [str(span.style) for span in text.spans[8:16]]  # rows 2 and 3 of the picture
+    assert [i for i, style in enumerate(row) if "255" in style] == [2, 3, 4, 5]
+    assert row[3] == "rgb(255,255,255) on rgb(90,90,90)"  # the edge above, the inside below

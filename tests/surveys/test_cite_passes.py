@@ -57,13 +57,14 @@ def test_cost_stays_within_the_limit(seed: int, passes: float, monkeypatch: pyte
     assert ("cite.note.limit" in [note.key for note in result.notes]) == (unchecked > 0)
 
 
-def test_sources_deleted_together_are_cited_as_if_deleted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sources_deleted_together_are_cited_as_if_deleted_one_by_one() -> None:
     answer = ["Rome", "Lima", "Seoul", "Tunis"]
-    together = cited(FACTS, answer, passes=50.0)
-    groups = {sentence.group.sources for sentence in together.sentences if sentence.group}
-    assert groups == {(0, 2, 4, 7)}
-    monkeypatch.setattr(answer_evidence, "separate_sources", lambda *_, **__: [])
     single = cited(FACTS, answer, passes=50.0)
+    assert not any(sentence.group for sentence in single.sentences)  # the limit pays for every deletion
+    together = cited(FACTS, answer, passes=3.0)
+    groups = {sentence.group.sources for sentence in together.sentences if sentence.group}
+    assert groups == {(0, 2), (4, 7)}
+    assert {sentence.alone.sources for sentence in together.sentences if sentence.alone} == {(0, 2, 4, 7)}
     assert [s.cited for s in together.sentences] == [s.cited for s in single.sentences] == [(0,), (2,), (4,), (7,)]
     assert together.passes < single.passes - 1
     assert [citation.exact > 1 for citation in together.citations] == [True] * 4

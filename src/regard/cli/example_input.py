@@ -111,10 +111,9 @@ def one_example(
             raise InputError(
                 "--audio", expected=phrase("errors.cli.no_text_and_no_data"), got=phrase("errors.common.both")
             )
-        from regard.datasets.formats.sounds import read_wav
+        from regard.datasets.formats.sounds import wav_inputs
 
-        sound, rate = read_wav(audio)
-        return Example(audio.name, {"audio": sound, "rate": rate})
+        return Example(audio.name, wav_inputs(audio))
     if data is not None:
         if text is not None:
             raise InputError(

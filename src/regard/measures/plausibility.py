@@ -18,7 +18,10 @@ def inside(places: ArrayLike, rationale: Sequence[Sequence[float]]) -> Bools:
     """(n,) which units lie, at least in part, in a marked place.
 
     places: (n, 2) spans or ranges, (n, 4) boxes top, left, bottom, right, or (n, 1) columns; rationale: likewise.
+    Ranges of time mark the boxes of a spectrogram over their whole height.
 
+    >>> inside([(0, 0, 8, 8), (0, 8, 8, 16)], [(9.0, 12.0)]).tolist()
+    [False, True]
     >>> inside([(0, 4), (5, 9), (9, 9)], [(6.0, 9.0)]).tolist()
     [False, True, False]
     """
@@ -28,6 +31,8 @@ def inside(places: ArrayLike, rationale: Sequence[Sequence[float]]) -> Bools:
     regions = np.asarray(rationale, np.float64)
     if own.shape[1] == 1:
         return np.asarray((own == regions[:, 0]).any(-1))
+    if own.shape[1] == 4 and regions.shape[1] == 2:
+        own = own[:, [1, 3]]
     half = own.shape[1] // 2
     low = np.maximum(own[:, None, :half], regions[None, :, :half])
     high = np.minimum(own[:, None, half:], regions[None, :, half:])

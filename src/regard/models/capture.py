@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.datasets.formats.sounds import read_wav
+from regard.datasets.formats.sounds import wav_inputs
 from regard.datasets.picture_decoder import decoded, pil_pixels
 from regard.errors import InputError, UnknownName, phrase
 from regard.models.adapter import TorchModel, own
@@ -85,8 +85,7 @@ def _example(given: Any, number: int, modality: str) -> Example:
         path = Path(given)
         return Example(path.name, {"image": decoded(path, phrase("errors.common.picture_file", file=path))[0]})
     if modality == "audio" and isinstance(given, str | Path):
-        sound, rate = read_wav(Path(given))
-        return Example(Path(given).name, {"audio": sound, "rate": rate})
+        return Example(Path(given).name, wav_inputs(Path(given)))
     if modality == "image" and hasattr(given, "convert"):
         return Example(str(number), {"image": pil_pixels(given, phrase("errors.common.input_number", number=number))})
     if modality != "text":

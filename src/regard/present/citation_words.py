@@ -15,8 +15,8 @@ def citation_errors(facts: Mapping[str, Any]) -> list[str]:
     if measured is None:
         return [thresholds, say("term.cite.errors_unknown")]
     wrong = {f"wrong_{name}": value for name, value in measured["wrong"].items()}
-    errors = say("term.cite.errors", prompts=measured["prompts"], model=measured["model"], **measured["false"], **wrong)
-    return [thresholds, errors]
+    facts_of = {"prompts": measured["prompts"], "model": measured["model"], **measured["false"], **wrong}
+    return [thresholds, say("term.cite.errors", language=say(f"cite.language.{measured['language']}"), **facts_of)]
 
 
 def unclear_reasons(facts: Mapping[str, Any]) -> list[str]:

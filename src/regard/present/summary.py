@@ -12,6 +12,7 @@ from regard.audits.conclusions.settings import of_a_part, other_method
 from regard.errors import UnknownName
 from regard.present import counts
 from regard.present.messages.messages import count, render, say
+from regard.present.objective_scale import objective_scale
 from regard.present.results_table import Column, evidence, main_settings
 from regard.present.run_reader import Material
 from regard.records import Relevance, Summary
@@ -40,8 +41,15 @@ def reading(material: Material) -> list[str]:
         here = [d for d in against if (d.metric, d.setting) == (column.metric, column.setting) and d.n]
         if here:
             own = {d.method for d in here if results.judged_by_itself(d.method, column)}
-            sentences.append(_against_random(column, here, own))
+            sentences.append(against_random(column, here, own, _without_sign(material)))
     return [*sentences, *_agreement(material), *limits(material)]
+
+
+def _without_sign(material: Material) -> set[str]:
+    """Methods that also mark what lowers a number: removing that raises it, which is no sign of a bad map."""
+    if not _is_number(material):
+        return set()
+    return {method for method, relevance in material.relevances.items() if not relevance.signed}
 
 
 def limits(material: Material) -> list[str]:
@@ -50,8 +58,13 @@ def limits(material: Material) -> list[str]:
     if not any(example.get("label") is not None for example in material.examples):
         sentences.append(say("words.no_labels"))
     if not material.manifest.get("judgements"):
-        sentences.append(say("not_a_verdict"))
+        sentences.append(say("words.number_no_verdict" if _is_number(material) else "not_a_verdict"))
     return sentences
+
+
+def _is_number(material: Material) -> bool:
+    """Return whether the model gives a number instead of choosing among answers."""
+    return objective_scale(material.task) in ("regression", "similarity")
 
 
 def _broken(material: Material) -> list[str]:
@@ -84,16 +97,21 @@ def _few(material: Material) -> list[str]:
     return [say("words.few", draws=count(independent, "draw"))]
 
 
-def _against_random(column: Column, here: list[Difference], own: set[str]) -> str:
+def against_random(column: Column, here: list[Difference], own: set[str], without_sign: set[str]) -> str:
     parts = []
+    ns = [d.n for d in here]
+    unclear = [d.method for d in here if d.method in without_sign and d.reading == "worse"]
+    here = [d for d in here if d.method not in unclear]
     for outcome in ("better", "worse", "not told apart", "undefined"):
         names = [
             say("words.own", method=d.method) if d.method in own else d.method for d in here if d.reading == outcome
         ]
         if names:
             parts.append(say(f"words.{outcome.replace(' ', '_')}", names=", ".join(names)))
+    if unclear:
+        parts.append(say("words.number_without_sign", names=", ".join(unclear)))
     where = say("words.where", detail=column.detail) if column.detail else ""
-    n = counts.examples(d.n for d in here)
+    n = counts.examples(ns)
     return say("words.column", title=column.title.capitalize(), where=where, examples=n, said=" ".join(parts))
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from regard.errors import Unsupported
-from regard.models.chat.answer import Answer, answer_units
+from regard.models.chat.answer import Answer
 from regard.models.chat.answer_objective import AnswerObjective
-from regard.models.chat.log_odds import log_probabilities, weighted_probability
+from regard.models.chat.log_odds import log_probabilities
 from regard.models.chat.prompt_reader import PromptReader
 from regard.records import Floats, Message
 from regard.surveys.answer_hops import traced
+from regard.surveys.answer_sufficiency import Sufficiency
 from regard.surveys.citation_rule import (
     LIMIT,
     QUIET,
@@ -24,6 +25,7 @@ from regard.surveys.citation_rule import (
     candidates,
     decision,
     separate_sources,
+    sufficient,
 )
 from regard.surveys.cited_answer import Alone, CitedSentence, Group, Pair
 
@@ -55,50 +57,36 @@ class Evidence:
     effects: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     notes: list[Message] = field(default_factory=list)
     _deletions: dict[frozenset[int], tuple[Floats, Floats]] = field(default_factory=dict)
-    _nothing: dict[int, float] = field(default_factory=dict)
+    _hidden: dict[int, Floats] = field(default_factory=dict)
     _groups: list[frozenset[int]] = field(default_factory=list)
+    _short: bool = False
 
     def afford(self, passes: float) -> None:
         """Refuse a measurement of so many passes if it exceeds the limit."""
-        if self.objective.passes + passes > max(self.limit, 2 * self.ranking_passes) + 1e-9:
+        if self.objective.passes + passes > self._limit:
             raise TooCostly
+
+    @property
+    def _limit(self) -> float:
+        return max(self.limit, 2 * self.ranking_passes) + 1e-9
 
     def group_of(self, u: int) -> Group | None:
         """Return the sources that were deleted together with the only candidate of a sentence, if that costs enough."""
-        own = candidates(self._row(u), delta=self.delta, check=self.check)
+        own = self._candidates(self._row(u))
         group = next((group for group in self._groups if own[:1] and own[0] in group), frozenset[int]())
         if len(own) != 1 or not group or group not in self._deletions:
             return None
         others = sorted(group - {own[0]})
-        exact = float(self.deletion(*group)[u] - np.maximum(np.nan_to_num(self.effects[u, others]), 0.0).sum())
+        costs = np.maximum(np.nan_to_num(self.effects[u, others]), 0.0)
+        exact = float(self.deletion(*group, sentence=u)[u] - costs.sum())
         return Group(tuple(sorted(group)), exact) if exact >= self.delta else None
 
-    def deletion(self, *numbers: int) -> Floats:
-        """Return (sentences,) the exact effect of deleting sources together."""
-        return self.objective.base - self._without(frozenset(numbers))[0]
+    def deletion(self, *numbers: int, sentence: int | None = None) -> Floats:
+        """Return (sentences,) the exact effect of deleting sources together.
 
-    def alone(self, u: int, numbers: Sequence[int]) -> Alone:
-        """Read a sentence straight after a prompt that holds some sources only, and after one that holds none.
-
-        Without the sentences before it: what they say would compete with the sources, or replace them.
+        sentence: the one that is asked for; where the limit is short, sentences that do not need it may be NaN.
         """
-        own = self.objective.owners == u
-        weights = np.maximum(self.token_drops(u, numbers)[own], 0.0)
-        everything = frozenset(range(len(self.reader.sources)))
-        first = int(np.flatnonzero(own)[0])
-        start = self._sentence_start(first)
-        if 0 < start == first and weights[1:].sum() >= self.delta:
-            weights[0] = 0.0  # which subject comes next was decided by the sentences before, which are not read
-        before = range(start, first)
-        if u not in self._nothing:
-            self._nothing[u] = self.isolated(self.reader.without(everything), u, before)[0]
-        value, log_p = self.isolated(self.reader.without(everything - frozenset(numbers)), u, before)
-        return Alone(gain=value - self._nothing[u], probability=weighted_probability(log_p, weights))
-
-    def _sentence_start(self, token: int) -> int:
-        """Return the first token of the sentence that holds a token."""
-        _, owners = answer_units(self.reply, "sentence")
-        return int(np.flatnonzero(owners == owners[token])[0])
+        return self.objective.base - self._without(frozenset(numbers), sentence)[0]
 
     def isolated(self, prompt: Sequence[int], u: int, before: Sequence[int]) -> tuple[float, Floats]:
         """Read a sentence after another prompt and some tokens of the answer, if that is affordable."""
@@ -110,29 +98,43 @@ class Evidence:
         """Return (tokens,) the log-probability that each token of the answer loses when cited sources are deleted.
 
         Taken from the deletions that cited them for sentence u: the largest loss, where they were deleted one by one.
+        Before any deletion, the loss when they are hidden.
         """
         group = self.group_of(u)
         keys = {frozenset(numbers), *(frozenset((c,)) for c in numbers)} & set(self._deletions)
-        keys = keys or {frozenset(group.sources) if group else frozenset(numbers)}
         base = log_probabilities(self.objective.rows.base)
-        drops: Floats = np.max([base - self._without(key)[1] for key in keys], axis=0)
-        return drops
+        if not keys and group is None and all(c in self._hidden for c in numbers):
+            return np.asarray(np.max([base - self._hidden[c] for c in numbers], axis=0))
+        keys = keys or {frozenset(group.sources) if group else frozenset(numbers)}
+        tables = np.stack([base - self._without(key, u)[1] for key in keys])
+        return np.asarray(np.max(np.where(np.isnan(tables), -np.inf, tables), axis=0))
 
-    def _without(self, key: frozenset[int]) -> tuple[Floats, Floats]:
+    def _without(self, key: frozenset[int], sentence: int | None = None) -> tuple[Floats, Floats]:
         """Return (sentences,) values and (tokens,) log-probabilities after deleting sources."""
-        if key not in self._deletions:
-            prompt = self.reader.without(key)
+        known = self._deletions.get(key)
+        if known is None or np.isnan(known[0] if sentence is None else known[0][sentence]).any():
+            prompt, tokens = self.reader.without(key), self._needed(key, sentence)
             if self.ranking_passes and len(key) < len(self.reader.sources):  # ranking and the whole are always paid
-                self.afford(self.objective.cost(prompt))
-            self._deletions[key] = self.objective.deleted(prompt)
+                self.afford(self.objective.cost(prompt, range(tokens)))
+            self._deletions[key] = self.objective.deleted(prompt, tokens)
         return self._deletions[key]
+
+    def _needed(self, key: frozenset[int], sentence: int | None) -> int:
+        """Return how many tokens of the answer a deletion reads: where the limit is short, to its last sentence."""
+        owners = self.objective.owners
+        if sentence is None or not self._short:
+            return len(owners)
+        last = max(sentence, *(u for u in range(len(self.spans)) if key & set(self._candidates(self._row(u)))), 0)
+        return int(np.flatnonzero(owners == last)[-1]) + 1
 
     def hiding(self, groups: Sequence[Sequence[int]]) -> Floats:
         """Return (groups, sentences) the effect of hiding the sources of each group together."""
         if self.ranking == "leave_source_out":
             return np.stack([self.deletion(*group) for group in groups])
         hidden = np.stack([np.isin(self.reader.owners, group) for group in groups])
-        return self.objective.base - self.objective.hidden(hidden)
+        values, log_p = self.objective.hidden(hidden)
+        self._hidden |= {group[0]: own for group, own in zip(groups, log_p, strict=True) if len(group) == 1}
+        return self.objective.base - values
 
     def rank(self) -> None:
         """Measure the effect of every source on every sentence."""
@@ -148,25 +150,32 @@ class Evidence:
         """Check the best sources of every sentence, and decide."""
         whole = self.deletion(*range(len(self.reader.sources)))
         effects = [self._row(u) for u in range(len(self.spans))]
-        self._groups = separate_sources(effects, delta=self.delta, check=self.check)
+        weakest_first = [int(u) for u in np.argsort(np.nanmax(self.effects, axis=1), kind="stable")]
+        sufficiency = Sufficiency(self)
+        decisions: dict[int, Decision] = {}
+        own = {u: numbers for u in weakest_first if (numbers := self._candidates(effects[u]))}
+        self._short = not self._paid(own, sufficiency)
+        if self._short:
+            with suppress(TooCostly):
+                sufficiency.gather(own)
+            decisions = self._insufficient(own, sufficiency)
+            remaining = [row for u, row in enumerate(effects) if u not in decisions]
+            self._groups = separate_sources(remaining, delta=self.delta, check=self.check)
         with suppress(TooCostly):
             for group in self._groups:
-                self._without(group)
-        measurements = [SentenceMeasurements(self, u) for u in range(len(effects))]
-        weakest_first = np.argsort(np.nanmax(self.effects, axis=1), kind="stable")
+                self._without(group, 0)
+        measurements = {u: SentenceMeasurements(self, sufficiency, u) for u in weakest_first if u not in decisions}
         # what is necessary comes before what is sufficient: of that, strong effects can do without
-        for u in map(int, weakest_first[::-1]):
+        for u in reversed(measurements):
             with suppress(TooCostly):
-                for c in candidates(effects[u], delta=self.delta, check=self.check):
+                for c in self._candidates(effects[u]):
                     measurements[u].exact(c)
-        decisions = {
-            u: decision(effects[u], float(whole[u]), measurements[u], delta=self.delta, check=self.check)
-            for u in map(int, weakest_first)
-        }
+        for u, evidence in measurements.items():
+            decisions[u] = decision(effects[u], float(whole[u]), evidence, delta=self.delta, check=self.check)
         sentences = [self._sentence(u, row, float(whole[u]), decisions[u]) for u, row in enumerate(effects)]
         results = traced(self, sentences) if self.hops else sentences
-        for numbers in dict.fromkeys(sentence.group.sources for sentence in results if sentence.group):
-            names = ", ".join(str(c + 1) for c in numbers)
+        for sources in dict.fromkeys(sentence.group.sources for sentence in results if sentence.group):
+            names = ", ".join(str(c + 1) for c in sources)
             self.notes.append(Message.of("cite.note.together", sources=names, quiet=QUIET * self.delta))
         untested = [s for s in results if s.cited and s.alone is None]
         if untested and not self.objective.contrasted:
@@ -174,6 +183,30 @@ class Evidence:
         if missing := sum(not sentence.checked for sentence in results):
             self.notes.append(Message.of("cite.note.limit", n=missing, limit=self.limit))
         return results
+
+    def _candidates(self, effects: Sequence[float | None]) -> list[int]:
+        return candidates(effects, delta=self.delta, check=self.check)
+
+    def _paid(self, own: Mapping[int, Sequence[int]], sufficiency: Sufficiency) -> bool:
+        """Return whether the limit pays for every candidate deleted alone, and every sentence with its own sources."""
+        if len(own) < 2 or self.objective.contrasted or self.ranking != "row_knock_out":
+            return True
+        passes = sum(sufficiency.cost(u, numbers) + sufficiency.cost(u, ()) for u, numbers in own.items())
+        single = {frozenset((c,)) for numbers in own.values() for c in numbers}
+        passes += sum(self.objective.cost(self.reader.without(key)) for key in single)
+        return self.objective.passes + passes <= self._limit
+
+    def _insufficient(self, own: Mapping[int, Sequence[int]], sufficiency: Sufficiency) -> dict[int, Decision]:
+        """Decide about sentences to which no source leads, before any source is deleted for them."""
+        decisions: dict[int, Decision] = {}
+        for u, numbers in own.items():
+            if self.effects[u, numbers[0]] >= STRONG * self.delta:
+                continue
+            with suppress(TooCostly):
+                alone = sufficiency.alone(u, numbers)
+                if not sufficient(alone, delta=self.delta):
+                    decisions[u] = Decision("unclear", (), None, alone)
+        return decisions
 
     def _row(self, u: int) -> list[float | None]:
         return [None if np.isnan(effect) else float(effect) for effect in self.effects[u]]
@@ -209,6 +242,12 @@ class Evidence:
         self.notes.append(Message.of("cite.note.screened", n=count, alone=int(np.isfinite(effects[0]).sum())))
         return effects
 
+    def _exact(self, key: frozenset[int], u: int) -> float | None:
+        """Return the effect of a deletion on a sentence, if it was measured."""
+        if key not in self._deletions or np.isnan(value := self._deletions[key][0][u]):
+            return None
+        return float(self.objective.base[u] - value)
+
     def _sentence(self, u: int, effects: Sequence[float | None], whole: float, outcome: Decision) -> CitedSentence:
         start, stop = self.spans[u]
         keys = [frozenset((c,)) for c in range(len(effects))]
@@ -221,7 +260,7 @@ class Evidence:
             log_odds=float(self.objective.base[u]),
             log_probability=float(self.objective.log_probabilities[u]),
             effects=tuple(effects),
-            exact=tuple(float(self.deletion(*key)[u]) if key in self._deletions else None for key in keys),
+            exact=tuple(self._exact(key, u) for key in keys),
             whole=whole,
             pair=outcome.pair,
             group=self.group_of(u) if outcome.checked else None,
@@ -239,6 +278,7 @@ class SentenceMeasurements:
     """Further measurements of one sentence, for `citation_rule.decision`."""
 
     evidence: Evidence
+    sufficiency: Sufficiency
     sentence: int
 
     def exact(self, source: int) -> float:
@@ -246,14 +286,15 @@ class SentenceMeasurements:
         group = self.evidence.group_of(self.sentence)
         if group is not None and source in group.sources:
             return group.exact
-        return float(self.evidence.deletion(source)[self.sentence])
+        return float(self.evidence.deletion(source, sentence=self.sentence)[self.sentence])
 
     def pair(self, one: int, other: int) -> Pair:
         """Hide, and delete, two sources together."""
         self.evidence.afford(self.evidence.objective.row_cost(1))
-        effect = float(self.evidence.hiding([[one, other]])[0, self.sentence])
-        return Pair(effect=effect, exact=float(self.evidence.deletion(one, other)[self.sentence]))
+        effect = self.evidence.hiding([[one, other]])[0, self.sentence]
+        exact = self.evidence.deletion(one, other, sentence=self.sentence)[self.sentence]
+        return Pair(effect=float(effect), exact=float(exact))
 
     def alone(self, sources: Sequence[int]) -> Alone | None:
         """Delete all other sources; not for a contrast, which asks only which of two texts is likelier."""
-        return None if self.evidence.objective.contrasted else self.evidence.alone(self.sentence, sources)
+        return None if self.evidence.objective.contrasted else self.sufficiency.alone(self.sentence, sources)

@@ -21,7 +21,7 @@ from regard.models.chat.answer_objective import AnswerObjective
 from regard.models.chat.log_odds import log_probabilities, weighted_probability
 from regard.models.chat.prompt_reader import PromptReader
 from regard.records import Bools, Floats
-from regard.surveys.citation_rule import GAIN, SUFFICIENT, TooCostly
+from regard.surveys.citation_rule import SUFFICIENT, TooCostly, sufficient
 from regard.surveys.cited_answer import Alone, CitedSentence, Trace
 
 DECIDED = 0.5
@@ -68,6 +68,7 @@ class Tracer:
         self.base = log_probabilities(self.objective.rows.base)
         self._decided: dict[int, Bools] = {}
         self._forgotten: dict[int, tuple[Floats, Floats]] = {}
+        self._bare: dict[tuple[int, int], tuple[float, Floats, float]] = {}
 
     def decided(self, u: int, sentence: CitedSentence) -> Bools:
         """Return which tokens of a cited or traced sentence its sources, or the sentence before, decide."""
@@ -96,8 +97,12 @@ class Tracer:
         before = earlier[best].trace
         sources = before.sources if before else earlier[best].cited
         path = (*(before.path if before else ()), best)
-        exact, alone = self._checked(u, path, sources)
-        if exact < self.evidence.delta or alone.gain < GAIN * self.evidence.delta or alone.probability < SUFFICIENT:
+        alone = self._alone(u, path, self.base - self._forget(best)[1])
+        if not sufficient(alone, delta=self.evidence.delta):
+            return None  # before the costlier test
+        log_p, exact = self._exact(u, path, sources)
+        alone = self._alone(u, path, self.base - log_p)
+        if exact < self.evidence.delta or not sufficient(alone, delta=self.evidence.delta):
             return None
         return Trace(
             sentence=best,
@@ -110,20 +115,27 @@ class Tracer:
 
     def _forget(self, w: int) -> tuple[Floats, Floats]:
         if w not in self._forgotten:
-            self.evidence.afford(self.objective.row_cost(1))
+            self.evidence.afford(self.objective.forgotten_cost(self._decided[w]))
             self._forgotten[w] = self.objective.forgotten(self._decided[w])
         return self._forgotten[w]
 
-    def _checked(self, u: int, path: Sequence[int], sources: Sequence[int]) -> tuple[float, Alone]:
-        """Delete the whole path with its sources; then read the sentence after the last of the path alone, and after
-        nothing, without any source."""
-        owners, reader = self.objective.owners, self.evidence.reader
+    def _exact(self, u: int, path: Sequence[int], sources: Sequence[int]) -> tuple[Floats, float]:
+        """Delete the whole path with its sources: (tokens,) log-probabilities of the answer, and the drop."""
+        owners = self.objective.owners
         first = int(np.flatnonzero(owners == u)[0])
-        kept = [i for i in range(first) if owners[i] not in path]
-        value, log_p = self.evidence.isolated(reader.without(frozenset(sources)), u, kept)
-        weights = np.maximum(self.base[owners == u] - log_p, 0.0)
-        bare = reader.without(frozenset(range(len(reader.sources))))
-        after, log_p = self.evidence.isolated(bare, u, [int(i) for i in np.flatnonzero(owners == path[-1])])
-        nothing, _ = self.evidence.isolated(bare, u, [])
-        alone = Alone(gain=after - nothing, probability=weighted_probability(log_p, weights))
-        return float(self.objective.base[u]) - value, alone
+        before = [i for i in range(first) if owners[i] not in path]
+        value, own = self.evidence.isolated(self.evidence.reader.without(frozenset(sources)), u, before)
+        log_p = self.base.copy()
+        log_p[owners == u] = own
+        return log_p, float(self.objective.base[u]) - value
+
+    def _alone(self, u: int, path: Sequence[int], drops: Floats) -> Alone:
+        """Read the sentence after the last of the path alone, and after nothing, without any source."""
+        if (u, path[-1]) not in self._bare:
+            reader, owners = self.evidence.reader, self.objective.owners
+            bare = reader.without(frozenset(range(len(reader.sources))))
+            after = self.evidence.isolated(bare, u, [int(i) for i in np.flatnonzero(owners == path[-1])])
+            self._bare[u, path[-1]] = *after, self.evidence.isolated(bare, u, [])[0]
+        value, log_p, nothing = self._bare[u, path[-1]]
+        weights = np.maximum(drops[self.objective.owners == u], 0.0)
+        return Alone(gain=value - nothing, probability=weighted_probability(log_p, weights))

@@ -19,13 +19,14 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """Errors on planted English prompts whose truth is known.
+    """Errors on planted prompts of one language ("en", "zh") whose truth is known.
 
     false: sentences that come from no source, and were cited. wrong: citations that name a source the sentence does not
     come from.
     """
 
     model: str
+    language: str
     prompts: int
     false: Share
     wrong: Share
@@ -41,4 +42,27 @@ def share(k: int, n: int) -> Share:
     return Share(k, n, round(float(low), 3), round(float(high), 3))
 
 
-MEASURED = Reliability(model="SmolLM2-135M-Instruct", prompts=354, false=share(0, 210), wrong=share(3, 228))
+MEASURED = {
+    "en": Reliability(
+        model="SmolLM2-135M-Instruct", language="en", prompts=354, false=share(0, 210), wrong=share(3, 228)
+    ),
+    "zh": Reliability(
+        model="SmolLM2-135M-Instruct", language="zh", prompts=344, false=share(1, 200), wrong=share(1, 224)
+    ),
+}
+"""By language of the answer."""
+
+
+def measured_reliability(answer: str) -> Reliability | None:
+    """Return the error rates of the language that an answer is written in; None for other scripts.
+
+    >>> measured_reliability("王芳住在北京。").language, measured_reliability("Она живёт в Риме.")
+    ('zh', None)
+    """
+    letters = [letter for letter in answer if letter.isalpha()]
+    chinese = sum("\u4e00" <= letter <= "\u9fff" for letter in letters)
+    latin = sum(letter <= "\u024f" for letter in letters)
+    if any("\u3040" <= letter <= "\u30ff" for letter in letters):
+        return None  # Japanese
+    language = "zh" if 2 * chinese > len(letters) else "en" if 2 * latin >= len(letters) else ""
+    return MEASURED.get(language)

@@ -29,6 +29,8 @@ QUIET = 0.5
 the threshold. What it does cost is subtracted from the effect of the deletion; what it adds is left in."""
 FEW = 2
 """Up to so many different sources are deleted one by one."""
+TOGETHER = 2
+"""Most sources that are deleted together. Neighbours share most of the cost; the effects of more add up less well."""
 LIMIT = 6.0
 """Most passes over the prompt, all measurements included."""
 
@@ -73,14 +75,23 @@ def decision(
     """Decide from the effects of hiding each source (None: not measured) and of deleting all.
 
     Necessary: hiding the source and deleting it both cost `delta`. Sufficient: it alone raises the sentence by `GAIN`
-    times as much over a prompt without sources, and makes the words that it decides likely. check: most sources of a
-    sentence. A sentence whose measurements are too costly is unclear; only the second test can be replaced, by effects
-    of `STRONG` times the threshold.
+    times as much over a prompt without sources, and makes the words that it decides likely. Another source replaces the
+    best one only where deleting all costs `delta`. check: most sources of a sentence. A sentence whose measurements are
+    too costly is unclear; only the second test can be replaced, by effects of `STRONG` times the threshold.
     """
     try:
         return _decision(effects, whole, measurements, delta=delta, check=check)
     except TooCostly:
         return Decision("unclear", (), checked=False)
+
+
+def sufficient(alone: Alone, *, delta: float) -> bool:
+    """Return whether few sources alone lead to a sentence.
+
+    >>> [sufficient(Alone(gain=3.0, probability=p), delta=1.0) for p in (0.4, 0.01)]
+    [True, False]
+    """
+    return alone.gain >= GAIN * delta and alone.probability >= SUFFICIENT
 
 
 def candidates(effects: Sequence[float | None], *, delta: float, check: int) -> list[int]:
@@ -98,7 +109,7 @@ def separate_sources(effects: Sequence[Sequence[float | None]], *, delta: float,
     others do not matter to them. Empty where single deletions are as cheap.
 
     >>> separate_sources([[3, 0, 0.1], [0, 2, 0], [0, 0.2, 4]], delta=1.0, check=2)
-    [frozenset({0, 1, 2})]
+    [frozenset({0, 1})]
     """
     own = [candidates(row, delta=delta, check=check) for row in effects]
     if len({c for numbers in own for c in numbers}) <= FEW:
@@ -114,7 +125,8 @@ def separate_sources(effects: Sequence[Sequence[float | None]], *, delta: float,
 
     groups: list[list[int]] = []
     for c in sorted(sentences):
-        fitting = [group for group in groups if all(quiet(c, other) and quiet(other, c) for other in group)]
+        small = [group for group in groups if len(group) < TOGETHER]
+        fitting = [group for group in small if all(quiet(c, other) and quiet(other, c) for other in group)]
         if fitting:
             fitting[0].append(c)
         else:
@@ -130,13 +142,14 @@ def _decision(
     strongest = best[0][1] if best else 0.0
     cited: list[int] = []
     for c, effect in best:
-        if effect < delta or (cited and effect < SECOND * (effects[cited[0]] or 0.0)):
+        if effect < delta or (effect < SECOND * strongest and (cited or whole < delta)):
             break
         if measurements.exact(c) >= delta:
             cited.append(c)
     status: Status = "cite"
     pair: Pair | None = None
-    if not cited and strongest >= delta and len(best) > 1 and measurements.exact(best[1][0]) < delta:
+    replaced = not cited and min(strongest, whole) >= delta and len(best) > 1
+    if replaced and measurements.exact(best[1][0]) < delta:
         # the second can replace the first: together they must pass the test of one source
         pair = measurements.pair(best[0][0], best[1][0])
         if min(pair.effect, pair.exact) >= delta:
@@ -150,6 +163,6 @@ def _decision(
         if pair is not None or min(drops) < STRONG * delta:
             raise
         return Decision(status, tuple(cited))
-    if alone is not None and (alone.gain < GAIN * delta or alone.probability < SUFFICIENT):
+    if alone is not None and not sufficient(alone, delta=delta):
         return Decision("unclear", (), pair, alone)
     return Decision(status, tuple(cited), pair, alone)

@@ -46,14 +46,16 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """The cited sources as the only ones of the prompt, and the sentence straight after it.
+    """Some sources as the only ones of the prompt, and the sentence straight after it.
 
-    gain: by which its log-odds exceed those without any source, in nats. probability: of the words that the sources
-    decide: the geometric mean over its tokens, weighted by the log-probability that deleting the sources costs each.
+    gain: by which its log-odds exceed those without any source, in nats. probability: of the words that the cited
+    sources decide: the geometric mean over its tokens, weighted by the log-probability that deleting the cited sources
+    costs each. sources: those of the prompt; the cited ones, or in company those of all sentences.
     """
 
     gain: float
     probability: float
+    sources: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +147,8 @@ class Thresholds:
 class CitedAnswer(HasFrames, HasCard):
     """An answer with citations.
 
-    reliability: how often citations are wrong, measured on other prompts with these thresholds and causal models; None
-    for others.
+    reliability: how often citations are wrong, measured on other prompts in the language of the answer, with these
+    thresholds and causal models; None for others.
     contrast: the text that the answer, or its span, is compared with. ranking: "row_knock_out", or "leave_source_out"
     for models whose rows cannot be recomputed. ranking_passes: cost of the plain pass and the ranking, passes: of
     everything, both in positions computed / positions of the prompt. picture: height and width, where the sources are

@@ -11,7 +11,7 @@ import torch
 import transformers
 
 import regard
-from regard.datasets.formats.sounds import read_wav, write_wav
+from regard.datasets.formats.sounds import wav_inputs, write_wav
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
@@ -63,12 +63,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wav_files_are_read_as_they_were_written(tmp_path: Path) -> None:
     sound = np.linspace(-1, 0.99, 50)
     write_wav(tmp_path / "a.wav", sound, 16000)
-    back, rate = read_wav(tmp_path / "a.wav")
-    assert rate == 16000
-    assert np.abs(back - sound).max() <= 1 / 32768
+    inputs = wav_inputs(tmp_path / "a.wav")
+    assert inputs["rate"] == 16000
+    assert set(inputs) == {"audio", "rate"}
+    assert np.abs(inputs["audio"] - sound).max() <= 1 / 32768
     (tmp_path / "b.wav").write_bytes(b"RIFF no sound")
     with pytest.raises(InputError, match=r"\.wav file of plain samples"):
-        read_wav(tmp_path / "b.wav")
+        wav_inputs(tmp_path / "b.wav")
 
 
 def _riff(kind: int, bits: int, raw: bytes, *, channels: int = 1, subtype: int | None = None) -> bytes:
@@ -96,8 +97,10 @@ def test_floats_and_extensible_headers_are_read(tmp_path: Path) -> None:
     }
     for name, (content, expected, near) in forms.items():
         (tmp_path / name).write_bytes(content)
-        back, rate = read_wav(tmp_path / name)
-        assert rate == RATE
+        inputs = wav_inputs(tmp_path / name)
+        back = inputs["audio"]
+        assert inputs["rate"] == RATE
+        assert inputs.get("missing_seconds", 0) == (20 / RATE if name == "cut" else 0), name
         assert len(back) == len(expected), name
         assert np.abs(back - expected).max() <= near, name
 
@@ -117,7 +120,7 @@ def test_other_content_is_one_error(content: bytes, problem: str, tmp_path: Path
     (tmp_path / "low").mkdir()
     (tmp_path / "low" / "a.wav").write_bytes(content)
     with pytest.raises(InputError, match=problem):
-        read_wav(tmp_path / "low" / "a.wav")
+        wav_inputs(tmp_path / "low" / "a.wav")
     with pytest.raises(InputError, match="--skip-bad"):
         read(str(tmp_path))
 
@@ -133,7 +136,7 @@ def test_labels_are_directories(sounds: Path) -> None:
     data = read(str(sounds))
     assert data.labels == ("high", "low")
     assert [e.label for e in data] == ["high"] * 3 + ["low"] * 3
-    assert data.notes == ("8000 samples per second",)
+    assert [str(note) for note in data.notes] == ["8000 samples per second"]
     assert len(read(str(sounds), limit=4)) == 4
     assert next(iter(read(str(sounds / "low" / "0.wav")))).label is None
 
@@ -157,12 +160,14 @@ def test_a_classifier_of_sounds_says_what_transformers_says(sounds: Path, folder
     for method in ("attention", "input_x_gradient", "leave_one_out"):
         assert np.abs(case.relevance(method)[0]).sum() > 0
     file = sounds / "low" / "0.wav"
-    by_path, by_samples = (capture(model, given) for given in (str(file), read_wav(file)[0]))
+    by_path, by_samples = (capture(model, given) for given in (str(file), wav_inputs(file)["audio"]))
     explained = regard.explain(model, [file], ["attention"])
     assert explained.examples[0].id == "0.wav"
     assert by_path.answers.value[0] == by_samples.answers.value[0] == explained.answers.value[0]
     other = Example("fast", {**examples[0].inputs, "rate": 16000})
     assert model.encode(other).arrays["input_values"].shape == (len(examples[0].inputs["audio"]) // 2,)
+    model.encode(Example("short.wav", {**examples[0].inputs, "missing_seconds": 1.5}))
+    assert any("short.wav is cut off" in str(note) and "1.5 s before" in str(note) for note in model.reader.notes())
     assert model.baselines[0] == "resample", "a path from silence only changes how loud a standardised sound is"
     relevance = case.relevance("integrated_gradients")
     error, whole = relevance.extras["completeness_error"], relevance.extras["difference"]

@@ -337,6 +337,9 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
         if example["units"]["place_kind"] == "box" or "audio" in example["inputs"]:
             says = say("term.explain.picture", name=example["id"], says=says)
         out.print(says, markup=False, style="bold")
+        if "object_box" in example["inputs"]:
+            edges = dict(zip(("top", "left", "bottom", "right"), example["inputs"]["object_box"], strict=True))
+            out.print(say("term.explain.object_box", **edges), markup=False, style="dim")
         if compare:
             whole = {
                 m: (gathered(example, r[i]) if words and in_words else (example, r[i]), r.signed)

@@ -19,6 +19,7 @@ from regard.cli.example_input import (
     sound_option,
 )
 from regard.cli.model_options import ModelChoice, model_options
+from regard.cli.picture_support import reads_words_and_pictures, tried_on_picture
 from regard.cli.progress import bar
 from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
@@ -72,11 +73,18 @@ def command(
     as_json: bool,
 ) -> None:
     from regard.measures.flow import uncompiled
+    from regard.models.open.load import named_directory
     from regard.models.trial_input import trial_input
 
     choice = ModelChoice(model, device, task, overflow)
     console = remarks()
     console.print(say("term.opening", source=model), style="dim", markup=False)
+    if data is None and audio is None and (image is not None or text is None):
+        with bar(console, making=choice.making):
+            directory = named_directory(model)
+        if reads_words_and_pictures(directory):
+            _pictured(directory, model, text, image, seed, as_json=as_json)
+            return
     with bar(console, making=choice.making):
         live = choice.open()
     data = data or (None if text or image or audio else _own_data(model))
@@ -97,10 +105,21 @@ def command(
     for line in row_label_line(label):
         results().print(line, markup=False)
     with uncompiled():
-        _stream(live, attempts)
+        operators = ", ".join(live.operators)
+        title = say("term.list.removed_by", model=live.name, task=live.task, operators=operators)
+        _stream(title, attempts)
 
 
-def _stream(model: Model, attempts: Iterator[dict[str, Any]]) -> None:
+def _pictured(directory: str, model: str, text: str | None, image: Path | None, seed: int, *, as_json: bool) -> None:
+    """Answer for a model that reads words and a picture."""
+    attempts = tried_on_picture(directory, text, image, seed)
+    if as_json:
+        print_json({"model": model, "task": "words and pictures", "methods": list(attempts)})
+        return
+    _stream(say("term.list.words_and_pictures", model=model), attempts)
+
+
+def _stream(title: str, attempts: Iterator[dict[str, Any]]) -> None:
     """Print a row as soon as its method was tried."""
     from rich.text import Text
 
@@ -108,8 +127,7 @@ def _stream(model: Model, attempts: Iterator[dict[str, Any]]) -> None:
     from regard.registry import names
 
     out = results()
-    operators = ", ".join(model.operators)
-    out.print(say("term.list.removed_by", model=model.name, task=model.task, operators=operators), markup=False)
+    out.print(title, markup=False)
     head = columns("term.list.support")
     widths = [
         max(len(word) for word in (head[0], "explainer", "metric")),
@@ -216,5 +234,5 @@ def _attempt(spec: Spec, page: ShardResult, *, works: bool) -> dict[str, Any]:
 
 
 def _reason(kind: str, name: str, reasons: dict[str, str]) -> str:
-    keys = [k for k in reasons if k == name or k.startswith((f"{kind} {name}", f"{name}:"))]
+    keys = [k for k in reasons if k == name or k.startswith((f"{kind} {name}", f"{name}:", f"{name} of "))]
     return reasons[keys[0]] if keys else say("term.list.no_value")

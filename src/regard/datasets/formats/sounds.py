@@ -51,7 +51,7 @@ def read_sounds(path: Path, *, skip_bad: bool = False) -> Examples:
     for file in files:
         name = file.name if path.is_file() else file.relative_to(path).as_posix()
         try:
-            sound, rate = read_wav(file)
+            inputs = wav_inputs(file)
         except InputError as error:
             if not skip_bad:
                 remedy = error.remedy if path.is_file() else phrase("errors.datasets.fix_file_or_skip_bad")
@@ -59,7 +59,7 @@ def read_sounds(path: Path, *, skip_bad: bool = False) -> Examples:
             bad.append(name)
             continue
         label = file.parent.name if path.is_dir() and file.parent != path else None
-        examples.append(Example(name, {"audio": sound, "rate": rate}, label))
+        examples.append(Example(name, inputs, label))
     if not examples:
         raise NoExamples(
             phrase("errors.datasets.sounds_path", path=path),
@@ -68,7 +68,7 @@ def read_sounds(path: Path, *, skip_bad: bool = False) -> Examples:
         )
     labels = tuple(sorted({str(e.label) for e in examples if e.label is not None}))
     rates = sorted({int(str(e.inputs["rate"])) for e in examples})
-    notes: list[Text] = [f"{', '.join(map(str, rates))} samples per second"]
+    notes: list[Text] = [Message.of("data.sampling_rates", rates=rates)]
     if bad:
         first = [*bad[:3], *(["..."] if len(bad) > 3 else [])]
         notes.append(Message.of("data.bad_rows", n=len(bad), counted="file", rows=first))
@@ -83,11 +83,9 @@ def sound_of(value: Any, folder: Path | None, rate: float | None) -> dict[str, A
         return sound_of(value.get("bytes") or value.get("path"), folder, rate)
     try:
         if isinstance(value, str) and value.strip():
-            sound, own = read_wav((folder or Path()) / value.strip())
-            return {"audio": sound, "rate": own}
+            return wav_inputs((folder or Path()) / value.strip())
         if isinstance(value, bytes):
-            sound, own = _read(value, phrase("errors.datasets.sound_in_cell"))
-            return {"audio": sound, "rate": own}
+            return _inputs(value, phrase("errors.datasets.sound_in_cell"))
         samples = frozen(np.array(value, dtype=np.float64))
     except InputError as error:
         problem = phrase("errors.common.with_place", problem=error.got, place=error.subject)
@@ -102,8 +100,11 @@ def sound_of(value: Any, folder: Path | None, rate: float | None) -> dict[str, A
     return {"audio": samples} if rate is None else {"audio": samples, "rate": int(rate)}
 
 
-def read_wav(file: Path) -> tuple[Floats, int]:
-    """(samples,) in -1..1, and samples per second; channels averaged. Formats: `wav_samples`."""
+def wav_inputs(file: Path) -> dict[str, Any]:
+    """{"audio": (samples,) in -1..1, channels averaged; "rate": samples per second}. Formats: `wav_samples`.
+
+    A file that ends before the length in its header also has "missing_seconds", which readers of sounds note.
+    """
     subject = phrase("errors.datasets.sound_file", file=file)
     check_file(file, subject)
     try:
@@ -112,12 +113,12 @@ def read_wav(file: Path) -> tuple[Floats, int]:
         raise InputError(
             subject, expected=phrase("errors.datasets.wav_file_plain_samples_pcm"), got=reason(error)
         ) from error
-    return _read(content, subject)
+    return _inputs(content, subject)
 
 
-def _read(content: bytes, subject: Text) -> tuple[Floats, int]:
+def _inputs(content: bytes, subject: Text) -> dict[str, Any]:
     try:
-        samples, rate = wav_samples(content)
+        samples, rate, missing = wav_samples(content)
     except NotWav as error:
         raise InputError(
             subject,
@@ -127,7 +128,8 @@ def _read(content: bytes, subject: Text) -> tuple[Floats, int]:
         ) from error
     if not len(samples):
         raise InputError(subject, expected=phrase("errors.datasets.samples"), got=phrase("errors.common.none"))
-    return frozen(samples.mean(1)), rate
+    inputs: dict[str, Any] = {"audio": frozen(samples.mean(1)), "rate": rate}
+    return inputs if missing == 0 else {**inputs, "missing_seconds": missing}
 
 
 def write_wav(file: Path, sound: Floats, rate: int) -> None:

@@ -14,6 +14,8 @@ from regard.records import Floats
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 BITS = {PCM: (8, 16, 24, 32), FLOAT: (32, 64)}
 """Format -> bits of a sample that can be read."""
+STREAMED = 0x7FFFF000
+"""Programs that do not know the length yet write a size from here on, or 0."""
 
 
 class NotWav(Exception):
@@ -34,11 +36,11 @@ class Header:
     bits: int
 
 
-def wav_samples(content: bytes) -> tuple[Floats, int]:
-    """(samples, channels) in -1..1 (floats as they are), and samples per second.
+def wav_samples(content: bytes) -> tuple[Floats, int, float]:
+    """(samples, channels) in -1..1 (floats as they are), samples per second, and seconds that are missing at the end.
 
     A last incomplete sample is dropped. The length that a header states is not believed: files that were cut off, or
-    written as a stream, end where their bytes end.
+    written as a stream, end where their bytes end; a stream misses nothing.
     """
     if len(content) < 12:
         raise NotWav(phrase("errors.datasets.file_that_ends_too_early"))
@@ -52,7 +54,8 @@ def wav_samples(content: bytes) -> tuple[Floats, int]:
         if name == b"fmt ":
             header = _header(body)
         elif name == b"data" and header is not None:
-            return _decoded(body, header), header.rate
+            gone = 0 if size >= STREAMED else max(0, size - len(body))
+            return _decoded(body, header), header.rate, gone / (header.bits // 8 * header.channels * header.rate)
         place += 8 + size + size % 2
     raise NotWav(phrase("errors.datasets.file_that_ends_too_early"))
 

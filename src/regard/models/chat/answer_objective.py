@@ -56,25 +56,29 @@ class AnswerObjective:
         """Return the passes that hiding columns in so many variants would cost."""
         return self.rows.row_cost(variants) + (self._rival.row_cost(variants) if self._rival else 0.0)
 
-    def hidden(self, columns: Bools, earlier: Bools | None = None) -> Floats:
-        """Return (variants, spans) values with columns hidden from the rows; see `AnswerRows.knocked_out`."""
-        return self._values(lambda rows: rows.knocked_out(columns, earlier))
+    def hidden(self, columns: Bools) -> tuple[Floats, Floats]:
+        """Hide columns from the rows: (variants, spans) values, and (variants, tokens) log-probabilities."""
+        return self._both(lambda rows: rows.knocked_out(columns))
 
     @property
     def contrasted(self) -> bool:
         """Return whether the value compares two texts."""
         return self._rival is not None
 
-    def deleted(self, prompt: Sequence[int]) -> tuple[Floats, Floats]:
-        """Return (spans,) values after another prompt, and (tokens,) log-probabilities of the answer."""
-        tables: list[Floats] = []
+    def deleted(self, prompt: Sequence[int], tokens: int | None = None) -> tuple[Floats, Floats]:
+        """Return (spans,) values after another prompt, and (tokens,) log-probabilities of the answer.
 
-        def read(rows: AnswerRows) -> Floats:
-            tables.append(rows.deleted(prompt))
-            return tables[-1]
-
-        values = self._values(read)
-        return values, log_probabilities(tables[0])
+        tokens: read only so many tokens of the answer; what follows, and spans that end later, are NaN.
+        """
+        count = len(self.owners)
+        if tokens is None or tokens >= count or self._rival is not None:
+            return self._both(lambda rows: rows.deleted(prompt))
+        table = self.rows.deleted(prompt, range(tokens))
+        spans = [np.flatnonzero(self.owners == u) for u in range(self.count)]
+        values = [float(span_log_odds(table[own])) if own[-1] < tokens else np.nan for own in spans]
+        log_p = np.full(count, np.nan)
+        log_p[:tokens] = log_probabilities(table)
+        return np.array(values), log_p
 
     def isolated(self, prompt: Sequence[int], span: int, before: Sequence[int]) -> tuple[float, Floats]:
         """Return log-odds and (tokens,) log-probabilities of one span after another prompt.
@@ -85,10 +89,13 @@ class AnswerObjective:
         log_odds = self.rows.deleted(prompt, [*before, *map(int, own)])[len(before) :]
         return float(span_log_odds(log_odds)), log_probabilities(log_odds)
 
+    def forgotten_cost(self, tokens: Bools) -> float:
+        """Return the passes that `forgotten` would cost."""
+        return self.rows.forgotten_cost(tokens)
+
     def forgotten(self, tokens: Bools) -> tuple[Floats, Floats]:
         """Hide tokens of the answer from the rows after the last of them: (spans,) values, (tokens,) log p."""
-        nothing = np.zeros((1, len(self.rows.prompt)), np.bool_)
-        (table,) = self.rows.knocked_out(nothing, tokens[None])
+        table = self.rows.forgotten(tokens)
         return self._values(lambda _: table), log_probabilities(table)
 
     def contributions(self, members: Bools) -> Floats:
@@ -98,6 +105,17 @@ class AnswerObjective:
         if self._rival:
             shares = shares - column_contributions(self._rival, self._rival_owners)[:, : len(past)] @ past
         return shares
+
+    def _both(self, log_odds: Callable[[AnswerRows], Floats]) -> tuple[Floats, Floats]:
+        """Return values, and the log-probabilities of the answer's tokens."""
+        tables: list[Floats] = []
+
+        def read(rows: AnswerRows) -> Floats:
+            tables.append(log_odds(rows))
+            return tables[-1]
+
+        values = self._values(read)
+        return values, log_probabilities(tables[0])
 
     def _values(self, log_odds: Callable[[Any], Floats]) -> Floats:
         if self._rival is None:

@@ -3,8 +3,9 @@
 The rows that predict an answer of T tokens are the last token of the prompt and all answer tokens but the last. One
 plain pass over prompt and answer gives their log-odds and the keys and values of the prompt. *Row knock-out* computes
 these T rows again with some prompt columns hidden from them. The rows of many knock-outs stand side by side in one
-call (position ids and a mask keep them apart), so no keys are copied; one group hides nothing and must repeat the
-plain pass, or the model is refused. *Deletion* reads another prompt, from its first different token on.
+call (position ids and a mask keep them apart), so no keys are copied. The first call repeats a few rows with nothing
+hidden; they must equal the plain pass, or the model is refused. *Deletion* reads another prompt, from its first
+different token on.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from regard.records import Bools, Floats, Ints
 
 CELLS = 1 << 26
 """Most entries of the mask, and of the logits, in one call."""
+REPEATED = 8
+"""Rows that the first call computes once more with nothing hidden."""
 TOLERANCE = 1e-3
 HALF_TOLERANCE = 0.25
 """Largest difference between the plain pass and the repeated rows, in nats, for float32 and for half precision."""
@@ -47,10 +50,12 @@ class AnswerRows:
         self.chat, self.prompt, self.answer = chat, list(prompt), list(answer)
         self._targets = torch.tensor(self.answer, device=chat.device)
         self._computed = 0
+        self._proved = False
         self._layers: list[tuple[Tensor, Tensor]] = []
         self._remembered: list[tuple[list[int], list[tuple[Tensor, Tensor]]]] = []
         with torch.no_grad():  # not inference_mode: gradients are taken through the cached values
-            self.base, self._layers = self._read(self.prompt, 0)
+            self.base, self._written = self._read(self.prompt, 0)
+        self._layers = beginning(self._written, len(self.prompt) - 1)
 
     @property
     def passes(self) -> float:
@@ -65,8 +70,9 @@ class AnswerRows:
     def deleted(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> Floats:
         """Return (tokens,) the log-odds of the answer after another prompt; a common beginning is not read again.
 
-        part: numbers of the answer's tokens that are read, straight after the prompt; None: all of them. Short prompts
-        are remembered: another part after the same prompt costs its own tokens only.
+        part: numbers of the answer's tokens that are read, straight after the prompt; None: all of them. The shortest
+        prompt is remembered, and the last one that is short or was read with a part: another part after the same prompt
+        costs its own tokens only.
         """
         new = list(prompt)
         if not new:
@@ -74,10 +80,11 @@ class AnswerRows:
             raise InputError("prompt", expected=expected, got=phrase("errors.models.no_token_without_sources"))
         shared, layers = self._beginning(new)
         log_odds, read = self._read(new, shared, part, layers)
-        if 3 * len(new) <= 2 * len(self.prompt) and all(new != other for other, _ in self._remembered):
+        short = part is not None or 3 * len(new) <= 2 * len(self.prompt)
+        if short and new != self.prompt and all(new != other for other, _ in self._remembered):
             shortest = min(self._remembered, key=lambda pair: len(pair[0]), default=None)
             keep = [] if shortest is None or len(new) <= len(shortest[0]) else [shortest]
-            self._remembered = [*keep, (new, read)]
+            self._remembered = [*keep, (new, beginning(read, len(new) - 1))]
         return log_odds
 
     def cost(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> float:
@@ -87,7 +94,12 @@ class AnswerRows:
 
     def row_cost(self, variants: int) -> float:
         """Return what `knocked_out` would cost for so many variants, in passes."""
-        return (variants + 1) * len(self.answer) / len(self.prompt)
+        repeated = 0 if self._proved else min(REPEATED, len(self.answer))
+        return (variants * len(self.answer) + repeated) / len(self.prompt)
+
+    def forgotten_cost(self, tokens: Bools) -> float:
+        """Return what `forgotten` would cost, in passes."""
+        return (len(self.answer) - 1 - int(np.flatnonzero(tokens)[-1])) / len(self.prompt)
 
     def _beginning(self, prompt: list[int]) -> tuple[int, list[tuple[Tensor, Tensor]]]:
         """Return the length of the longest cached prefix, and its keys and values."""
@@ -116,6 +128,30 @@ class AnswerRows:
         starts = range(0, len(hidden), groups)
         return np.concatenate([self._rows(hidden[a : a + groups], written[a : a + groups]) for a in starts])
 
+    @torch.no_grad()
+    def forgotten(self, tokens: Bools) -> Floats:
+        """Return (tokens,) log-odds with some tokens of the answer hidden from the rows after the last of them.
+
+        The same as `knocked_out` with these tokens as `earlier`, but the rows before are not computed again.
+        """
+        if not self._proved:
+            self.knocked_out(np.zeros((1, len(self.prompt)), np.bool_))
+        count, past = len(self.answer), len(self.prompt) - 1
+        start = int(np.flatnonzero(tokens)[-1]) + 1
+        log_odds = self.base.copy()
+        if start < count:
+            own = np.tril(np.ones((count, count), np.bool_)) & ~later_rows(tokens[None])[0]
+            visible = np.concatenate([np.ones((count - start, past), np.bool_), own[start:]], 1)
+            steps = np.arange(start, count)
+            logits = self._computed_rows(
+                self.answer[start - 1 : count - 1],
+                past + steps,
+                self._layer_masks(visible, past + steps, np.arange(past + count)),
+                beginning(self._written, past + start),
+            )
+            log_odds[start:] = token_log_odds(logits, self._targets[start:], subject=self.chat.name)
+        return log_odds
+
     def differentiable(self, owners: Ints, *, by: str) -> tuple[Tensor, Tensor]:
         """Compute the rows with gradients; return (spans,) log-odds, and the tensor to differentiate them by.
 
@@ -127,7 +163,7 @@ class AnswerRows:
         count, past = len(self.answer), len(self.prompt) - 1
         kind: dict[str, Any] = {"dtype": self._layers[0][1].dtype, "device": self.chat.device}
         nothing = np.zeros((1, past + count), np.bool_)
-        mask, layers = self._masks(nothing[:, :past], nothing[:, past:]), self._layers
+        mask, layers = self._masks(nothing[:, :past], nothing[:, past:], count), self._layers
         with torch.enable_grad():
             if by == "values":
                 tensor = torch.ones(past, **kind, requires_grad=True)
@@ -135,7 +171,7 @@ class AnswerRows:
             else:
                 tensor = torch.zeros((count, past + count), **kind, requires_grad=True)
                 mask = {name: m + tensor for name, m in mask.items()} if isinstance(mask, dict) else mask + tensor
-            logits = self._row_logits(mask, layers, 1)
+            logits = self._row_logits(mask, layers, count)
             scored = torch.from_numpy(np.flatnonzero(owners >= 0)).to(self.chat.device)
             places = torch.from_numpy(owners[owners >= 0]).to(self.chat.device)
             log_odds, _ = differentiable_log_odds(logits[scored], self._targets[scored], places, int(owners.max()) + 1)
@@ -160,7 +196,7 @@ class AnswerRows:
         self.chat.refuse_too_long(len(prompt), len(answer))
         ids = torch.tensor([[*prompt[shared:], *answer[:-1]]], device=self.chat.device)
         total = shared + ids.shape[1]
-        prefix = [(keys[:, :, :shared], values[:, :, :shared]) for keys, values in known] if shared else []
+        prefix = beginning(known, shared) if shared else []
         try:
             out = self._call(
                 input_ids=ids,
@@ -174,34 +210,40 @@ class AnswerRows:
         layers = cache_layers(getattr(out, "past_key_values", None))
         if layers is None or any(keys.shape[2] != total for keys, _ in layers):
             raise self._unsupported(phrase("errors.models.cache_that_drops_or_compresses"))
-        end = len(prompt) - 1
         logits = out.logits[0, -len(answer) :]
-        log_odds = token_log_odds(logits, targets, subject=self.chat.name)
-        return log_odds, [(keys[:, :, :end], values[:, :, :end]) for keys, values in layers]
+        return token_log_odds(logits, targets, subject=self.chat.name), layers
 
     def _rows(self, hidden: Bools, earlier: Bools) -> Floats:
-        """Compute the rows of some knock-outs, and once more with nothing hidden, in one call."""
+        """Compute the rows of some knock-outs in one call; the first call repeats some with nothing hidden."""
         count, past = len(self.answer), len(self.prompt) - 1
         variants = len(hidden) + 1
         columns = np.zeros((variants, past), np.bool_)
         columns[:-1] = hidden[:, :past]
         written = np.concatenate([earlier, np.zeros((1, count), np.bool_)])
-        logits = self._row_logits(self._masks(columns, written), self._layers, variants)
-        log_odds = token_log_odds(logits, self._targets.repeat(variants), subject=self.chat.name)
-        table = log_odds.reshape(variants, count)
-        self._refuse_other_numbers(table[-1])
-        return table[:-1]
+        size = len(hidden) * count
+        length = size if self._proved else size + min(REPEATED, count)
+        logits = self._row_logits(self._masks(columns, written, length), self._layers, length)
+        log_odds = token_log_odds(logits, self._targets.repeat(variants)[:length], subject=self.chat.name)
+        if not self._proved:
+            self._refuse_other_numbers(log_odds[size:])
+        return log_odds[:size].reshape(len(hidden), count)
 
-    def _row_logits(self, mask: Any, layers: Sequence[tuple[Tensor, Tensor]], variants: int) -> Tensor:
-        """Compute the rows that predict the answer, `variants` times side by side, from cached keys and values."""
+    def _row_logits(self, mask: Any, layers: Sequence[tuple[Tensor, Tensor]], length: int) -> Tensor:
+        """Compute the rows that predict the answer from cached keys and values: side by side, until `length` rows."""
         count, past = len(self.answer), len(self.prompt) - 1
-        ids = torch.tensor([[self.prompt[-1], *self.answer[:-1]] * variants], device=self.chat.device)
-        positions = torch.arange(past, past + count, device=self.chat.device).repeat(variants)
+        steps = np.arange(length) % count
+        inputs = [self.prompt[-1], *self.answer[:-1]]
+        return self._computed_rows([inputs[i] for i in steps], past + steps, mask, layers)
+
+    def _computed_rows(
+        self, tokens: Sequence[int], positions: Ints, mask: Any, layers: Sequence[tuple[Tensor, Tensor]]
+    ) -> Tensor:
+        """Read tokens at some positions after cached keys and values."""
         try:
             out = self._call(
-                input_ids=ids,
+                input_ids=torch.tensor([list(tokens)], device=self.chat.device),
                 attention_mask=mask,
-                position_ids=positions[None],
+                position_ids=torch.from_numpy(positions).to(self.chat.device)[None],
                 past_key_values=cache_of(layers, 1),
             )
             logits: Tensor = out.logits[0]
@@ -210,24 +252,29 @@ class AnswerRows:
         return logits
 
     def _refuse_other_numbers(self, log_odds: Floats) -> None:
-        """Refuse the model if its rows, with nothing hidden, do not repeat the plain pass."""
-        if not repeats(self.chat, log_odds, self.base):
-            error = float(np.max(np.abs(log_odds - self.base)))
+        """Refuse the model if its first rows, with nothing hidden, do not repeat the plain pass."""
+        base = self.base[: len(log_odds)]
+        if not repeats(self.chat, log_odds, base):
+            error = float(np.max(np.abs(log_odds - base)))
             raise self._unsupported(phrase("errors.models.other_numbers_difference_although", error=error))
+        self._proved = True
 
-    def _masks(self, columns: Bools, earlier: Bools) -> Any:
-        """Return the additive mask of the rows; one for each kind of layer where the model has several."""
+    def _masks(self, columns: Bools, earlier: Bools, length: int) -> Any:
+        """Return the additive mask of the first `length` rows."""
         (variants, past), count = columns.shape, earlier.shape[1]
-        group = np.repeat(np.arange(variants), count)
-        step = np.tile(np.arange(count), variants)
+        group = np.repeat(np.arange(variants), count)[:length]
+        step = np.tile(np.arange(count), variants)[:length]
         own = (group[:, None] == group[None]) & (step[None] <= step[:, None])
         if earlier.any():
             # the column of answer token j is the row after the one that predicts it
             own &= ~later_rows(earlier)[group[:, None], step[:, None], step[None]]
         visible = np.concatenate([~columns[group], own], 1)
-        at = np.concatenate([np.arange(past), past + step])
+        return self._layer_masks(visible, past + step, np.concatenate([np.arange(past), past + step]))
+
+    def _layer_masks(self, visible: Bools, rows: Ints, columns: Ints) -> Any:
+        """Return additive masks; one for each kind of layer where the model has several. rows, columns: positions."""
         window = getattr(self._config, "sliding_window", None)
-        near = visible & ((past + step[:, None]) - at[None] < window) if window else visible
+        near = visible & (rows[:, None] - columns[None] < window) if window else visible
         kinds = set(getattr(self._config, "layer_types", None) or ())
         full, sliding = self._additive(visible), self._additive(near)
         if kinds <= {"full_attention", "sliding_attention"} and len(kinds) == 2:
@@ -260,6 +307,11 @@ class AnswerRows:
             expected=phrase("errors.models.decoder_that_takes_position_ids"),
             got=reason,
         )
+
+
+def beginning(layers: Sequence[tuple[Tensor, Tensor]], end: int) -> list[tuple[Tensor, Tensor]]:
+    """Return the keys and values of the first positions."""
+    return [(keys[:, :, :end], values[:, :, :end]) for keys, values in layers]
 
 
 def later_rows(earlier: Bools) -> Bools:

@@ -26,9 +26,9 @@ def attention_mass(rows: AnswerRows) -> Floats:
     for site in taps.sites:
         if apart and site.site.kind != "cross":
             continue
-        # the call holds the rows twice, the second time for its own check; column `width` - 1 is the first row
+        # rows that the call repeats for its own check come last; column `width` - 1 is the first row
         weights = site.rows(0, range(first, first + count))
-        if site.shape[3] < (width if apart else width - 1 + 2 * count):
+        if site.shape[3] < (width if apart else width - 1 + count):
             raise Unsupported(
                 phrase("errors.common.attention_model", model=rows.chat.name),
                 expected=phrase("errors.models.column_for_every_token_prompt"),

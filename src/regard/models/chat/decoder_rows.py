@@ -77,6 +77,15 @@ class DecoderRows(AnswerRows):
         parts = [self._batch(hidden[a : a + size], written[a : a + size]) for a in range(0, len(hidden), size)]
         return np.concatenate(parts)
 
+    def forgotten_cost(self, tokens: Bools) -> float:
+        """Return what `forgotten` would cost, in passes."""
+        return self.row_cost(1)
+
+    def forgotten(self, tokens: Bools) -> Floats:
+        """Return (tokens,) log-odds with some tokens of the answer hidden from the rows after the last of them."""
+        rows: Floats = self.knocked_out(np.zeros((1, len(self.prompt)), np.bool_), tokens[None])[0]
+        return rows
+
     def differentiable(self, owners: Ints, *, by: str) -> tuple[Tensor, Tensor]:
         raise self._unsupported("an encoder, through which gradients of rows do not reach the prompt")
 

@@ -85,8 +85,8 @@ class EndpointObjective:
         """Rows are refused; deletions take their place, one request each."""
         return float(variants)
 
-    def deleted(self, prompt: str) -> tuple[Floats, Floats]:
-        """(spans,) values after another prompt, and (tokens,) log-probabilities of the answer."""
+    def deleted(self, prompt: str, tokens: int | None = None) -> tuple[Floats, Floats]:
+        """(spans,) values after another prompt, and (tokens,) log-probabilities of the whole answer."""
         table = self._log_odds(prompt, self.reply.text, self._starts)
         return self._values(table), log_probabilities(table)
 
@@ -99,8 +99,12 @@ class EndpointObjective:
         log_odds = self._log_odds(prompt, "".join(pieces), starts)[len(before) :]
         return float(span_log_odds(log_odds)), log_probabilities(log_odds)
 
-    def hidden(self, columns: Bools, earlier: Bools | None = None) -> Floats:
+    def hidden(self, columns: Bools) -> tuple[Floats, Floats]:
         raise self._refused(phrase("errors.models.rows_attention"))
+
+    def forgotten_cost(self, tokens: Bools) -> float:
+        """Rows are refused."""
+        return 0.0
 
     def forgotten(self, tokens: Bools) -> tuple[Floats, Floats]:
         raise self._refused(phrase("errors.models.rows_attention"))

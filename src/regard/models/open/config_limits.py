@@ -166,6 +166,8 @@ def _check_numbers(config: Mapping[str, Any], path: Path, tensors: int) -> None:
             most = MOST_PARTS
         elif re.search(r"position|length|ctx|window|token|seed", key):
             continue  # no size: -1, or as large as a number can be, is usual
+        if value < 0 and key.endswith(("feature_layer", "select_layer")):
+            continue  # a layer counted from the last one
         if value < 0 and _SIZES.search(key):
             raise InputError(
                 phrase("errors.common.file_place", place=path),

@@ -53,27 +53,41 @@ class SoundReader(ArrayReader):
     changed: dict[int, int] = field(default_factory=dict)
 
     def encode(self, example: Example) -> Item:
-        value = example.inputs.get(self.entry)
-        rate = example.inputs.get("rate")
-        if self.rate and rate is not None and value is not None and int(rate) != self.rate:
-            if int(rate) < 1:
-                raise InputError(
-                    phrase("errors.common.example_example", example=repr(example.id)),
-                    expected=phrase("errors.models.rate_at_least_sample_per"),
-                    got=str(rate),
-                )
-            sound = one_channel(value, phrase("errors.common.example_example", example=repr(example.id)))
-            self.changed[int(rate)] = self.changed.get(int(rate), 0) + 1
-            inputs = {**example.inputs, self.entry: resampled(sound, int(rate), self.rate), "rate": self.rate}
-            example = replace(example, inputs=inputs)
-        item = ArrayReader.encode(self, example)
-        note = f"{example.id}: a silent sound; what is written or decided about it was not heard"
-        if self.modality == "audio" and value is not None and _is_silent(value) and note not in self.observations:
-            self.observations.append(note)
+        value, rate = example.inputs.get(self.entry), example.inputs.get("rate")
+        item = ArrayReader.encode(self, self._at_own_rate(example))
+        if self.modality == "audio" and value is not None and _is_silent(value):
+            self._note(Message.of("data.silent_sound", name=example.id))
+        if missing := example.inputs.get("missing_seconds"):
+            lasts = len(np.asarray(value)) / int(rate or 1)
+            self._note(Message.of("data.cut_sound", name=example.id, lasts=lasts, missing=float(missing)))
         return item
 
+    def _at_own_rate(self, example: Example) -> Example:
+        """The example resampled to the model's rate, its rationale in samples of that rate."""
+        value, rate = example.inputs.get(self.entry), example.inputs.get("rate")
+        if not self.rate or rate is None or value is None or int(rate) == self.rate:
+            return example
+        subject = phrase("errors.common.example_example", example=repr(example.id))
+        if int(rate) < 1:
+            raise InputError(subject, expected=phrase("errors.models.rate_at_least_sample_per"), got=str(rate))
+        sound = resampled(one_channel(value, subject), int(rate), self.rate)
+        self.changed[int(rate)] = self.changed.get(int(rate), 0) + 1
+        marks = example.rationale
+        if marks is not None:
+            marks = tuple(tuple(edge * self.rate / int(rate) for edge in mark) for mark in marks)
+        return replace(example, inputs={**example.inputs, self.entry: sound, "rate": self.rate}, rationale=marks)
+
+    def _note(self, note: Text) -> None:
+        if note not in self.observations:
+            self.observations.append(note)
+
     def windows(self, example: Example) -> list[Example]:
-        """The sound in pieces that the model reads at once; they belong to one recording, `parent`."""
+        """The sound in pieces that the model reads at once; they belong to one recording, `parent`.
+
+        A sound with a rationale is resampled here, so that marks and units count samples of the same rate.
+        """
+        if example.rationale is not None:
+            example = self._at_own_rate(example)
         value: Any = example.inputs.get(self.entry)
         rate = int(example.inputs.get("rate") or self.rate)
         longest = self.most * rate // self.rate if self.most and self.rate and value is not None else 0
@@ -88,6 +102,7 @@ class SoundReader(ArrayReader):
                 inputs={**example.inputs, self.entry: piece},
                 label=None,
                 alignment=None,
+                rationale=_marks_in_piece(example.rationale, i * longest, len(piece)),
                 parent=example.parent or example.id,
             )
             for i, piece in enumerate(pieces)
@@ -97,6 +112,20 @@ class SoundReader(ArrayReader):
         rates = sorted(self.changed)
         changes = [Message.of("data.resampled", rate=rate, to=self.rate, method=METHOD) for rate in rates]
         return [*self.observations, *changes]
+
+
+def _marks_in_piece(
+    marks: tuple[tuple[float, ...], ...] | None, start: int, length: int
+) -> tuple[tuple[float, ...], ...] | None:
+    """The marked ranges of a sound in one piece of it, counted from its first sample.
+
+    >>> _marks_in_piece(((5.0, 12.0), (30.0, 31.0)), 10, 10)
+    ((0.0, 2.0),)
+    """
+    if marks is None:
+        return None
+    ranges = ((max(mark[0] - start, 0.0), min(mark[1] - start, float(length))) for mark in marks)
+    return tuple((begin, end) for begin, end in ranges if begin < end)
 
 
 def _is_silent(sound: Any) -> bool:

@@ -85,7 +85,8 @@ class Grid:
             )
         r, c = np.divmod(np.arange(rows * columns), columns)
         low, begin = r * self.strides[0], c * self.strides[1]
-        places = np.stack([low, begin, low + self.patch, begin + self.patch], axis=1).astype(np.float64)
+        # both sides in samples of a step, so that times are those of the sound and patches stay squares
+        places = self.hop * np.stack([low, begin, low + self.patch, begin + self.patch], axis=1).astype(np.float64)
         seconds = begin * self.hop / rate if rate else begin
         names = [f"{at:.2f}s b{band}" for at, band in zip(seconds, low, strict=True)]
         units = with_class_tokens(names, places, "patch", place_kind="box", shape=(rows, columns), lead=self.lead)

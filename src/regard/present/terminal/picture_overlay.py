@@ -17,6 +17,8 @@ COLUMNS = 48
 """Characters of the longer side of a picture at most."""
 _COLOURS = {"p": PLUS, "m": MINUS, "a": AMOUNT}
 _OPACITY = 0.8
+EDGE: Colour = (255, 255, 255)
+"""Outline of a detected object."""
 
 
 def picture_overlay(example: Mapping[str, Any], values: ArrayLike, *, signed: bool) -> Text | None:
@@ -27,6 +29,7 @@ def picture_overlay(example: Mapping[str, Any], values: ArrayLike, *, signed: bo
     image = np.asarray(example["inputs"]["image"])
     whole = image.shape[1:] if image.ndim == 3 and image.shape[0] <= 4 < image.shape[2] else image.shape[:2]
     pixels = _tinted(grey[:, :, 0], (whole[0], whole[1]), example["units"], np.asarray(values, np.float64), signed)
+    _outline(pixels, example["inputs"].get("object_box"), (whole[0], whole[1]))
     out = Text()
     for y in range(0, len(pixels), 2):
         lower = pixels[y + 1] if y + 1 < len(pixels) else [None] * len(pixels[y])
@@ -35,6 +38,19 @@ def picture_overlay(example: Mapping[str, Any], values: ArrayLike, *, signed: bo
             out.append("▀", Style.parse(f"rgb({above[0]},{above[1]},{above[2]}){ground}"))
         out.append("\n")
     return out
+
+
+def _outline(pixels: list[list[Colour]], box: Any, whole: tuple[int, int]) -> None:
+    """Draw the edge of the object that a detector found into the pixels; nothing where the example is no object."""
+    if not isinstance(box, list) or len(box) != 4:
+        return
+    height, width = len(pixels), len(pixels[0])
+    top, bottom = (min(max(round(float(edge) * height / whole[0]), 0), height) for edge in (box[0], box[2]))
+    left, right = (min(max(round(float(edge) * width / whole[1]), 0), width) for edge in (box[1], box[3]))
+    for y in range(top, bottom):
+        for x in range(left, right):
+            if y in (top, bottom - 1) or x in (left, right - 1):
+                pixels[y][x] = EDGE
 
 
 def _tinted(
