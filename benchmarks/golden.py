@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,33 @@ def table_differences(before: Path, after: Path) -> list[str]:
     return differences
 
 
+def rows(run: Path, name: str) -> dict[tuple[str, ...], str]:
+    """The value of every row of a table by example, method, metric and settings without wording."""
+    table = {}
+    for row in pq.read_table(run / "tables" / f"{name}.parquet").to_pylist():
+        where = {k: v for k, v in json.loads(row["where"] or "{}").items() if k not in WORDING}
+        key = (str(row.get("example", "")), row["method"], row["metric"], json.dumps(where, sort_keys=True))
+        table[key] = repr(row.get("value", row.get("estimate")))
+    return table
+
+
+def row_differences(before: Path, after: Path) -> dict[str, Any]:
+    """By table: rows of both sides, those of them with another value, and new and missing rows, by metric and method.
+
+    A default audit with one more method changes every table; this tells whether the old rows stayed as they were.
+    """
+    differences = {}
+    for name in ("scores", "findings", "summaries"):
+        old, new = rows(before, name), rows(after, name)
+        changes = {
+            "changed": Counter(key[2] for key in old.keys() & new.keys() if old[key] != new[key]),
+            "missing": Counter(f"{key[2]} {key[1]}" for key in old.keys() - new.keys()),
+            "new": Counter(f"{key[2]} {key[1]}" for key in new.keys() - old.keys()),
+        }
+        differences[name] = {"both": len(old.keys() & new.keys()), **{k: dict(v) for k, v in changes.items()}}
+    return differences
+
+
 def passes(run: Path) -> dict[str, int]:
     """Forward and backward passes of a run."""
     table = pq.read_table(run / "tables" / "costs.parquet")
@@ -140,6 +168,7 @@ def compare(reference: Path, name: str, repeats: int, place: Path) -> dict[str, 
     medians = {side: statistics.median(values) for side, values in seconds.items()}
     return {
         "tables_that_differ": tables,
+        "rows": row_differences(before, after) if tables else {},
         "same_verdicts": same_verdicts,
         "verdicts": [[rule, answer] for rule, answer, _ in verdicts(ROOT, after)],
         "passes": {"before": passes(before), "after": passes(after)},

@@ -262,14 +262,14 @@ class _Unpacked(io.RawIOBase):
         if self._count > max_bytes():
             raise _too_large(
                 self._subject,
-                phrase("errors.files.gz_that_unpacks_more_than", value=shown_size(max_bytes())),
-                phrase("errors.files.part_of_it"),
+                phrase("errors.files.gz_that_unpacks_more_than_value", value=shown_size(max_bytes())),
+                phrase("errors.files.cut_off_part"),
             )
         if self._count > max(UNPACKED_FREELY, MOST_UNPACKED * self._size):
             raise InputError(
                 self._subject,
                 expected=phrase("errors.files.gz_that_unpacks_at_most", most_unpacked=MOST_UNPACKED),
-                got=phrase("errors.files.more_than_from", count=shown_size(self._count), size=shown_size(self._size)),
+                got=phrase("errors.files.more_than_size", count=shown_size(self._count), size=shown_size(self._size)),
                 remedy=phrase("errors.files.gunzip_if_content_what_you"),
             )
         buffer[: len(part)] = part

@@ -344,13 +344,13 @@ class Relevance(ShortHtml):
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.ids) + 1 or int(self.offsets[-1]) != len(self.values):
             raise InputError(
-                phrase("errors.common.relevance_by", label=self.method),
+                phrase("errors.common.relevance_by_label", label=self.method),
                 expected=phrase("errors.records.values_for_examples", offsets=int(self.offsets[-1]), n=len(self.ids)),
                 got=phrase("errors.records.values_and_offsets", n=len(self.values), n_2=len(self.offsets)),
             )
         if not self.signed and (np.asarray(self.values) < 0).any():
             raise InputError(
-                phrase("errors.common.relevance_by", label=self.method),
+                phrase("errors.common.relevance_by_label", label=self.method),
                 expected=phrase("errors.records.no_negative_values_where_signed"),
                 got=f"{np.min(self.values):.3g}",
                 remedy=phrase("errors.records.signed_true_or_magnitudes"),

@@ -435,7 +435,7 @@ def describe(function: Callable[..., Any]) -> Entry:
         if p.default is inspect.Parameter.empty:
             raise InputError(
                 f"{kind} {function.__name__}",
-                expected=phrase("errors.registry.default_for", p=p.name),
+                expected=phrase("errors.registry.default_missing", p=p.name),
                 got=phrase("errors.common.none"),
             )
         name, choices = _type_name(hints[p.name])
@@ -589,7 +589,7 @@ def find(kind: str, name: str) -> Callable[..., Any]:
             else repr(function)
         )
         raise InputError(
-            f"{kind} {name!r}", expected=phrase("errors.registry.function_decorated_with", kind=kind), got=got
+            f"{kind} {name!r}", expected=phrase("errors.registry.function_decorated_with_kind", kind=kind), got=got
         )
     if function.__name__ != name:
         raise InputError(

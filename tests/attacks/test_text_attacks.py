@@ -156,6 +156,7 @@ def test_the_explanation_moves_and_the_answer_stays(bilstm: Model, short: list[E
         assert one.status != "success" or one.extras["top_k_overlap"] <= 0.5
 
 
+@pytest.mark.wording
 def test_substitutes_from_a_file_and_bad_ones(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(json.dumps({"wonderful": ["terrible"]}))

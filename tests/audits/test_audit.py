@@ -222,6 +222,7 @@ def test_a_method_the_model_does_not_support_is_named_with_the_reason(tmp_path: 
     assert run.kept() == []
 
 
+@pytest.mark.wording
 def test_long_texts_become_windows_of_one_cluster(tmp_path: Path) -> None:
     long = " ".join(sentences(12)[i] for i in range(12))
     run = audit(TorchToy(), Texts((long, *sentences(3))), out=tmp_path / "run", explainers=FEW, metrics=["sufficiency"])

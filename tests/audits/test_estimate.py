@@ -65,6 +65,7 @@ def test_a_pilot_of_middling_length_runs_first_and_is_scaled() -> None:
     assert render(guess.sentence(1)) == "4 examples, about 225 forward passes and 22 gradients, about 6 s"
 
 
+@pytest.mark.wording
 def test_an_audit_announces_its_cost_after_the_pilot_and_stores_it(tmp_path: Path) -> None:
     events: list[str] = []
     run = audit(

@@ -159,6 +159,7 @@ def test_a_decision_page_names_the_method_whose_trust_it_states(run: Run) -> Non
     assert "Attention as an explanation of this model" in page
 
 
+@pytest.mark.wording
 def test_a_screened_input_does_not_claim_that_every_part_was_removed(run: Run) -> None:
     material = Material(Run(run.path))
     row = next(e for e in material.examples if (facts := decision(material, e)) is not None and not facts.flips)

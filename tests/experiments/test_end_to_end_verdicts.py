@@ -20,7 +20,7 @@ from regard.desk.questions import patched
 from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.judge import judge
 from regard.judge.verdicts import verdicts
-from regard.present.messages.messages import render
+from regard.present.messages.messages import render, say
 from regard.records import Score, Spec
 from regard.store.shard_result import ShardResult
 
@@ -182,6 +182,6 @@ def test_an_answer_that_is_no_number_is_a_problem_of_its_example_and_no_evidence
         model.module.get_parameter("output.weight").fill_(torch.nan)
     run = audit(model, texts(3), out=tmp_path / "run", explainers=["random"], metrics=[], experiments=["permutation"])
     assert [p["stage"] for p in run.problems()] == ["forward"] * 3
-    assert all("expected finite numbers; got NaN or infinite ones" in p["message"] for p in run.problems())
+    assert all(say("errors.common.finite_numbers") in p["message"] for p in run.problems())
     assert verdicts(run) == [], "nothing is said about weights whose effect is not a number"
     assert not run.manifest["preconditions"]["defects"]

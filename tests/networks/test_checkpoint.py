@@ -84,6 +84,7 @@ def _tensors(change: str, directory: Path) -> None:
         ("swapped", "sha256"),
     ],
 )
+@pytest.mark.wording
 def test_weights_that_do_not_fit(change: str, says: str, tmp_path: Path) -> None:
     _tensors(change, _save(tmp_path))
     with pytest.raises(InputError, match=says):

@@ -178,6 +178,7 @@ def test_synonyms_from_a_dictionary(tmp_path: Path) -> None:
         put("synonym", source=str(tmp_path / "list.json"))
 
 
+@pytest.mark.wording
 def test_synonyms_from_wordnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for part in ("noun", "verb", "adj", "adv"):
         (tmp_path / f"index.{part}").write_text("  1 the licence\n")

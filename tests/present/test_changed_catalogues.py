@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from fake_run import JUDGEMENT, fake_run
 
 from regard.cli.root import COMMANDS, root
+from regard.datasets.read import read
 from regard.present.report.report import report
 from regard.present.verdict_words import verdict_table
 from regard.store.judgements import judgement_to_json
@@ -121,6 +122,27 @@ def test_every_sentence_of_help_is_a_message() -> None:
             examples = [line for line in page.splitlines() if line.startswith("  regard ")]
             rest = re.sub(r"⟦[^⟦⟧]*⟧", "", " ".join(line for line in page.splitlines() if line not in examples))
             assert plain_words(rest) == "", name
+
+
+@pytest.mark.parametrize(
+    "kind", ["explainer", "metric", "experiment", "attack", "citer", "source", "question", "recipe"]
+)
+def test_every_sentence_of_a_list_is_a_message(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "3000")
+    with catalogue_changed(bracketed):
+        lines = invoke("list", kind).splitlines()
+    assert len(lines) > 3
+    assert [line for line in lines if plain_words(line)] == []
+
+
+def test_every_sentence_of_an_attack_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "3000")
+    few = ("--attack", "random_words,universal_trigger:rounds=1", "--n", 6, "--budget", 20)
+    with catalogue_changed(bracketed):
+        output = invoke("attack", "bilstm", "--data", "reviews", *few)
+    texts = " ".join(str(example.inputs["text"]) for example in read("reviews", split="test"))
+    kept = [line for line in output.splitlines() if (words := plain_words(line)) and words not in texts]
+    assert kept == []
 
 
 def plain_words(text: str) -> str:

@@ -55,8 +55,8 @@ def test_chinese_is_chinese() -> None:
     names = {
         "settings.no_limit",
         "error.named",
-        "errors.perturbations.field_is",
-        "errors.serve.field_of",
+        "errors.perturbations.field_value",
+        "errors.serve.field_in_place",
         "unknown",
         "joint",
         "facts.regard",

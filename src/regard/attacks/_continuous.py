@@ -131,7 +131,7 @@ def _proved(case: Case, goal: Goal, points: PointSearch, name: str) -> dict[int,
             raise CaptureError(
                 phrase("errors.attacks.inputs_that_found", name=name),
                 expected=phrase("errors.attacks.same_predictions_for_freshly"),
-                got=phrase("errors.attacks.probabilities_that_differ_by", gap=gap),
+                got=phrase("errors.attacks.probabilities_that_differ_by_gap", gap=gap),
                 remedy=phrase("errors.attacks.report_this_encoding_changes"),
             )
         rows = fresh

@@ -84,7 +84,7 @@ def _class(target: str | int | None, labels: tuple[str, ...], classes: int) -> i
     if not 0 <= int(target) < classes:
         raise InputError(
             phrase("errors.attacks.class_target", target=target),
-            expected=phrase("errors.attacks.index_from", classes=classes - 1),
+            expected=phrase("errors.attacks.index_in_range", classes=classes - 1),
             got=str(target),
         )
     return int(target)

@@ -40,7 +40,7 @@ class Text:
                 phrase("errors.attacks.text_attack_on_example", example=repr(self.example.id)),
                 expected=phrase("errors.common.text"),
                 got=", ".join(sorted(self.example.inputs)),
-                remedy=phrase("errors.attacks.pgd_apgd_or_square_for"),
+                remedy=phrase("errors.attacks.pgd_apgd_or_square_for_arrays"),
             )
         return text
 

@@ -136,7 +136,7 @@ def _explained(
         why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise Unsupported(
             phrase("errors.common.model_live", live=live.name),
-            expected=phrase("errors.audits.method_that_works_on"),
+            expected=phrase("errors.audits.method_that_works"),
             got=why,
         )
     contrasted = answers is not None and answers.rivals is not None

@@ -100,7 +100,7 @@ def model_of(run: Run, *, allow_code: bool = False) -> Model:
     if facts.get("spec") is None:
         raise InputError(
             phrase("errors.common.run_run", run=run.path),
-            expected=phrase("errors.audits.model_that_can_opened_by"),
+            expected=phrase("errors.audits.model_opened_by_name"),
             got=phrase("errors.common.live_model"),
             remedy=phrase("errors.audits.give_judge_again_run_metrics_model"),
         )
@@ -115,7 +115,7 @@ def model_of(run: Run, *, allow_code: bool = False) -> Model:
     except RegardError as error:
         raise InputError(
             subject,
-            expected=phrase("errors.audits.model_at_place_where"),
+            expected=phrase("errors.audits.model_at_place"),
             got=str(error),
             remedy=phrase("errors.audits.put_back_or_audit_anew"),
         ) from error

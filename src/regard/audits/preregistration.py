@@ -92,7 +92,7 @@ def read_plan(path: Path) -> dict[str, Any]:
     if value.get("sha256") != plan_digest(value):
         raise InputError(
             phrase("errors.audits.plan_path", path=path),
-            expected=phrase("errors.audits.content_that_hashed_with", value=str(value.get("sha256"))[:12]),
+            expected=phrase("errors.audits.content_that_hashed_with_value", value=str(value.get("sha256"))[:12]),
             got=phrase("errors.audits.another_one", value=plan_digest(value)[:12]),
             remedy=phrase("errors.audits.unchanged_file_or_new_plan"),
         )

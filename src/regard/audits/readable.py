@@ -34,7 +34,7 @@ def check_modality(model: Model, data: Dataset, examples: Sequence[Example] | No
         remedy = (
             phrase("errors.audits.text_column_name_if_column")
             if entry == "text"
-            else phrase("errors.audits.data_with", noun=noun)
+            else phrase("errors.audits.data_with_noun", noun=noun)
         )
         expected = phrase("errors.audits.which_model_reads", noun=noun, model=model.name)
         raise InputError(

@@ -102,7 +102,7 @@ def _differing(stored: Iterable[Summary], computed: Mapping[Key, Summary], numbe
 def _missing(stored: Iterable[Summary], computed: Mapping[Key, Summary]) -> Iterable[Text]:
     stored_keys = {_key(s) for s in stored}
     return (
-        phrase("errors.audits.no_summary_of", summary=_named(s))
+        phrase("errors.audits.no_such_summary", summary=_named(s))
         for key, s in computed.items()
         if key not in stored_keys
     )

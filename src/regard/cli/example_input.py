@@ -134,7 +134,9 @@ def one_example(
         examples = list(dataset)
         click.get_current_context().meta["regard.row"] = dataset, row
         if not 0 <= row < len(examples):
-            raise InputError(f"--row {row}", expected=phrase("errors.cli.row_from", n=len(examples) - 1), got=str(row))
+            raise InputError(
+                f"--row {row}", expected=phrase("errors.cli.row_in_range", n=len(examples) - 1), got=str(row)
+            )
         return examples[row]
     if columns != Columns():
         raise InputError(

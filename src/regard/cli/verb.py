@@ -29,7 +29,7 @@ def _limited(context: click.Context, option: click.Parameter, size: str | None) 
     except ValueError:
         raise InputError(
             phrase("errors.cli.option_name", name="'--max-bytes'"),
-            expected=phrase("errors.cli.size_such_as"),
+            expected=phrase("errors.cli.size_with_unit"),
             got=repr(size),
         ) from None
 

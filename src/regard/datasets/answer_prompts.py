@@ -106,7 +106,7 @@ def _truth(value: Any, subject: Text) -> tuple[int, ...] | None:
     if not all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers):
         raise InputError(
             phrase("errors.datasets.source_subject", subject=subject),
-            expected=phrase("errors.datasets.numbers_sources_from"),
+            expected=phrase("errors.datasets.source_numbers"),
             got=repr(value)[:60],
         )
     return tuple(numbers)

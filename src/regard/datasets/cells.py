@@ -253,7 +253,7 @@ def _array(row: Row, columns: Columns) -> Any:
         top = full_brightness(array)
         if top is None:
             raise RowError(
-                phrase("errors.datasets.pixels_or"),
+                phrase("errors.datasets.pixel_range"),
                 phrase("errors.datasets.range_in_column", array=array.min(), array_2=array.max(), column=repr(column)),
             )
         array = array / top
@@ -270,7 +270,7 @@ def alignment_of(row: Row, columns: Columns, inputs: dict[str, Any], label: Json
     try:
         return word_links(value, str(inputs["text"]), label)
     except ValueError as error:
-        raise RowError(phrase("errors.datasets.links_words_such_counted_from"), str(error)) from None
+        raise RowError(phrase("errors.datasets.links_words_such_counted"), str(error)) from None
 
 
 def named_labels(labels: Any) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def chat_of(record: Any, name: str, subject: Text = "") -> Chat:
     objects += [part["body"] for part in objects[1:] if isinstance(part.get("body"), dict)]
     messages = next((part["messages"] for part in objects if isinstance(part.get("messages"), list)), None)
     if messages is None:
-        expected = phrase("errors.datasets.list_messages_or_object_with")
+        expected = phrase("errors.datasets.list_messages_or_object_with_messages")
         raise InputError(
             subject or name, expected=expected, got=phrase("errors.datasets.json_type", type=type(record).__name__)
         )

@@ -99,5 +99,5 @@ def note(what: str, count: int, *, split: str, seed: int, known: str) -> Message
 def share(name: str, value: float) -> float:
     """Check a share in 0..1; an error names the parameter."""
     if not 0 <= value <= 1:
-        raise InputError(name, expected=phrase("errors.datasets.share_in"), got=str(value))
+        raise InputError(name, expected=phrase("errors.datasets.share_in_range"), got=str(value))
     return value

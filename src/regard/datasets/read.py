@@ -173,7 +173,7 @@ def open_table(path: Path, *, split: str | None = None) -> Table:
 
         return open_parquet([path], name=path.name)
     remedy = phrase("errors.datasets.rename_after_format")
-    expected = phrase("errors.datasets.name_that_ends_in", suffixes=", ".join(SUFFIXES))
+    expected = phrase("errors.datasets.name_that_ends_in_suffixes", suffixes=", ".join(SUFFIXES))
     raise InputError(
         phrase("errors.common.file_place", place=path),
         expected=expected,
@@ -238,6 +238,6 @@ def _nobody(source: str) -> InputError:
     return InputError(
         phrase("errors.common.data_path", path=repr(source)),
         expected=expected,
-        got=phrase("errors.datasets.no_such_name_and_no"),
+        got=phrase("errors.datasets.no_such_name_or_file"),
         remedy=remedy,
     )

@@ -104,7 +104,7 @@ def finite(rows: Floats, name: str) -> Floats:
         raise InputError(
             phrase("errors.common.answers_name", name=name),
             expected=phrase("errors.common.finite_numbers"),
-            got=phrase("errors.desk.nan_or_infinite_ones_for", bad=bad, n=len(rows)),
+            got=phrase("errors.desk.nan_or_infinite_ones_for_bad", bad=bad, n=len(rows)),
             remedy=phrase("errors.desk.check_weights_training_may"),
         )
     return rows

@@ -150,21 +150,21 @@ def checked(relevance: object, case: DeskCase, label: str) -> Relevance:
     expected = [len(units) for units in case.units]
     if relevance.ids != case.ids or sizes != expected:
         raise InputError(
-            phrase("errors.common.relevance_by", label=label),
-            expected=phrase("errors.desk.values_for", expected=expected, ids=list(case.ids)),
+            phrase("errors.common.relevance_by_label", label=label),
+            expected=phrase("errors.desk.values_for_ids", expected=expected, ids=list(case.ids)),
             got=phrase("errors.common.for_sizes", sizes=sizes, ids=list(relevance.ids)),
         )
     bad = int(np.count_nonzero(~np.isfinite(relevance.values)))
     if bad:
         raise InputError(
-            phrase("errors.common.relevance_by", label=label),
+            phrase("errors.common.relevance_by_label", label=label),
             expected=phrase("errors.common.finite_numbers"),
             got=phrase("errors.desk.that_nan_or_infinite", bad=bad),
         )
     special = np.concatenate([units.special for units in case.units]) if case.ids else np.zeros(0, np.bool_)
     if np.any(relevance.values[special]):
         raise InputError(
-            phrase("errors.common.relevance_by", label=label),
+            phrase("errors.common.relevance_by_label", label=label),
             expected=phrase("errors.desk.exactly_for_special_units"),
             got=phrase("errors.desk.nonzero_values"),
         )

@@ -191,7 +191,7 @@ class OtherClass(DeskChange):
             classes = 0 if answer.distribution is None else len(answer.distribution)
             if classes < 2 or not isinstance(target, int):
                 raise Unsupported(
-                    phrase("errors.desk.another_class_for", model=origin.model.name),
+                    phrase("errors.desk.another_class_for_model", model=origin.model.name),
                     expected=phrase("errors.common.model_that_chooses_among_classes"),
                     got=phrase("errors.desk.task_task", task=origin.model.task),
                 )
@@ -256,7 +256,7 @@ def _twin(model: Model, parameter: str, value: Json, *, remedy: Text) -> Model:
     trainable = has_source and spec is not None and parameter in {p.name for p in entry("source", spec.name).parameters}
     if spec is None or model.spec is None or not trainable:
         raise Unsupported(
-            phrase("errors.desk.twin_with", model=model.name, parameter=parameter, value=value),
+            phrase("errors.desk.twin_with_parameter", model=model.name, parameter=parameter, value=value),
             expected=phrase("errors.desk.model_by_name_whose_recipe", parameter=parameter),
             got=phrase("errors.desk.model_that_not_trained_here"),
             remedy=remedy,

@@ -15,7 +15,7 @@ from regard.errors import InputError, Text, phrase
 from regard.protocols import Parts, PropagatedRelevance, Slopes, WeightSlopes, Zeroed
 from regard.records import Answers
 
-REMEDY = phrase("errors.desk.look_at_weights_and_at")
+REMEDY = phrase("errors.desk.look_at_weights")
 T = TypeVar("T")
 
 
@@ -86,7 +86,7 @@ def unknown(subject: Text, bad: int, count: int) -> UnknownAnswer:
     return UnknownAnswer(
         subject,
         expected=phrase("errors.common.finite_numbers"),
-        got=phrase("errors.desk.nan_or_infinite_ones_for", bad=bad, n=count),
+        got=phrase("errors.desk.nan_or_infinite_ones_for_bad", bad=bad, n=count),
         remedy=REMEDY,
     )
 

@@ -61,7 +61,7 @@ def origin(study: Study, data: str, name: str) -> Origin:
     if folder is None:
         raise Unsupported(
             who,
-            expected=phrase("errors.experiments.network_trained_by_regard_for"),
+            expected=phrase("errors.experiments.network_trained_by_regard_for_retraining"),
             got=phrase("errors.experiments.external_model"),
             remedy="regard train",
         )

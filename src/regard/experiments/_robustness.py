@@ -81,7 +81,7 @@ def chosen_noises(case: Case, wanted: Chosen, name: str) -> list[Spec]:
     if not order:
         raise Unsupported(
             phrase("errors.experiments.experiment_name", name=name),
-            expected=phrase("errors.experiments.noises_for", noun=kind),
+            expected=phrase("errors.experiments.noises_for_noun", noun=kind),
             got=phrase("errors.common.none"),
         )
     return [available[n] for n in order[:wanted]]
@@ -104,7 +104,7 @@ def chosen_attacks(case: Case, wanted: Chosen, name: str) -> list[Spec]:
     if not usual:
         raise Unsupported(
             phrase("errors.experiments.experiment_name", name=name),
-            expected=phrase("errors.common.attacks_on", noun=kind),
+            expected=phrase("errors.common.attacks_on_noun", noun=kind),
             got=phrase("errors.common.none"),
         )
     return [*usual, *(Spec("attack", n) for n, f in fitting.items() if f.get("role") == "baseline")]

@@ -56,7 +56,7 @@ def certified(
     if samples < 10 or not 0 < keep < 1 or sigma <= 0 or not 0 < alpha < 1:
         raise InputError(
             phrase("errors.experiments.experiment_name", name=name),
-            expected=phrase("errors.experiments.samples_at_least_keep_and"),
+            expected=phrase("errors.experiments.samples_at_least_keep_and_alpha"),
             got=f"{samples}, {keep}, {alpha}, {sigma}",
         )
     kind = modality(case, name)

@@ -17,7 +17,7 @@ def misfit(units: Units, attention: SiteAttention) -> Text:
     """Explain why the site's keys are not the units; "" if they are."""
     keys = units.keys[units.free]
     if (keys < 0).any():
-        return phrase("errors.explainers.some_units_no_place_on")
+        return phrase("errors.explainers.some_units_no_place_on_key")
     _, _, _, length = attention.shape
     positions = int(units.keys.max(initial=-1)) + 1
     if attention.site.kind == "windowed" and length != positions:

@@ -48,7 +48,7 @@ def fast_leave_one_out(
     """
     if checks < 1 or not -1 <= bar <= 1:
         raise InputError(
-            "fast_leave_one_out", expected=phrase("errors.explainers.checks_at_least_bar_in"), got=f"{checks}, {bar}"
+            "fast_leave_one_out", expected=phrase("errors.explainers.checks_at_least_bar"), got=f"{checks}, {bar}"
         )
     base = case.base()
     every = [np.eye(len(units), dtype=np.bool_)[units.free] for units in case.units]
@@ -74,7 +74,7 @@ def fast_leave_one_out(
             phrase("errors.explainers.fast_leave_one_out_on_this_model"),
             expected=phrase("errors.explainers.rank_correlation_with_exact_one", bar=bar),
             got=f"{rho:.3f} (n = {len(check_examples)})",
-            remedy=phrase("errors.explainers.leave_one_out_or_schedule_with"),
+            remedy=phrase("errors.explainers.leave_one_out_or_schedule_with_larger"),
         )
     n = len(rows)
     extras = {

@@ -82,7 +82,7 @@ def _rationale(example: Example, units: Units) -> Floats:
     if example.rationale is None:
         raise Unsupported(
             phrase("errors.explainers.given_relevance", example=repr(example.id)),
-            expected=phrase("errors.explainers.file_function_or_example_with"),
+            expected=phrase("errors.explainers.file_function_or_example_with_rationale"),
             got=phrase("errors.common.none_them"),
             remedy="given:file=relevances.jsonl",
         )
@@ -104,7 +104,9 @@ def _from_file(file: str) -> Tell:
 
     def tell(example: Example, units: Units) -> Any:
         if example.id not in table:
-            raise UnknownName(phrase("errors.explainers.example_in", path=path.name), example.id, list(table)[:1000])
+            raise UnknownName(
+                phrase("errors.explainers.example_in_path", path=path.name), example.id, list(table)[:1000]
+            )
         entry = table[example.id]
         if isinstance(entry, dict):
             row = np.zeros(int(units.free.sum()))
@@ -175,7 +177,7 @@ def _from_function(spec: str) -> Tell:
     called = getattr(module, name, None)
     if not callable(called):
         raise UnknownName(
-            phrase("errors.explainers.function_in", home=home),
+            phrase("errors.explainers.function_in_home", home=home),
             name,
             [k for k, v in vars(module).items() if callable(v)],
         )
@@ -183,7 +185,7 @@ def _from_function(spec: str) -> Tell:
     def tell(example: Example, units: Units) -> Any:
         with contained(
             phrase("errors.common.function_spec", spec=repr(spec)),
-            expected=phrase("errors.explainers.relevances_of", example=repr(example.id)),
+            expected=phrase("errors.explainers.relevances_of_example", example=repr(example.id)),
             crashes=False,
         ):
             return called(example, units)

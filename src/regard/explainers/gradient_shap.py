@@ -34,7 +34,7 @@ def gradient_shap(case: Case, *, samples: int = 20, baseline: str | None = None,
     """
     if samples < 1 or noise < 0:
         raise InputError(
-            "gradient_shap", expected=phrase("errors.explainers.samples_at_least_noise_at"), got=f"{samples}, {noise}"
+            "gradient_shap", expected=phrase("errors.explainers.samples_and_noise"), got=f"{samples}, {noise}"
         )
     start = baseline or ("resample" if "resample" in case.baselines else case.baselines[0])
     rng = case.rng(None, "gradient_shap")

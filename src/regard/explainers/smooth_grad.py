@@ -44,7 +44,7 @@ def smooth_grad(
     """
     if samples < 1 or noise < 0:
         raise InputError(
-            "smooth_grad", expected=phrase("errors.explainers.samples_at_least_noise_at"), got=f"{samples}, {noise}"
+            "smooth_grad", expected=phrase("errors.explainers.samples_and_noise"), got=f"{samples}, {noise}"
         )
     draws = case.rng(None, "smooth_grad").integers(2**62, size=samples)
     points = [Point(noise=noise, draw=int(draw)) for draw in draws]

@@ -56,7 +56,7 @@ class BaselineComparison:
             raise InputError(
                 phrase("errors.gate.baseline_run", run=self.old.run.path),
                 expected=phrase("errors.gate.same_examples_under_same_names"),
-                got=phrase("errors.gate.that_differ_such", n=len(other), n_2=len(both), other=other[0]),
+                got=phrase("errors.gate.that_differ_otherwise", n=len(other), n_2=len(both), other=other[0]),
                 remedy=phrase("errors.gate.baseline_on_same_data"),
             )
         if not both:
@@ -64,7 +64,7 @@ class BaselineComparison:
                 phrase("errors.gate.baseline_run", run=self.old.run.path),
                 expected=phrase("errors.gate.same_examples"),
                 got=phrase("errors.gate.no_example_in_common"),
-                remedy=phrase("errors.gate.baseline_on_same_data_and"),
+                remedy=phrase("errors.gate.baseline_on_same_data_and_seed"),
             )
         return tuple(both)
 

@@ -152,15 +152,15 @@ def _against(stored: RunNumbers, policy: Policy, baseline: str | Path | Run | No
         if policy.needs_baseline:
             raise InputError(
                 f"policy {policy.path}".strip(),
-                expected=phrase("errors.gate.run_compare_with"),
+                expected=phrase("errors.gate.run_to_compare"),
                 got=phrase("errors.gate.no_baseline"),
-                remedy=phrase("errors.gate.baseline_run_or_baseline_in"),
+                remedy=phrase("errors.gate.baseline_run_or_baseline_in_policy"),
             )
         return None
     if not isinstance(baseline_run, Run) and not Path(baseline_run).exists():
         raise EnvironmentProblem(
             phrase("errors.gate.baseline_run", run=baseline_run),
-            expected=phrase("errors.gate.the_run_to_compare_with"),
+            expected=phrase("errors.gate.the_run_to_compare"),
             got=phrase("errors.common.nothing_there"),
             remedy=phrase("errors.gate.fetch_ci_cache_or_artifact"),
         )
@@ -246,7 +246,7 @@ def _range(kind: str, value: float, column: Series, asked: Gate) -> tuple[float,
     raise InputError(
         phrase("errors.gate.gate_on_drop", metric=column.metric),
         expected=phrase("errors.gate.metric_that_better_one_way"),
-        got=phrase("errors.gate.one_that_not"),
+        got=phrase("errors.gate.one_without_it"),
         remedy=phrase("errors.gate.better_higher_or_lower"),
     )
 

@@ -197,7 +197,7 @@ def _gate(given: Mapping[str, Any], subject: Text) -> Gate:
             phrase("errors.gate.where_subject", subject=subject), expected="{ setting = value }", got=repr(where)
         )
     bounds = {
-        k: _number(given[k], phrase("errors.common.part_of", whole=subject, part=k)) for k in BOUNDS if k in given
+        k: _number(given[k], phrase("errors.common.part_in_whole", whole=subject, part=k)) for k in BOUNDS if k in given
     }
     if not bounds:
         raise InputError(
@@ -208,7 +208,7 @@ def _gate(given: Mapping[str, Any], subject: Text) -> Gate:
     for kind in AGAINST_BASELINE:
         if bounds.get(kind, 0.0) < 0:
             raise InputError(
-                phrase("errors.common.part_of", whole=subject, part=kind),
+                phrase("errors.common.part_in_whole", whole=subject, part=kind),
                 expected=phrase("errors.gate.or_more"),
                 got=str(bounds[kind]),
             )
@@ -250,7 +250,7 @@ def _drift(given: Mapping[str, Any], subject: Text) -> Drift:
         measure=_choice(
             given.get("measure", "kendall"), DriftMeasure, phrase("errors.gate.measure_subject", subject=subject)
         ),
-        k=int(_number(given.get("k", 5), phrase("errors.common.part_of", whole=subject, part="k"), 1, 10**6)),
+        k=int(_number(given.get("k", 5), phrase("errors.common.part_in_whole", whole=subject, part="k"), 1, 10**6)),
         all_examples=wide,
         level=_choice(given.get("level", "block"), Level, phrase("errors.gate.level_subject", subject=subject)),
     )
@@ -336,7 +336,9 @@ def _methods(given: Any, subject: Text) -> str | tuple[str, ...] | None:
 def _number(given: Any, subject: Text, low: float = -1e308, high: float = 1e308) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not low <= given <= high:
         expected = (
-            phrase("errors.common.number") if high > 1e300 else phrase("errors.gate.number_from", low=low, high=high)
+            phrase("errors.common.number")
+            if high > 1e300
+            else phrase("errors.gate.number_in_range", low=low, high=high)
         )
         raise InputError(subject, expected=expected, got=repr(given))
     return float(given)

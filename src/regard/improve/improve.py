@@ -257,7 +257,7 @@ def _possible(arm: Arm, base: Origin, modality: str) -> None:
     needs = {need for term in weighted_terms(arm.recipe.terms) for need in term.needs} if arm.recipe.terms else set()
     if "rationale" in needs and all(e.rationale is None for e in base.splits.train):
         remedy = phrase("errors.improve.data_that_them_regard_list")
-        problem = phrase("errors.common.none_in", train=base.splits.train.name)
+        problem = phrase("errors.common.none_in_train", train=base.splits.train.name)
         raise InputError(
             phrase("errors.improve.recipe_arm", arm=arm.name),
             expected=phrase("errors.common.examples_with_rationale"),
@@ -268,11 +268,11 @@ def _possible(arm: Arm, base: Origin, modality: str) -> None:
     if unknown:
         raise InputError(
             phrase("errors.improve.recipe_arm", arm=arm.name),
-            expected=phrase("errors.improve.learner_with", unknown=", ".join(sorted(unknown))),
+            expected=phrase("errors.improve.learner_with_unknown", unknown=", ".join(sorted(unknown))),
             got=base.learner.name,
         )
     if arm.recipe.looks and modality != "text":
-        remedy = phrase("errors.improve.with_adversarial_noise_or")
+        remedy = phrase("errors.improve.with_adversarial_noise_or_smoothness")
         expected = phrase("errors.common.network_with_one_attention_over")
         raise InputError(
             phrase("errors.improve.recipe_arm", arm=arm.name),

@@ -154,7 +154,7 @@ def _splits(facts: Mapping[str, Any], data: str | Splits | None, limit: int | No
     except InputError as error:
         remedy = phrase("errors.improve.data_name_or_file")
         raise InputError(
-            "data", expected=phrase("errors.improve.data_trained_on"), got=str(error), remedy=remedy
+            "data", expected=phrase("errors.improve.training_data"), got=str(error), remedy=remedy
         ) from error
     if data is None and splits.train.fingerprint != facts["data_fingerprint"]:
         # trained on a part: the same one is drawn again
@@ -162,7 +162,7 @@ def _splits(facts: Mapping[str, Any], data: str | Splits | None, limit: int | No
         if splits.train.fingerprint != facts["data_fingerprint"]:
             raise InputError(
                 "data",
-                expected=phrase("errors.improve.data_trained_on"),
+                expected=phrase("errors.improve.training_data"),
                 got=phrase("errors.common.another_source", source=source),
                 remedy="--data",
             )

@@ -146,7 +146,7 @@ def _pack(
         tokens = names.read("tokens")
         if second is not None and not 0 < second <= len(tokens):
             raise InputError(
-                "sentence_b_start", expected=phrase("errors.live.place_from", n=len(tokens)), got=str(second)
+                "sentence_b_start", expected=phrase("errors.live.place_in_range", n=len(tokens)), got=str(second)
             )
         sites = _selected(_layers("layer", attention, tokens), layers, heads)
         return pack([Shown("0", _units(tokens, second), sites)], notes=notes)

@@ -154,7 +154,7 @@ def _values(given: object, number: int) -> NDArray[np.float32]:
 
 def _number(given: object, what: Text, low: float, high: float) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not low <= given <= high:
-        raise InputError(what, expected=phrase("errors.live.number_from", low=low, high=high), got=_short(given))
+        raise InputError(what, expected=phrase("errors.live.number_in_range", low=low, high=high), got=_short(given))
     return float(given)
 
 

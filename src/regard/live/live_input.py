@@ -98,7 +98,7 @@ class LiveInput:
         if any(is_long(site) for i in range(len(self.examples)) for site in self.attention(i)):
             raise InputError(
                 "leave_one_out",
-                expected=phrase("errors.live.bound_on_passes_for"),
+                expected=phrase("errors.live.bound_on_passes"),
                 got=phrase("errors.live.one_pass_for_each_units", len=max(map(len, self.case.units))),
                 remedy="leave_one_out:most=40",
             )

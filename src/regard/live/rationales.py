@@ -41,7 +41,7 @@ def store_rationale(
     if wrong:
         raise InputError(
             phrase("errors.live.mark"),
-            expected=phrase("errors.live.units_first_text_that_not"),
+            expected=phrase("errors.live.units_first_text_that_not_special"),
             got=phrase("errors.common.unit_bad", bad=wrong[0]),
         )
     places = tuple(tuple(float(x) for x in units.places[u]) for u in numbers)

@@ -60,7 +60,7 @@ def walk(case: Case, relevance: Relevance, fractions: Sequence[float], operator:
     up to at least one unit (0 stays 0), and queries equal numbers of units once.
     """
     if not fractions or min(fractions) < 0 or max(fractions) > 1:
-        raise InputError("fractions", expected=phrase("errors.metrics.numbers_in"), got=str(tuple(fractions)))
+        raise InputError("fractions", expected=phrase("errors.metrics.numbers_in_range"), got=str(tuple(fractions)))
     if operator not in case.operators:
         raise InputError(
             phrase("errors.common.operator_name", name=repr(operator)),

@@ -30,7 +30,7 @@ def again(variant: Case, method: str) -> Relevance:
         return variant.relevance(method)
     except UnknownName as error:
         raise Unsupported(
-            phrase("errors.common.relevance_by", label=method),
+            phrase("errors.common.relevance_by_label", label=method),
             expected=phrase("errors.metrics.explainer_that_regard_can_rerun"),
             got=phrase("errors.metrics.values_without_method"),
             remedy=phrase("errors.metrics.register_regard_new_explainer"),

@@ -50,7 +50,7 @@ def pick_device(device: str) -> torch.device:
     if not available[kind]:
         raise EnvironmentProblem(
             phrase("errors.models.device_device", device=device),
-            expected=phrase("errors.models.machine_that"),
+            expected=phrase("errors.models.machine_with_it"),
             got=phrase("errors.common.none"),
             remedy="--device cpu",
         )

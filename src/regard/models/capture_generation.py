@@ -70,7 +70,11 @@ def capture_generation(
     live = load(model)
     module: Any = getattr(live, "module", None)
     if not isinstance(live, TorchModel) or getattr(live.reader, "spell", None) is None:
-        got = phrase("errors.models.one_for", task=live.task) if isinstance(live, TorchModel) else type(live).__name__
+        got = (
+            phrase("errors.models.one_for_task", task=live.task)
+            if isinstance(live, TorchModel)
+            else type(live).__name__
+        )
         raise Unsupported(
             phrase("errors.common.model_live", live=live.name),
             expected=phrase("errors.models.model_that_writes"),

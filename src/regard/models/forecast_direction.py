@@ -94,7 +94,7 @@ def direction_of(model: Model) -> DirectionModel:
         return model
     if not isinstance(model, TorchModel) or model.task != "forecasting":
         raise Unsupported(
-            phrase("errors.models.direction_of", name=model.name),
+            phrase("errors.models.direction_of_name", name=model.name),
             expected=phrase("errors.models.forecasting_model"),
             got=model.task,
         )

@@ -73,7 +73,7 @@ def refuse_several_lengths(model: Runs, items: Sequence[Item]) -> None:
     if len(model.groups(items)) > 1:
         raise InputError(
             phrase("errors.models.capture_model", model=model.name),
-            expected=phrase("errors.models.examples_one_length_because_this"),
+            expected=phrase("errors.models.examples_one_length_because_this_model"),
             got=phrase("errors.models.lengths_value", value=sorted({item.length for item in items})),
             remedy=phrase("errors.models.capture_them_one_by_one"),
         )

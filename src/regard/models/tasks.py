@@ -249,7 +249,7 @@ def _decide_masked(run: Runner, items: Sequence[Item]) -> list[Target]:
                 "masked_token",
                 expected=phrase("errors.models.text_with_mask_token"),
                 got="".join(item.units.names)[:60],
-                remedy=phrase("errors.models.write_tokenizer_mask_token_for"),
+                remedy=phrase("errors.models.write_tokenizer_mask_token_for_bert"),
             )
         targets.append([int(holes[0]), int(outputs["logits"][i, holes[0]].argmax())])
     return targets

@@ -143,7 +143,7 @@ def _chosen(sites: Sequence[SiteAttention], layer: int | None, name: str | None)
         layers = sorted({s.site.layer for s in candidates})
         raise InputError(
             phrase("errors.common.layer_layer", layer=layer),
-            expected=phrase("errors.models.layer_from", layers=layers[0], layers_2=layers[-1]),
+            expected=phrase("errors.models.layer_in_range", layers=layers[0], layers_2=layers[-1]),
             got=str(layer),
         )
     if len(here) > 1:
@@ -180,12 +180,12 @@ def _row(
         row = int(query)
     except ValueError:
         raise UnknownName(
-            phrase("errors.models.query_at", site=site.site.key), str(query), dict.fromkeys(unit_names)
+            phrase("errors.models.query_at_site", site=site.site.key), str(query), dict.fromkeys(unit_names)
         ) from None
     if not 0 <= row < queries:
         raise InputError(
             phrase("errors.models.query_row", row=row),
-            expected=phrase("errors.models.unit_or_position_from", queries=queries - 1),
+            expected=phrase("errors.models.unit_or_position_in_range", queries=queries - 1),
             got=str(row),
         )
     return row

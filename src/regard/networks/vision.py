@@ -38,7 +38,7 @@ class VisionTransformer(nn.Module):
         super().__init__()
         if height % patch or width % patch:
             raise InputError(
-                "patch", expected=phrase("errors.networks.divisor_and", height=height, width=width), got=str(patch)
+                "patch", expected=phrase("errors.networks.divisor_of_sides", height=height, width=width), got=str(patch)
             )
         self.config: dict[str, Json] = {
             "height": height,

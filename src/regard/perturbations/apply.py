@@ -57,7 +57,7 @@ def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
     if isinstance(needs, list) and "model" in needs:
         if model is None:
             remedy = phrase("errors.perturbations.model_model_in_python_model")
-            expected = phrase("errors.perturbations.model_take_words_from")
+            expected = phrase("errors.perturbations.model_with_words")
             raise Unsupported(
                 phrase("errors.perturbations.perturbation_spec", spec=spec.name),
                 expected=expected,

@@ -37,7 +37,7 @@ def source(name: str) -> Source:
         remedy = "source=FILE.json"
         expected = phrase("errors.perturbations.dictionary_file_json_or_file")
         raise InputError(
-            phrase("errors.perturbations.synonyms_from", name=repr(name)),
+            phrase("errors.perturbations.synonyms_from_name", name=repr(name)),
             expected=expected,
             got=phrase("errors.common.no_such_file"),
             remedy=remedy,
@@ -47,13 +47,13 @@ def source(name: str) -> Source:
 
 def _dictionary(path: Path) -> Source:
     if path.suffix == ".json":
-        table = read_json(path, phrase("errors.perturbations.synonyms_from", name=path))
+        table = read_json(path, phrase("errors.perturbations.synonyms_from_name", name=path))
     else:
         lines = [line.rstrip("\r").split("\t") for line in read_text(path).split("\n") if line.strip()]
         table = {word: [other for other in others if other.strip()] for word, *others in lines}
     if not isinstance(table, dict) or not all(isinstance(others, list) for others in table.values()):
         raise InputError(
-            phrase("errors.perturbations.synonyms_from", name=path),
+            phrase("errors.perturbations.synonyms_from_name", name=path),
             expected='{"word": ["other word", ...]}',
             got=phrase("errors.common.something_else"),
         )
@@ -70,7 +70,7 @@ def _wordnet(folder: Path) -> Source:
     ]
     if missing:
         raise InputError(
-            phrase("errors.perturbations.wordnet_in", folder=folder),
+            phrase("errors.perturbations.wordnet_in_folder", folder=folder),
             expected=phrase("errors.perturbations.files"),
             got=phrase("errors.common.no_error", error=", ".join(missing)),
         )
@@ -84,7 +84,7 @@ def _wordnet(folder: Path) -> Source:
                 offsets = [int(offset) for offset in rest[int(pointers) + 2 :][: int(count)]]
             except ValueError as error:
                 raise InputError(
-                    phrase("errors.perturbations.wordnet_in", folder=folder),
+                    phrase("errors.perturbations.wordnet_in_folder", folder=folder),
                     expected=phrase("errors.perturbations.lines_index", part=part),
                     got=line[:60],
                 ) from error
@@ -100,7 +100,7 @@ def _wordnet(folder: Path) -> Source:
                 lemmas = line[4 : 4 + 2 * int(line[3], 16) : 2]
             except (ValueError, IndexError) as error:
                 raise InputError(
-                    phrase("errors.perturbations.wordnet_in", folder=folder),
+                    phrase("errors.perturbations.wordnet_in_folder", folder=folder),
                     expected=phrase("errors.perturbations.entry_in_data", part=part),
                     got=word,
                 ) from error

@@ -117,7 +117,7 @@ def _lists(lists: object, path: Path) -> dict[str, list[str]]:
         # a single string would be filled in letter by letter
         if not isinstance(words, list) or not words or not all(isinstance(w, str | int | float) for w in words):
             raise InputError(
-                phrase("errors.perturbations.list_in", name=repr(name), path=path),
+                phrase("errors.perturbations.list_in_path", name=repr(name), path=path),
                 expected=phrase("errors.perturbations.list_words_good_fine"),
                 got=repr(words),
             )
@@ -180,9 +180,9 @@ def _number(name: str, entry: Mapping[str, Any], field: str, default: int, allow
         first, last = allowed[0], allowed[-1]
         bounded = last < 10**5
         expected = (
-            phrase("errors.perturbations.whole_number_from", field=field, first=first, last=last)
+            phrase("errors.perturbations.whole_number_in_range", field=field, first=first, last=last)
             if bounded
-            else phrase("errors.perturbations.whole_number_from_on", field=field, first=first)
+            else phrase("errors.perturbations.whole_number_at_least", field=field, first=first)
         )
         raise InputError(phrase("errors.common.test_name", name=repr(name)), expected=expected, got=repr(value))
     return value
@@ -193,7 +193,7 @@ def _share(name: str, entry: Mapping[str, Any], field: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InputError(
             phrase("errors.common.test_name", name=repr(name)),
-            expected=phrase("errors.perturbations.number_from", field=field),
+            expected=phrase("errors.perturbations.number_up_to_one", field=field),
             got=repr(value),
         )
     return float(value)
@@ -204,7 +204,7 @@ def _refuse(name: str, field: str, value: object, expected: Text) -> None:
         problem = phrase("errors.common.nothing") if value is None else str(value)
         raise InputError(
             phrase("errors.common.test_name", name=repr(name)),
-            expected=phrase("errors.perturbations.field_is", field=field, words=expected),
+            expected=phrase("errors.perturbations.field_value", field=field, words=expected),
             got=problem,
         )
 
@@ -251,7 +251,7 @@ def _fillings(name: str, entry: Mapping[str, Any], lists: Mapping[str, Sequence[
     if vary is not None and len(lists[vary]) < 2:
         raise InputError(
             phrase("errors.common.test_name", name=repr(name)),
-            expected=phrase("errors.perturbations.two_words_or_more_in", vary=repr(vary)),
+            expected=phrase("errors.perturbations.two_words_or_more_in_list", vary=repr(vary)),
             got=str(lists[vary]),
         )
     words = {slot: lists[slot] for slot in slots}

@@ -28,4 +28,4 @@ class ServiceLimits:
     def __post_init__(self) -> None:
         for name in self.__slots__:
             if getattr(self, name) <= 0:
-                raise InputError(name, expected=phrase("errors.serve.more_than"), got=str(getattr(self, name)))
+                raise InputError(name, expected=phrase("errors.serve.above_zero"), got=str(getattr(self, name)))

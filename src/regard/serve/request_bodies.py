@@ -175,19 +175,21 @@ def _example(value: Any, form: ServiceForm, subject: Text) -> Example:
         )
     if form.modality == "text":
         inputs: dict[str, Any] = {
-            name: _text(value[name], phrase("errors.serve.field_of", place=subject, field=name), form.limits.characters)
+            name: _text(
+                value[name], phrase("errors.serve.field_in_place", place=subject, field=name), form.limits.characters
+            )
             for name in names
             if value.get(name) is not None
         }
         if not inputs.get("text", "").strip():
             raise InputError(
-                phrase("errors.serve.field_of", place=subject, field="text"),
+                phrase("errors.serve.field_in_place", place=subject, field="text"),
                 expected=phrase("errors.common.text"),
                 got=phrase("errors.common.empty_one"),
             )
     else:
         inputs = {
-            name: _array(value[name], phrase("errors.serve.field_of", place=subject, field=name), form.limits)
+            name: _array(value[name], phrase("errors.serve.field_in_place", place=subject, field=name), form.limits)
             for name in names
             if name in value
         }
@@ -357,7 +359,7 @@ def _text(value: Any, subject: Text, longest: int) -> str:
 def _whole(value: Any, subject: Text, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InputError(
-            subject, expected=phrase("errors.serve.whole_number_from", least=least, most=most), got=repr(value)[:40]
+            subject, expected=phrase("errors.serve.whole_number_in_range", least=least, most=most), got=repr(value)[:40]
         )
     return value
 

@@ -79,7 +79,7 @@ def damaged(file: Path, where: Text, expected: Text, got: Text, field: str = "")
     """Error for a damaged file of a run: names the file, the place in it and the field."""
     subject = phrase("errors.common.file_place", place=file)
     for part in (where, phrase("errors.store.field", field=field) if field else ""):
-        subject = phrase("errors.common.part_of", whole=subject, part=part) if part else subject
+        subject = phrase("errors.common.part_in_whole", whole=subject, part=part) if part else subject
     remedy = phrase("errors.store.restore_run_directory_from_copy")
     return InputError(subject, expected=expected, got=got, remedy=remedy)
 

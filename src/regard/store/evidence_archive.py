@@ -68,7 +68,7 @@ def verify_archive(path: Path, *, signers: Path | None = None) -> Verified:
     if SUMS not in files:
         raise InputError(
             phrase("errors.common.file_place", place=path),
-            expected=phrase("errors.store.evidence_archive_with", sums=SUMS),
+            expected=phrase("errors.store.evidence_archive_with_sums", sums=SUMS),
             got=phrase("errors.common.none"),
         )
     listed = _listed(path, files[SUMS])

@@ -130,7 +130,9 @@ class Ledger:
         if not Ledger.exists(root):
             raise not_a_run(
                 root,
-                phrase("errors.store.no_in", file=FILE) if root.is_dir() else phrase("errors.common.no_such_directory"),
+                phrase("errors.store.file_missing", file=FILE)
+                if root.is_dir()
+                else phrase("errors.common.no_such_directory"),
             )
         try:
             connection = opened_for_reading(root / FILE)
@@ -311,7 +313,7 @@ def _check(root: Path, connection: sqlite3.Connection) -> None:
     for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
         own_table = kind == "table" and name in _TABLES and not str(sql).upper().startswith("CREATE VIRTUAL")
         if not own_table and not (kind == "index" and str(name).startswith("sqlite_autoindex_")):
-            raise not_a_run(root, phrase("errors.store.with_that_regard_does_not", file=FILE, kind=kind))
+            raise not_a_run(root, phrase("errors.store.with_that_regard_does_not_write", file=FILE, kind=kind))
 
 
 def _hold(root: Path) -> sqlite3.Connection:

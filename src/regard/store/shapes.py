@@ -43,7 +43,7 @@ def decoded(text: object, place: str = "") -> Any:
         _depth(value, DEEPEST)
     except UnicodeDecodeError as error:
         raise Mismatch(
-            place, "UTF-8", phrase("errors.store.byte_at", object=error.object[error.start], start=error.start)
+            place, "UTF-8", phrase("errors.store.byte_at_start", object=error.object[error.start], start=error.start)
         ) from error
     except ValueError as error:  # also an integer of more digits than Python reads
         raise Mismatch(place, "JSON", str(error)[:120]) from error

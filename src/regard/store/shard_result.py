@@ -151,7 +151,7 @@ def _array(arrays: Mapping[str, NDArray[Any]], name: str, kinds: str, dimensions
 def _unpacked_relevance(facts: Mapping[str, Any], mark: str, arrays: Mapping[str, NDArray[Any]]) -> Relevance:
     offsets, values = _array(arrays, f"{mark}.offsets", "iu", 1), _array(arrays, f"{mark}.values", "f", 1)
     if not len(offsets) or offsets[0] != 0 or (np.diff(offsets.astype(np.int64)) < 0).any():
-        raise Mismatch(f"{mark}.offsets", phrase("errors.store.offsets_that_rise_from"), phrase("errors.common.others"))
+        raise Mismatch(f"{mark}.offsets", phrase("errors.store.offsets_that_rise"), phrase("errors.common.others"))
     extras = {name: _array(arrays, f"{mark}.x.{name}", "fiub") for name in facts["extras"]}
     if any(not extra.ndim for extra in extras.values()):
         raise Mismatch(f"{mark}.x", phrase("errors.store.one_value_per_example"), phrase("errors.store.single_number"))

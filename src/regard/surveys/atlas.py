@@ -133,7 +133,7 @@ def _layers(chat: ChatModel, layers: Sequence[int] | None) -> set[str]:
     unknown = [layer for layer in wanted if layer not in names]
     if unknown or not wanted:
         raise InputError(
-            "layers", expected=phrase("errors.surveys.layers_from", depth=depth - 1), got=str(unknown or "none")
+            "layers", expected=phrase("errors.surveys.layers_in_range", depth=depth - 1), got=str(unknown or "none")
         )
     return {names[layer] for layer in wanted}
 

@@ -261,9 +261,9 @@ def _fits(live: Model, case: DeskCase, specs: Sequence[Spec]) -> None:
         modalities = [str(m) for m in modality] if isinstance(modality, list) else []
         if input_kind not in modalities and not (input_kind == "text" and "embeddings" in modalities):
             raise Unsupported(
-                phrase("errors.surveys.attack_on", spec=spec.name, live=live.name),
+                phrase("errors.surveys.attack_on_live", spec=spec.name, live=live.name),
                 expected=phrase("errors.surveys.attack_on_b", noun=input_kind),
-                got=phrase("errors.surveys.one_on", modalities=", ".join(modalities)),
+                got=phrase("errors.surveys.one_on_modalities", modalities=", ".join(modalities)),
                 remedy="regard list attacks",
             )
 

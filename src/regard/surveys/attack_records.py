@@ -150,7 +150,7 @@ class Lines:
         if whole and canonical(dict(whole[0])) != canonical(dict(who)):
             raise InputError(
                 f"--out {folder}",
-                expected=phrase("errors.surveys.new_directory_or_one_with"),
+                expected=phrase("errors.surveys.new_directory_or_one_with_same"),
                 got=phrase("errors.surveys.another_attack"),
                 remedy=phrase("errors.common.another_out"),
             )

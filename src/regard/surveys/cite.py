@@ -79,7 +79,7 @@ def cite(
         if contrast is not None or documents or not (given_answer is None or isinstance(given_answer, str)):
             raise InputError(
                 "cite",
-                expected=phrase("errors.surveys.answer_text_no_contrast_and"),
+                expected=phrase("errors.surveys.answer_text_no_contrast_and_documents"),
                 got=phrase("errors.common.others"),
             )
         return cite_endpoint(

@@ -40,7 +40,7 @@ def cite_endpoint(
     """
     if not isinstance(prompt, str):
         raise Unsupported(
-            phrase("errors.common.messages_for", model=model.name),
+            phrase("errors.common.messages_for_model", model=model.name),
             expected=phrase("errors.surveys.plain_prompt_because_endpoint"),
             got=phrase("errors.surveys.chat_messages"),
             remedy="--prompt TEXT",

@@ -110,7 +110,7 @@ def prune(
             got=phrase("errors.common.both") if heads is not None else phrase("errors.common.neither"),
         )
     if fraction is not None and not 0 < fraction < 1:
-        raise InputError("fraction", expected=phrase("errors.surveys.share_between_and"), got=str(fraction))
+        raise InputError("fraction", expected=phrase("errors.surveys.share_in_range"), got=str(fraction))
     folder = folder_of(model)
     place = Path(out)
     refuse_taken(place)
@@ -138,7 +138,7 @@ def prune(
             phrase("errors.surveys.model_written", place=place),
             expected=phrase("errors.surveys.predictions_whole_model_with_these"),
             got=phrase("errors.common.difference_two_digits", error=error),
-            remedy=phrase("errors.surveys.report_this_model_do_not"),
+            remedy=phrase("errors.surveys.report_this_model_do_not_use"),
         )
     audit = _audit(base, again, [gold[i] for i in held_out], [e.cluster for e in sample.examples], seed)
     result = Pruned(
@@ -196,7 +196,7 @@ def _sensible(heads: list[Head]) -> list[Head]:
         raise Unsupported(
             phrase("errors.surveys.pruning_head", pooling=pooling[0]),
             expected=phrase("errors.surveys.head_beside_others_or_residual"),
-            got=phrase("errors.surveys.pooling_that_answer_read_from"),
+            got=phrase("errors.surveys.pooling_of_answer"),
         )
     return heads
 

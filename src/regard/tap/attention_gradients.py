@@ -117,7 +117,7 @@ class _Given:
             return replacement.expand(weights.shape)
         except RuntimeError as problem:
             raise InputError(
-                phrase("errors.common.weights_for", site=site.key),
+                phrase("errors.common.weights_for_site", site=site.key),
                 expected=phrase("errors.tap.what_broadcasts", shape=tuple(weights.shape)),
                 got=str(tuple(replacement.shape)),
             ) from problem

@@ -104,7 +104,7 @@ def no_site(module: nn.Module, rejected: list[tuple[str, Text]]) -> CaptureError
         type(module).__name__,
         expected=phrase("errors.common.model_with_attention"),
         got=phrase("errors.tap.this_model_no_attention", rejected=_what_was_seen(rejected)),
-        remedy=phrase("errors.tap.use_explainers_that_need_no"),
+        remedy=phrase("errors.tap.use_explainers_that_need_no_attention"),
     )
 
 
@@ -133,7 +133,7 @@ def _what_was_seen(rejected: list[tuple[str, Text]]) -> Text:
     if not rejected:
         return phrase("errors.tap.no_softmax_or_fused_attention")
     seen = dict.fromkeys(rejected[:3])
-    return listing([phrase("errors.tap.softmax_in", place=place, reason=reason) for place, reason in seen])
+    return listing([phrase("errors.tap.softmax_in_place", place=place, reason=reason) for place, reason in seen])
 
 
 def _looks_like_attention(name: str, module: nn.Module) -> bool:

@@ -176,7 +176,7 @@ def rewritten_call(
             break
     else:
         raise CaptureError(
-            phrase("errors.tap.edit_in", unknown=handler.unknown[0].name),
+            phrase("errors.tap.edit_in_unknown", unknown=handler.unknown[0].name),
             expected=phrase("errors.tap.same_attention_in_every_pass"),
             got=phrase("errors.tap.softmax_or_fused_attention"),
             remedy=phrase("errors.tap.make_call_repeatable_no_dropout"),
@@ -193,7 +193,7 @@ def _refuse_registered(plan: Plan, wish: Rewriting) -> None:
         if entry.registered and entry.site is not None and wish.wants(entry.site):
             raise Unsupported(
                 phrase("errors.tap.edit_site", site=entry.site.key),
-                expected=phrase("errors.tap.site_that_tap_found_by"),
+                expected=phrase("errors.tap.site_that_tap_found_by_itself"),
                 got=phrase("errors.tap.site_announced_by_register_site"),
                 remedy=phrase("errors.tap.name_other_sites_or_compute"),
             )

@@ -173,7 +173,7 @@ def _replace(edit: Edit, weights: Tensor, allowed: Tensor, site: Site) -> Tensor
     if edit.values is None:
         raise InputError(
             phrase("errors.tap.edit_site", site=site.key),
-            expected=phrase("errors.tap.values_replace_weights_with"),
+            expected=phrase("errors.tap.values_replace_weights"),
             got=phrase("errors.common.none"),
         )
     heads, queries, keys = _block(edit, weights, site)

@@ -170,7 +170,7 @@ class LazyAttention:
         if size > DENSE_BYTES:
             raise InputError(
                 phrase("errors.tap.all_site", site=self.site.key),
-                expected=phrase("errors.tap.at_most_gib_weights_for", dense_bytes=DENSE_BYTES / 2**30),
+                expected=phrase("errors.tap.at_most_gib_weights_for_input", dense_bytes=DENSE_BYTES / 2**30),
                 got=f"{size / 2**30:,.1f} GiB",
                 remedy=phrase("errors.tap.rows_example_positions_tile"),
             )

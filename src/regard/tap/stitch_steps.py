@@ -95,7 +95,7 @@ def _stitched(ordinal: int, parts: list[DenseAttention], padding: Tensor | None)
     if len({p.shape[:2] for p in parts}) != 1:
         raise CaptureError(
             phrase("errors.tap.site_during_generation", site=parts[0].site.name),
-            expected=phrase("errors.tap.same_batch_and_heads_in"),
+            expected=phrase("errors.tap.same_batch_and_heads_in_step"),
             got=f"{sorted({p.shape[:2] for p in parts})}",
         )
     parts = _new_rows(parts)

@@ -318,7 +318,7 @@ def _refuse_strange(tensor: Tensor, name: str) -> None:
     nested, mapped = tensor.is_nested, torch._C._functorch.is_batchedtensor(tensor)
     if nested or mapped:
         raise CaptureError(
-            phrase("errors.tap.attention_in", name=name),
+            phrase("errors.tap.attention_in_name", name=name),
             expected=phrase("errors.tap.plain_tensors"),
             got=phrase("errors.tap.nested_ragged_ones") if nested else phrase("errors.tap.those_torch_func_vmap"),
             remedy=phrase("errors.tap.pad_batch_and_give_mask")

@@ -102,7 +102,7 @@ class WholeAttention:
         if not 0 <= head < self.heads:
             raise InputError(
                 phrase("errors.common.head_heads", heads=head),
-                expected=phrase("errors.tap.head_from", heads=self.heads - 1),
+                expected=phrase("errors.tap.head_in_range", heads=self.heads - 1),
                 got=str(head),
             )
         wanted = range(self.positions)[rows]

@@ -378,7 +378,7 @@ class ToyModel:
     def reordered(self, encoded: Encoded, order: Ints) -> ToyText:
         raise Unsupported(
             phrase("errors.testing.toy_model"),
-            expected=phrase("errors.testing.texts_in_order_in"),
+            expected=phrase("errors.testing.texts_in_order"),
             got=phrase("errors.testing.another_order"),
         )
 

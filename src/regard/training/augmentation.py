@@ -34,7 +34,7 @@ class Augment:
     def __post_init__(self) -> None:
         if not self.noises or not 0 < self.share <= 1 or self.copies < 1 or not set(self.severities) <= set(SEVERITIES):
             expected = phrase("errors.training.noises_severities_share_above")
-            raise InputError(phrase("errors.training.noise_learn_from"), expected=expected, got=str(self))
+            raise InputError(phrase("errors.training.noise_to_learn"), expected=expected, got=str(self))
         for spec, _ in self.kinds():
             arguments(spec)  # a name or a parameter that does not exist is said at once
 

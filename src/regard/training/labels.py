@@ -39,7 +39,7 @@ def relabelled(data: Examples, classes: str) -> Examples:
         label = named(example.label, data.labels)
         if str(label) not in numbers:
             raise InputError(
-                phrase("errors.training.label_example_in", example=repr(example.id), data=data.name),
+                phrase("errors.training.label_example_in_data", example=repr(example.id), data=data.name),
                 expected=phrase("errors.common.one_allowed", allowed=", ".join(numbers)),
                 got=phrase("errors.common.none") if label is None else repr(label),
                 remedy=phrase("errors.training.labels_for_every_label"),
@@ -84,7 +84,7 @@ def numbered(data: Dataset, names: tuple[str, ...]) -> Ints:
         elif isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(names):
             numbers[i] = label
         else:
-            subject = phrase("errors.training.label_example_in", example=repr(example.id), data=data.name)
+            subject = phrase("errors.training.label_example_in_data", example=repr(example.id), data=data.name)
             problem = phrase("errors.common.none") if label is None else repr(label)
             raise InputError(
                 subject, expected=phrase("errors.common.one_allowed", allowed=", ".join(names)), got=problem

@@ -239,7 +239,7 @@ def _not_finite(value: float, where: Text, what: str) -> InputError:
     return InputError(
         phrase("errors.training.training_what", what=what),
         expected=phrase("errors.training.finite_loss"),
-        got=phrase("errors.training.value_at", value=str(value), place=where),
+        got=phrase("errors.training.value_in_place", value=str(value), place=where),
         remedy=remedy,
     )
 

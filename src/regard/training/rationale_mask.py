@@ -21,7 +21,7 @@ def rationale_marks(data: Dataset, learner: Learner, who: str) -> list[Tensor]:
         raise InputError(
             who,
             expected=phrase("errors.common.examples_with_rationale"),
-            got=phrase("errors.common.none_in", train=data.name),
+            got=phrase("errors.common.none_in_train", train=data.name),
             remedy=remedy,
         )
     marks = []

@@ -197,7 +197,7 @@ def on_words(values: Floats, units: Mapping[str, Any], spans: Sequence[tuple[int
             raise InputError(
                 subject,
                 expected=phrase("errors.training.units_inside_words_this_text"),
-                got=phrase("errors.training.one_at", place=place),
+                got=phrase("errors.training.one_in_place", place=place),
             )
         words[at[0]] += value
     mass = words.sum()

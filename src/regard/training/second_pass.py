@@ -115,6 +115,6 @@ def _refused(network: nn.Module, what: Text) -> InputError:
     return InputError(
         phrase("errors.training.disturbing_type", type=type(network).__name__),
         expected=expected,
-        got=phrase("errors.training.one_that_does_not"),
+        got=phrase("errors.training.one_that_differs"),
         remedy=remedy,
     )

@@ -136,7 +136,7 @@ class _Ready:
         if not len(data):
             raise InputError(
                 phrase("errors.common.data_path", path=data.name),
-                expected=phrase("errors.training.at_least_one_example_in"),
+                expected=phrase("errors.training.at_least_one_example_in_split"),
                 got=phrase("errors.common.none"),
             )
         rows, columns = self._plain(data, learning), dict[str, Sequence[Tensor]]()

@@ -222,7 +222,7 @@ def _cannot_start(worker: _Worker) -> EnvironmentProblem:
         phrase("errors.audits.worker_processes"),
         expected=phrase("errors.audits.start"),
         got=phrase("errors.audits.deaths_before_first_task", starts=STARTS, worker=_how_it_died(worker)),
-        remedy=phrase("errors.audits.workers_runs_everything_in_this"),
+        remedy=phrase("errors.audits.workers_runs_everything_in_this_process"),
     )
 
 

@@ -248,7 +248,7 @@ class RayActors:
             "ray",
             expected=phrase("errors.audits.machine_with_cpu_and_gpu", cpus=self.cpus, gpus=self.gpus),
             got="; ".join(best[:4]) or phrase("errors.audits.no_machine"),
-            remedy=phrase("errors.audits.fewer_cpus_or_gpus_for"),
+            remedy=phrase("errors.audits.fewer_cpus_or_gpus_for_each"),
         )
 
 

@@ -117,7 +117,7 @@ def command(
     if transfer != (len(models) > 1):
         raise InputError(
             "attack",
-            expected=phrase("errors.cli.one_model_or_several_with"),
+            expected=phrase("errors.cli.one_model_or_several_with_transfer"),
             got=phrase("errors.cli.transfer_and_model", n=len(models))
             if transfer
             else phrase("errors.cli.models_without_transfer", n=len(models)),

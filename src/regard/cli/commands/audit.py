@@ -391,7 +391,7 @@ def _judge(run: Run, page: Path, *, asked: bool) -> None:
     failed = [phrase("errors.cli.failed_everywhere", name=name, why=why[name]) for name in why if name not in there]
     if asked and failed:
         got = say("listed").join(map(render, failed))
-        raise _without_numbers(run, page, phrase("errors.cli.numbers_every_explainer_asked_for"), got)
+        raise _without_numbers(run, page, phrase("errors.cli.numbers_every_explainer_asked"), got)
 
 
 def _without_numbers(run: Run, page: Path, expected: Message, got: Text) -> Incomplete:

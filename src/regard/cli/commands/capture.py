@@ -154,7 +154,7 @@ def _weights(site: SiteAttention, head: int | None) -> NDArray[np.float32]:
     if head is not None and not 0 <= head < heads:
         raise InputError(
             f"--head {head}",
-            expected=phrase("errors.cli.head_from", site=site.site.key, heads=heads - 1),
+            expected=phrase("errors.cli.head_in_range", site=site.site.key, heads=heads - 1),
             got=str(head),
         )
     from regard.present.pack.rows import captured_positions

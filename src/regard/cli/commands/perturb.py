@@ -139,7 +139,7 @@ def command(
             "--out",
             expected=phrase("errors.cli.data_or_text_change"),
             got=phrase("errors.cli.model_query", what=what),
-            remedy=phrase("errors.cli.for_changed_examples_json_for", command=command),
+            remedy=phrase("errors.cli.for_changed_examples_json_for_these", command=command),
         )
     if tests is not None and (data is not None or swaps is not None):
         other = "--data" if data is not None else "--swaps"

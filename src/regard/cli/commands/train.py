@@ -235,7 +235,7 @@ def _weights(text: str, data: Any) -> str | list[float]:
         raise InputError(
             "--class-weights",
             expected=phrase("errors.cli.number_for_every_class"),
-            got=phrase("errors.cli.none_for", missing=missing),
+            got=phrase("errors.cli.none_for_missing", missing=missing),
         )
     return [weights[name] for name in names]
 

@@ -145,13 +145,11 @@ def command(
     if other is not None and (Path(target) / "ledger.sqlite").is_file():
         raise InputError(
             "--other",
-            expected=phrase("errors.cli.model_compare_with"),
+            expected=phrase("errors.cli.model_to_compare"),
             got=phrase("errors.cli.run_target", target=target),
         )
     if changed is not None and not asks:
-        raise InputError(
-            "--changed", expected=phrase("errors.cli.text_text_compare_with"), got=phrase("errors.common.none")
-        )
+        raise InputError("--changed", expected=phrase("errors.cli.text_to_compare"), got=phrase("errors.common.none"))
     if image is not None and text is not None:
         with bar(remarks(), making=""):
             session = _pictured(target, text, image, generate, lang)
@@ -181,7 +179,7 @@ def command(
             )
         if files and not asks:
             raise InputError(
-                "input", expected=phrase("errors.cli.text_text_image_file_or"), got=phrase("errors.common.neither")
+                "input", expected=phrase("errors.cli.text_text_image_file_or_data"), got=phrase("errors.common.neither")
             )
         choice = ModelChoice(target, device, task, overflow)
         with bar(remarks(), making=choice.making):

@@ -94,7 +94,7 @@ def _numbers(name: str, header: int) -> NDArray[np.uint8]:
     if path is None:
         raise EnvironmentProblem(
             phrase("errors.datasets.data_fashion_mnist"),
-            expected=phrase("errors.datasets.in_or", name=name, installed=INSTALLED, folder=folder),
+            expected=phrase("errors.datasets.name_in_folders", name=name, installed=INSTALLED, folder=folder),
             got=phrase("errors.common.no_such_file"),
             remedy=remedy,
         )

@@ -82,7 +82,7 @@ def planted(
         )
     if n < 1 or not 0 <= negation <= 1 or not 0 <= shortcut <= 1:
         raise InputError(
-            "planted", expected=phrase("errors.datasets.at_least_shares_in"), got=f"{n}, {negation}, {shortcut}"
+            "planted", expected=phrase("errors.datasets.at_least_shares"), got=f"{n}, {negation}, {shortcut}"
         )
     rng = keyed_rng(seed, "planted", split, length, evidence, negation, distractors, shortcut)
     weights = 1 / (np.arange(len(FILLERS)) + 3.0)

@@ -30,9 +30,7 @@ def quadrants(*, split: str = "test", n: int = 400, seed: int = 0, size: int = 3
     """
     split = checked(split)
     if size < 8 or size % 2 or n < 1:
-        raise InputError(
-            "quadrants", expected=phrase("errors.datasets.at_least_even_size_at"), got=f"n={n}, size={size}"
-        )
+        raise InputError("quadrants", expected=phrase("errors.datasets.count_and_even_size"), got=f"n={n}, size={size}")
     rng = keyed_rng(seed, "quadrants", split, size)
     names, half, frame = list(COLOURS), size // 2, max(1, size // 16)
     items = []

@@ -118,7 +118,7 @@ def _plain_names(names: Any, path: Path) -> list[str]:
     if wrong is not None or "" in plain:
         raise InputError(
             phrase("errors.common.directory_path", path=path),
-            expected=phrase("errors.datasets.names_files_in"),
+            expected=phrase("errors.datasets.names_files"),
             got=repr(wrong)[:60],
         )
     return plain

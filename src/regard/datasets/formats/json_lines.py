@@ -52,7 +52,7 @@ def _parsed(number: int, line: str) -> Row:
     try:
         return _row(number, parse_json(line))
     except json.JSONDecodeError as error:
-        return Row(number, {}, phrase("errors.datasets.no_json_at", problem=error.msg, column=error.colno))
+        return Row(number, {}, phrase("errors.datasets.no_json_at_column", problem=error.msg, column=error.colno))
     except ValueError as error:
         return Row(number, {}, phrase("errors.datasets.no_json", problem=error))
 

@@ -71,7 +71,7 @@ def _file(path: Path) -> Any:
         raise InputError(
             phrase("errors.common.file_place", place=path),
             expected=phrase("errors.datasets.rows_that_fit_size"),
-            got=phrase("errors.datasets.rows_in", rows=rows, size=shown_size(size)),
+            got=phrase("errors.datasets.rows_in_size", rows=rows, size=shown_size(size)),
         )
     if unpacked > max_bytes():
         remedy = phrase("errors.datasets.part_or_higher_limit_max")

@@ -165,7 +165,7 @@ def batch_function(model: TorchModel, examples: Sequence[Example]) -> BatchFunct
     items = [model.encode(example) for example in examples]
     if "classification" not in model.row.name or "token" in model.row.name:
         raise Unsupported(
-            phrase("errors.common.attacks_on", noun=model.name),
+            phrase("errors.common.attacks_on_noun", noun=model.name),
             expected=phrase("errors.common.model_that_chooses_among_classes"),
             got=model.row.name,
         )
@@ -213,7 +213,7 @@ def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
         raise Unsupported(
             phrase("errors.models.attack_on_in_user_own", subject=subject),
             expected=phrase("errors.models.reader_that_scales_and_shifts"),
-            got=phrase("errors.models.one_whose_scaling_off_by", error=error),
+            got=phrase("errors.models.one_whose_scaling_off_by_error", error=error),
             remedy=phrase("errors.models.pass_inputs_size_model_reads"),
         )
     return Space(u, scale, offset, put_back, whole)
@@ -240,7 +240,7 @@ def _resized_space(reader: ArrayReader, original: Array, geometry: PictureGeomet
         raise Unsupported(
             phrase("errors.models.attack_on_in_user_own", subject=subject),
             expected=phrase("errors.models.processor_that_resizes_cuts_out"),
-            got=phrase("errors.models.one_whose_result_off_by", error=255 * error),
+            got=phrase("errors.models.one_whose_result_off_by_error", error=255 * error),
             remedy=phrase("errors.models.pass_inputs_size_model_reads"),
         )
     return Space(

@@ -33,7 +33,7 @@ class ChatModel:
         longest = max(prompt, answer) if self.encoder_decoder else prompt + answer
         if self.limit is not None and longest > self.limit:
             raise InputError(
-                phrase("errors.models.prompt_and_answer_for", name=self.name),
+                phrase("errors.models.prompt_and_answer_for_name", name=self.name),
                 expected=phrase("errors.models.at_most_tokens_each", limit=self.limit)
                 if self.encoder_decoder
                 else phrase("errors.models.at_most_tokens_model_positions", limit=self.limit),

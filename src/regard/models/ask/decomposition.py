@@ -71,7 +71,7 @@ def _parts(layers: LayerVariants, site: Site) -> Parts:
         raise _refused(
             site,
             phrase("errors.models.attention_that_added_up_before"),
-            phrase("errors.models.parts_that_miss_whole_by", error=error),
+            phrase("errors.models.parts_that_miss_whole_by_error", error=error),
         )
     own, bias = _residual(layers, site, rest)
     norms = tuple(_norm(m, begin, end, site, queries) for m, begin, end in normed)
@@ -204,7 +204,7 @@ def _norm(module: nn.Module, given: Tensor, gave: Tensor, site: Site, queries: i
         raise _refused(
             site,
             phrase("errors.models.layernorm_or_rmsnorm_behind"),
-            phrase("errors.models.off_by", type=type(module).__name__, error=error),
+            phrase("errors.models.off_by_error", type=type(module).__name__, error=error),
         )
     scale, shift, wide = (t.double().cpu().numpy() for t in (affine.scale, affine.shift, spread))
     return Norm(scale, shift, wide, affine.centred)

@@ -138,7 +138,7 @@ def _refuse_shared(found: Mapping[str, Projection], heads: Heads) -> None:
         for other, two in found.items():
             if one.parameter == two.parameter and set(heads[site]) != set(heads[other]):
                 raise _refused(
-                    site, phrase("errors.models.same_heads_in_with", other=other), phrase("errors.common.others")
+                    site, phrase("errors.models.same_heads_in_other", other=other), phrase("errors.common.others")
                 )
 
 

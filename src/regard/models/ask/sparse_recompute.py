@@ -83,7 +83,7 @@ class SparseRuns:
         """The objective of each variant; schedule: the share of positions for each layer, stretched to the depth."""
         if not len(schedule) or not all(0 < share <= 1 for share in schedule):
             raise InputError(
-                "schedule", expected=phrase("errors.models.shares_above_and_up_from"), got=str(list(schedule))
+                "schedule", expected=phrase("errors.models.shares_above_and_up_from_first"), got=str(list(schedule))
             )
         if any(variant.length != item.length for variant in variants):
             raise _refused(model, phrase("errors.models.removal_that_changes_length"), 'operator="mask"')
@@ -113,7 +113,7 @@ class SparseRuns:
         whole = _sparse(model, self._kept, items, target, [1.0] * len(self._kept)).value
         gap = float((whole - plain).abs().max()) / max(1.0, float(plain.abs().max()))
         if not max(off, gap) <= TOLERANCE:
-            reason = phrase("errors.models.feed_forward_parts_in", off=max(off, gap))
+            reason = phrase("errors.models.feed_forward_parts_in_positions", off=max(off, gap))
             raise _refused(model, reason)
         self._proved = True
 

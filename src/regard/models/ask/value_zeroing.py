@@ -37,7 +37,7 @@ def _zeroed(layers: LayerVariants, site: Site) -> Zeroed:
     if weights.shape[0] != 1 or around is layers.model.module:
         obstacle = phrase("errors.models.none_own") if weights.shape[0] == 1 else phrase("errors.models.windows")
         raise Unsupported(
-            phrase("errors.models.value_zeroing_at", site=site.key),
+            phrase("errors.models.value_zeroing_at_site", site=site.key),
             expected=phrase("errors.models.layer_around_attention"),
             got=obstacle,
         )
@@ -62,7 +62,7 @@ def _zeroed(layers: LayerVariants, site: Site) -> Zeroed:
     error = _error(layers, site, around, base)
     if not error < TOLERANCE:
         raise Unsupported(
-            phrase("errors.models.value_zeroing_at", site=site.key),
+            phrase("errors.models.value_zeroing_at_site", site=site.key),
             expected=phrase("errors.models.layer_that_gives_same_again"),
             got=phrase("errors.models.off_by_share", error=error),
         )

@@ -73,7 +73,7 @@ class _Put:
                 replaced[rows, h[:, None, None], q[:, None], k] = values
             except (RuntimeError, IndexError) as problem:
                 raise InputError(
-                    phrase("errors.common.weights_for", site=site.key),
+                    phrase("errors.common.weights_for_site", site=site.key),
                     expected=f"{(part.stop - part.start, len(h), len(q), len(k))}",
                     got=str(tuple(values.shape)),
                 ) from problem
@@ -213,7 +213,7 @@ def _count(edits: Sequence[Edit]) -> int:
     if len(sizes) != 1 or any(e.what != "replace" or e.values is None or e.values.ndim != 4 for e in edits):
         raise InputError(
             "attentions",
-            expected=phrase("errors.models.for_each_site_replace_with"),
+            expected=phrase("errors.models.for_each_site_replace_with_values"),
             got=", ".join(f"{e.what} {None if e.values is None else e.values.shape}" for e in edits)
             or phrase("errors.models.no_site"),
         )

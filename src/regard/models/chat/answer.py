@@ -58,7 +58,7 @@ def token_answer(chat: ChatModel, ids: Sequence[int]) -> Answer:
     size = int(native.get_input_embeddings().num_embeddings)
     if not ids or not all(0 <= int(token) < size for token in ids):
         raise InputError(
-            "answer", expected=phrase("errors.models.token_ids_from", size=size - 1), got=f"{list(ids)[:5]}"
+            "answer", expected=phrase("errors.models.token_ids_in_range", size=size - 1), got=f"{list(ids)[:5]}"
         )
     tokens = [int(token) for token in ids]
     # a token that ends inside a character reaches up to the last whole one

@@ -32,7 +32,7 @@ def attention_mass(rows: AnswerRows) -> Floats:
             raise Unsupported(
                 phrase("errors.common.attention_model", model=rows.chat.name),
                 expected=phrase("errors.models.column_for_every_token_prompt"),
-                got=phrase("errors.models.columns_in", shape=site.shape[3], site=site.site.key),
+                got=phrase("errors.models.columns_in_site", shape=site.shape[3], site=site.site.key),
             )
         layers.append(weights[:, :, :width].mean(0))
     if not layers:

@@ -75,7 +75,10 @@ def encoder_text(prompt: str | Messages, *, name: str) -> Conversation:
             got = ", ".join(str(message["role"]) for message in prompt)
             expected = phrase("errors.models.one_text_no_chat")
             raise Unsupported(
-                phrase("errors.common.messages_for", model=name), expected=expected, got=got, remedy="--prompt TEXT"
+                phrase("errors.common.messages_for_model", model=name),
+                expected=expected,
+                got=got,
+                remedy="--prompt TEXT",
             )
         prompt = content_of(prompt[0], 0)
     return replace(plain_text(prompt), roles=("text",))
@@ -85,7 +88,7 @@ def conversation(tokenizer: Any, messages: Messages, documents: Messages = (), *
     """Return messages (and documents) that the tokenizer's chat template renders."""
     if not getattr(tokenizer, "chat_template", None):
         raise Unsupported(
-            phrase("errors.common.messages_for", model=name),
+            phrase("errors.common.messages_for_model", model=name),
             expected=phrase("errors.models.tokenizer_with_chat_template"),
             got=phrase("errors.common.none"),
             remedy=phrase("errors.models.plain_prompt_prompt_text"),

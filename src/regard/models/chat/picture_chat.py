@@ -193,7 +193,7 @@ def _conversation(processor: Any, prompt: str | Sequence[Any]) -> Conversation:
         return plain_text(prompt)
     if not getattr(processor, "chat_template", None):
         raise Unsupported(
-            phrase("errors.common.messages_for", model=type(processor).__name__),
+            phrase("errors.common.messages_for_model", model=type(processor).__name__),
             expected=phrase("errors.models.processor_with_chat_template"),
             got=phrase("errors.common.none"),
             remedy=phrase("errors.models.plain_prompt_prompt_text"),

@@ -92,7 +92,7 @@ def prompt_text(
     if chat.encoder_decoder:
         if documents:
             raise Unsupported(
-                phrase("errors.models.documents_for", name=chat.name),
+                phrase("errors.models.documents_for_name", name=chat.name),
                 expected=phrase("errors.models.one_text"),
                 got=phrase("errors.common.encoder_decoder_model"),
             )

@@ -34,9 +34,11 @@ def find_regions(size: tuple[int, int], sources: str | Sequence[Any] | None) -> 
         top, left = max(one[0], other[0]), max(one[1], other[1])
         if top < min(one[2], other[2]) and left < min(one[3], other[3]):
             raise InputError(
-                phrase("errors.models.sources_and", one=i, one_2=j),
+                phrase("errors.models.two_sources", one=i, one_2=j),
                 expected=phrase("errors.models.sources_that_do_not_overlap"),
-                got=phrase("errors.models.both_hold", sources=phrase("errors.models.pixel_at", top=top, left=left)),
+                got=phrase(
+                    "errors.models.both_hold", sources=phrase("errors.models.pixel_position", top=top, left=left)
+                ),
             )
     return boxes
 

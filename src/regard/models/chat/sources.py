@@ -226,7 +226,7 @@ def _missing(prompt: Conversation, text: str) -> dict[str, Text]:
     near = difflib.get_close_matches(text, parts, n=1, cutoff=0.6)
     remedy = phrase("errors.models.exact_text_or_spans")
     if near:
-        remedy = phrase("errors.models.exact_text_such_as", text=_short(near[0]))
+        remedy = phrase("errors.models.exact_text_such_as_text", text=_short(near[0]))
     expected, got = phrase("errors.models.text_of_the_messages"), phrase("errors.models.no_such_text")
     return {"expected": expected, "got": got, "remedy": remedy}
 
@@ -236,11 +236,13 @@ def _span(prompt: Conversation, span: Any) -> FieldSpan:
     if not all(isinstance(number, int) for number in numbers) or len(numbers) not in (2, 3):
         raise InputError("sources", expected=phrase("errors.models.texts_or_spans_message_start"), got=repr(span)[:60])
     if len(numbers) == 2 and len(prompt.fields) > 1:
-        raise InputError("sources", expected=phrase("errors.models.spans_message_start_stop_for"), got=repr(span))
+        raise InputError(
+            "sources", expected=phrase("errors.models.spans_message_start_stop_for_several"), got=repr(span)
+        )
     field, start, stop = numbers if len(numbers) == 3 else (0, *numbers)
     if not 0 <= field < len(prompt.fields):
         raise InputError(
-            "sources", expected=phrase("errors.models.message_from", n=len(prompt.fields) - 1), got=str(field)
+            "sources", expected=phrase("errors.models.message_in_range", n=len(prompt.fields) - 1), got=str(field)
         )
     if not 0 <= start < stop <= len(prompt.fields[field]) or not prompt.fields[field][start:stop].strip():
         expected = phrase("errors.models.span_with_text_inside", n=len(prompt.fields[field]))
@@ -263,7 +265,7 @@ def _refuse_overlaps(prompt: Conversation, sources: Sequence[Source]) -> None:
         if first[0] == second[0] and second[1] < first[2]:
             shared = prompt.fields[first[0]][second[1] : min(first[2], second[2])]
             raise InputError(
-                phrase("errors.models.sources_and", one=min(one, other) + 1, one_2=max(one, other) + 1),
+                phrase("errors.models.two_sources", one=min(one, other) + 1, one_2=max(one, other) + 1),
                 expected=phrase("errors.models.sources_that_do_not_overlap"),
                 got=phrase("errors.models.both_hold", sources=_short(shared)),
             )

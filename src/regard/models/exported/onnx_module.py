@@ -162,7 +162,7 @@ class OnnxModule(nn.Module):
         remedy = phrase("errors.models.export_model_without_cache_keys") if "past" in name else ""
         return InputError(
             phrase("errors.models.input_name", name=name, graph=self.graph.path.name),
-            expected=phrase("errors.models.value_for"),
+            expected=phrase("errors.models.value_missing"),
             got=", ".join(tensors),
             remedy=remedy,
         )
@@ -173,7 +173,7 @@ class OnnxModule(nn.Module):
         if array.ndim == 2 and array.dtype.kind in "iub" and length is not None and array.shape[1] != length:
             if array.shape[1] > length or not self.masked:
                 raise InputError(
-                    phrase("errors.models.text_for", graph=self.graph.path.name),
+                    phrase("errors.models.text_for_graph", graph=self.graph.path.name),
                     expected=phrase("errors.models.at_most_tokens_size_graph", length=length)
                     if self.masked
                     else phrase("errors.models.exactly_tokens_size_graph", length=length),

@@ -92,7 +92,7 @@ class Graph:
         )
         if nodes.fused:
             got = phrase("errors.models.fused_nodes_which_hide_their", fused=", ".join(nodes.fused))
-            remedy = phrase("errors.models.export_without_attention_fusion_no")
+            remedy = phrase("errors.models.export_without_attention_fusion_no_optimisation")
         raise Unsupported(
             phrase("errors.common.model_live", live=self.path),
             expected=phrase("errors.models.graph_with_attention"),

@@ -118,7 +118,7 @@ def open_pair(source: str, *, trust_remote_code: bool = False, download: bool = 
             phrase("errors.common.model_live", live=source),
             expected=phrase("errors.models.processor_texts_and_pictures"),
             got=_short(error),
-            remedy=phrase("errors.models.processor_save_pretrained_into"),
+            remedy=phrase("errors.models.processor_save_pretrained_into_model"),
         ) from error
     return module.eval(), processor
 
@@ -173,7 +173,7 @@ def _weights(
     if kind is None:
         raise Unsupported(
             phrase("errors.common.model_live", live=source),
-            expected=phrase("errors.models.architecture_for", task=task),
+            expected=phrase("errors.models.architecture_for_task", task=task),
             got=architecture or phrase("errors.models.none_named"),
         )
     notes = without_kernels(config, source)
@@ -193,7 +193,7 @@ def _weights(
         raise InputError(
             phrase("errors.models.weights_source", source=source),
             expected=phrase("errors.models.safetensors_or_plain_table_tensors"),
-            got=phrase("errors.models.pickle_with_code_in"),
+            got=phrase("errors.models.pickle_with_code"),
             remedy=phrase("errors.models.save_model_with_safetensors_pickle"),
         ) from error
     except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
@@ -225,7 +225,7 @@ def _refuse_missing(source: str, missing: list[str], task: str, architecture: st
         )
         raise InputError(
             phrase("errors.models.weights_source", source=source),
-            expected=phrase("errors.models.every_weight_model_for", task=task),
+            expected=phrase("errors.models.every_weight_model_for_task", task=task),
             got=problem,
             remedy=phrase("errors.models.would_run_on_random_numbers"),
         )

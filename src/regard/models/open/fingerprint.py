@@ -36,6 +36,6 @@ def refuse_nan(module: nn.Module, subject: str) -> None:
             raise InputError(
                 phrase("errors.common.model_live", live=subject),
                 expected=phrase("errors.models.finite_weights"),
-                got=phrase("errors.models.nan_or_infinite_values_in", bad=bad, name=name),
+                got=phrase("errors.models.nan_or_infinite_values_in_name", bad=bad, name=name),
                 remedy=phrase("errors.models.save_model_again_from_healthy"),
             )

@@ -124,7 +124,9 @@ def from_arrays(
             if unit.keys.max(initial=-1) >= given_site.shape[3]:
                 raise InputError(
                     phrase("errors.models.units_example", i=i),
-                    expected=phrase("errors.models.at_most_in", shape=given_site.shape[3], site=given_site.site.key),
+                    expected=phrase(
+                        "errors.models.at_most_as_in_site", shape=given_site.shape[3], site=given_site.site.key
+                    ),
                     got=str(len(unit)),
                 )
     if not isinstance(units, Units) and all(isinstance(u, str) for u in units):
@@ -248,7 +250,7 @@ def _weights(name: str, given: Any) -> NDArray[np.float32]:
             raise InputError(
                 phrase("errors.common.attention_site", site=name),
                 expected=what,
-                got=phrase("errors.models.that_not", wrong=int(wrong.sum())),
+                got=phrase("errors.models.those_that_differ", wrong=int(wrong.sum())),
             )
     return np.ascontiguousarray(array)
 

@@ -181,7 +181,7 @@ def rename(labels: Sequence[str], given: str | Sequence[str] | Mapping[str, int]
         if not 0 <= at < len(out):
             raise InputError(
                 phrase("errors.models.label_label", label=label, at=at),
-                expected=phrase("errors.models.class_index_from", n=len(out) - 1),
+                expected=phrase("errors.models.class_index_in_range", n=len(out) - 1),
                 got=str(at),
             )
         out[at] = label

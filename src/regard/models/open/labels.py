@@ -79,7 +79,7 @@ def match_labels(
         if not 0 <= at < len(model):
             raise InputError(
                 phrase("errors.models.label_label", label=name, at=at),
-                expected=phrase("errors.models.class_index_from", n=len(model) - 1),
+                expected=phrase("errors.models.class_index_in_range", n=len(model) - 1),
                 got=str(at),
             )
     index, how = dict[str, int](), dict[str, str]()

@@ -405,7 +405,7 @@ def _factory(path: Path, name: str, processor: Any, options: Options) -> Model:
         file_spec.loader.exec_module(module)
     public = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
     if name not in public:
-        raise UnknownName(phrase("errors.models.factory_in", path=path.name), name, public)
+        raise UnknownName(phrase("errors.models.factory_in_path", path=path.name), name, public)
     make = getattr(module, name)
     try:
         inspect.signature(make).bind()

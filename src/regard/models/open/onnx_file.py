@@ -216,7 +216,7 @@ def _processor(folder: Path, config: Any, task: str, graph: Graph) -> Any:
         raise InputError(
             phrase("errors.common.model_live", live=graph.path),
             expected=phrase("errors.models.tokenizer_beside_graph"),
-            got=phrase("errors.common.none_in", train=folder),
+            got=phrase("errors.common.none_in_train", train=folder),
             remedy=REMEDY,
         )
     return open_processor(str(folder), config, task, False, False)
@@ -245,7 +245,9 @@ def _refuse_nan(graph: Graph) -> None:
                 phrase("errors.common.model_live", live=graph.path),
                 expected=phrase("errors.models.finite_weights"),
                 got=phrase(
-                    "errors.models.nan_or_infinite_values_in", bad=int((~np.isfinite(array)).sum()), name=tensor.name
+                    "errors.models.nan_or_infinite_values_in_name",
+                    bad=int((~np.isfinite(array)).sum()),
+                    name=tensor.name,
                 ),
                 remedy=phrase("errors.models.export_model_again_from_healthy"),
             )

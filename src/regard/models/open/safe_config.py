@@ -64,7 +64,7 @@ def refuse_adapter_code(about: Mapping[str, Any], subject: Text) -> None:
                 subject,
                 expected=phrase("errors.models.adapter_that_names_no_code"),
                 got=phrase("errors.models.in_config", key=key),
-                remedy=phrase("errors.models.merge_into_base_model_where"),
+                remedy=phrase("errors.models.merge_into_base_model_where_trained"),
             )
 
 

@@ -47,7 +47,7 @@ def open_sound(
         return _patches(native, extractor, name, config)
     raise Unsupported(
         f"{name}",
-        expected=phrase("errors.models.whisper_ast_or_model_that"),
+        expected=phrase("errors.models.whisper_ast_or_model_that_reads"),
         got=phrase("errors.models.with_features_own", model_type=native.model_type),
         remedy=phrase("errors.models.regard_models_open_wrap_wrap"),
     )

@@ -99,7 +99,7 @@ def refuse_changed_files(spec: Spec, digest: object, subject: Text) -> None:
             subject,
             expected=phrase("errors.models.files_that_run_about"),
             got=phrase("errors.models.other_weights_another_config"),
-            remedy=phrase("errors.models.restore_files_or_audit_this"),
+            remedy=phrase("errors.models.restore_files_or_audit_this_model"),
         )
 
 

@@ -58,7 +58,7 @@ def header(file: Path) -> dict[str, tuple[int, ...]]:
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 1 << 63
         if length > min(LARGEST_HEADER, size - 8):
             fault = (
-                phrase("errors.models.header_in", length=shown_size(float(length)), size=shown_size(size))
+                phrase("errors.models.header_in_size", length=shown_size(float(length)), size=shown_size(size))
                 if len(start) == 8
                 else phrase("errors.models.too_few_bytes")
             )

@@ -85,8 +85,8 @@ def wrap(
     if row.modality != modality:
         raise InputError(
             phrase("errors.models.task_task", task=task),
-            expected=phrase("errors.models.task_for", noun=modality),
-            got=phrase("errors.models.one_for", task=row.modality),
+            expected=phrase("errors.models.task_for_noun", noun=modality),
+            got=phrase("errors.models.one_for_task", task=row.modality),
         )
     parameters = accepted_names(module)
     for argument in filter(None, (mask, padding)):
@@ -210,7 +210,7 @@ def tokenize_by(encode: Encode, special_ids: frozenset[int], rows: int | None) -
         if rows is not None and len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < rows:
             raise InputError(
                 phrase("errors.models.encode_function"),
-                expected=phrase("errors.models.ids_from", rows=rows - 1),
+                expected=phrase("errors.models.ids_in_range", rows=rows - 1),
                 got=phrase("errors.models.to_start", start=int(ids.min()), stop=int(ids.max())),
             )
         special = np.array([int(i) in special_ids for i in ids], dtype=bool)

@@ -63,7 +63,7 @@ def as_channels_first(image: Any, channels: int, subject: Text) -> Array:
     if array.ndim != 3 or array.shape[0] != channels:
         raise InputError(
             subject,
-            expected=phrase("errors.models.image_channel_or", channels=channels),
+            expected=phrase("errors.models.image_channel_or_channels", channels=channels),
             got=str(np.shape(image)),
             remedy=_reordered(np.shape(image), channels),
         )

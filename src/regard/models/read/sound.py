@@ -146,7 +146,7 @@ def one_channel(given: Any, subject: Text) -> Array:
     if np.issubdtype(array.dtype, np.integer):
         raise InputError(
             subject,
-            expected=phrase("errors.models.samples_between_and"),
+            expected=phrase("errors.models.samples_in_range"),
             got=phrase("errors.models.whole_numbers", dtype=array.dtype),
             remedy=phrase("errors.models.divide_by_largest_number_format"),
         )
@@ -198,7 +198,7 @@ def bounded_reader(main: str, hop: int, most: int, rate: int) -> SoundReader:
         if len(array) > most:
             raise InputError(
                 subject,
-                expected=phrase("errors.models.sound_at_most_seconds_which", most=most / rate),
+                expected=phrase("errors.models.sound_at_most_seconds_which_model", most=most / rate),
                 got=phrase("errors.models.seconds_n", n=len(array) / rate),
                 remedy=phrase("errors.models.cut_into_pieces"),
             )

@@ -132,7 +132,7 @@ class TextReader:
                 expected=phrase("errors.models.text_with_at_least_one"),
                 got=phrase("errors.models.empty_text")
                 if not text.strip()
-                else phrase("errors.models.only_special_tokens_in", text=repr(text[:40])),
+                else phrase("errors.models.only_special_tokens_in_text", text=repr(text[:40])),
                 remedy=phrase("errors.models.drop_example_or_add_text"),
             )
         aside: dict[str, NDArray[Any]] = {}

@@ -347,7 +347,7 @@ def _alternative(
     shape = (sites[at].heads, sites[at].rows, sites[at].columns)
     if found.weights.shape != shape:
         raise InputError(
-            phrase("errors.present.alternative_at", site=found.site),
+            phrase("errors.present.alternative_at_site", site=found.site),
             expected=phrase("errors.common.weights_shape", expected=shape),
             got=str(found.weights.shape),
         )

@@ -76,7 +76,7 @@ def _values(data: Dataset, horizon: int) -> Floats:
     for example in data:
         label = example.label
         if not isinstance(label, list) or len(label) != horizon or not np.isfinite(np.asarray(label, float)).all():
-            subject = phrase("errors.training.label_example_in", example=repr(example.id), data=data.name)
+            subject = phrase("errors.training.label_example_in_data", example=repr(example.id), data=data.name)
             raise InputError(
                 subject, expected=phrase("errors.training.finite_numbers", horizon=horizon), got=repr(label)
             )
