@@ -5,7 +5,8 @@ first source of the ranking is a true one; both passages of an agreeing pair com
 passage, or a wrong one; answers that come from no passage are cited all the same. Chinese prompts are counted apart.
 Writes results/citations.json; rows are remembered in a file beside it, so that a stopped run goes on. Answers are
 teacher-forced, so a model that would answer otherwise is measured too; `top_1_right` counts only answers that the model
-gives more than half of its probability.
+gives more than half of its probability. `--model copier` measures the second decoder with weights, a tiny one that is
+trained here, on prompts of its own (three models: each copies, or answers from memory).
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from benchmarks.__main__ import commit
-from regard.datasets.planted_answers import COPIED, KINDS, PlantedAnswer, planted_answers
+from regard.datasets.copying_prompts import RULES, copying_prompts
+from regard.datasets.planted_answers import KINDS, PlantedAnswer, planted_answers
 from regard.measures.intervals import wilson
 from regard.models.open.load import load
 from regard.surveys.citation_rule import DELTA, GAIN, LIMIT, SUFFICIENT
@@ -29,6 +32,7 @@ from regard.surveys.cite import cite
 from regard.surveys.cited_answer import CitedSentence
 
 RESULTS = Path(__file__).parent / "results" / "citations.json"
+COPIER = "copier"
 Row = dict[str, Any]
 T = TypeVar("T")
 
@@ -120,10 +124,10 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
         "prompts": len({row["number"] for row in rows}),
         "seconds": _summary(rows, "seconds"),
     }
-    by_kind = {kind: [row for row in rows if row["kind"] == kind] for kind in KINDS}
+    by_kind = {kind: [row for row in rows if row["kind"] == kind] for kind in (*KINDS, *RULES)}
     found["by_kind"] = {
         kind: {
-            "top_1": share([row for row in own if row["gold"]], first_is_true) if kind in COPIED else None,
+            "top_1": share([row for row in own if row["gold"]], first_is_true) if any(r["gold"] for r in own) else None,
             "false_citations": share([row for row in own if not row["gold"]], named),
             "statuses": {status: sum(row["status"] == status for row in own) for status in STATUSES},
         }
@@ -153,6 +157,24 @@ def write(path: Path, record: dict[str, Any]) -> None:
     path.write_text(f'{text[:-2]},\n "rows": [\n  {lines}\n ]\n}}\n', "utf-8")
 
 
+def prompts_of(model: str, kind: str, n: int, seed: int, language: str) -> list[PlantedAnswer]:
+    """Return planted prompts; for the trained copier, those of its own rule."""
+    if model != COPIER:
+        return planted_answers(kind, n=n, seed=seed, language=language)
+    return [
+        PlantedAnswer(
+            kind=kind,
+            language=language,
+            messages=tuple(prompt.messages),
+            passages=tuple(prompt.sources or ()),
+            prefix=prompt.prefix,
+            answer=str(prompt.answer),
+            gold=(frozenset(prompt.truth or ()),),
+        )
+        for prompt in copying_prompts(kind, n=n, seed=seed)
+    ]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--model", default="smollm2")
@@ -160,10 +182,13 @@ def main() -> int:
     parser.add_argument("--more", default="", help="other numbers of some kinds: pair=60,memory=60")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--languages", default="en")
-    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--kinds", default="", help="kinds of planted answers; for the copier, its rules")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
-    model = load(options.model)
+    copier = options.model == COPIER
+    kinds = options.kinds.split(",") if options.kinds else RULES if copier else KINDS
+    names = {kind: f"{COPIER}:rule={kind}" if copier else options.model for kind in kinds}
+    live = {name: load(name) for name in dict.fromkeys(names.values())}
     record: dict[str, Any] = {
         "command": f"python -m benchmarks.citations {' '.join(sys.argv[1:])}".strip(),
         "commit": commit(),
@@ -177,11 +202,12 @@ def main() -> int:
     for language in options.languages.split(","):
         rows: list[Row] = []
         more = dict(pair.split("=") for pair in options.more.split(",") if pair)
-        for kind in options.kinds.split(","):
+        for kind in kinds:
             n = int(more.get(kind, options.n))
-            for i, prompt in enumerate(planted_answers(kind, n=n, seed=options.seed, language=language)):
+            for i, prompt in enumerate(prompts_of(options.model, kind, n, options.seed, language)):
                 key = f"{options.model} {options.seed} {language} {kind} {i}"
-                rows += remembered(options.out.with_suffix(".partial.jsonl"), key, lambda p=prompt: measured(model, p))
+                ask = partial(measured, live[names[kind]], prompt)
+                rows += remembered(options.out.with_suffix(".partial.jsonl"), key, ask)
             print(language, kind, len(rows), flush=True)
         record["figures"][language] = figures(rows)
         record["rows"] += rows

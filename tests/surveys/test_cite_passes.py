@@ -67,6 +67,7 @@ def test_sources_deleted_together_are_cited_as_if_deleted_one_by_one() -> None:
     assert {sentence.alone.sources for sentence in together.sentences if sentence.alone} == {(0, 2, 4, 7)}
     assert [s.cited for s in together.sentences] == [s.cited for s in single.sentences] == [(0,), (2,), (4,), (7,)]
     assert together.passes < single.passes - 1
+    assert "cite.note.company" in [note.key for note in together.notes]
     assert [citation.exact > 1 for citation in together.citations] == [True] * 4
 
 
@@ -107,3 +108,18 @@ def test_a_remembered_prompt_gives_the_same_numbers() -> None:
     assert rows.deleted(short, [1]) == pytest.approx(
         AnswerRows(chat_model(model()), prompt, answer).deleted(short, [1]), abs=1e-5
     )
+
+
+def test_rows_after_forgotten_tokens_equal_those_of_a_whole_call() -> None:
+    tokenizer = model().traits.tokenizer
+    prompt, answer = tokenizer(" ".join(FACTS))["input_ids"], tokenizer("Rome Oslo Lima Cairo Seoul")["input_ids"]
+    from regard.models.ask.chat_model import chat_model
+
+    rows = AnswerRows(chat_model(model()), prompt, answer)
+    nothing = np.zeros((1, len(prompt)), np.bool_)
+    for hidden in ([0], [1, 2], [0, 2], [4]):
+        tokens = np.isin(np.arange(5), hidden)
+        expected = rows.knocked_out(nothing, tokens[None])[0]
+        before = rows.passes
+        assert rows.forgotten(tokens) == pytest.approx(expected, abs=1e-4)
+        assert rows.passes - before == pytest.approx(rows.forgotten_cost(tokens))

@@ -137,8 +137,12 @@ class Bar:
         """Name the stage that this announcement of an audit begins."""
         for start, stage in STAGES.items():
             if key.startswith(start):
-                self._stage = say(f"term.stages.{stage}")
-                self._state, self._left, self._last_step = self._stage, "", self._clock()
+                self.stage(stage)
+
+    def stage(self, name: str) -> None:
+        """Name what is done from now on."""
+        self._stage = say(f"term.stages.{name}")
+        self._state, self._left, self._last_step = self._stage, "", self._clock()
 
     def examples(self, done: int, total: int, eta: float | None) -> None:
         """Show the progress of an audit, in examples."""

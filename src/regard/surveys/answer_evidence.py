@@ -177,6 +177,10 @@ class Evidence:
         for sources in dict.fromkeys(sentence.group.sources for sentence in results if sentence.group):
             names = ", ".join(str(c + 1) for c in sources)
             self.notes.append(Message.of("cite.note.together", sources=names, quiet=QUIET * self.delta))
+        wide = [s for s in results if s.cited and s.alone and set(s.alone.sources) > set(s.cited)]
+        if wide:
+            names = ", ".join(str(c + 1) for c in sorted(sufficiency.company))
+            self.notes.append(Message.of("cite.note.company", n=len(wide), sources=names))
         untested = [s for s in results if s.cited and s.alone is None]
         if untested and not self.objective.contrasted:
             self.notes.append(Message.of("cite.note.strong", n=len(untested), strong=STRONG * self.delta))

@@ -64,15 +64,45 @@ class Keys:
 class RowPart:
     """Rows that one call computed.
 
-    rows: their positions. query (batch, head, row, feature). start, stop: the positions of the columns that they
-    could see. mask (batch or 1, head or 1, row, column): bool (True may be attended to) or additive; None: everything.
+    rows: their positions. stored: their queries (batch, head, row, feature), or a block of many, with this part `at` a
+    place of it. start, stop: the positions of the columns that they could see. mask (batch or 1, head or 1, row,
+    column): bool (True may be attended to) or additive; None: everything.
     """
 
     rows: list[int]
-    query: Tensor
+    stored: Tensor
     start: int
     stop: int
     mask: Tensor | None = None
+    at: int | None = None
+
+    @property
+    def query(self) -> Tensor:
+        """(batch, head, row, feature)."""
+        return self.stored if self.at is None else self.stored[self.at]
+
+
+@dataclass(slots=True, eq=False)
+class QueryBlocks:
+    """Queries of single rows, side by side in blocks.
+
+    A cache that grows frees and takes a large tensor at every step. Small tensors of our own between them would keep
+    the freed ones apart, and the memory of a long generation would grow by the size of the cache.
+    """
+
+    size: int
+    _block: Tensor | None = None
+    _used: int = 0
+
+    def store(self, query: Tensor) -> tuple[Tensor, int]:
+        """Copy a query (batch, head, 1, feature); return the block and its place."""
+        block = self._block
+        if block is None or self._used == self.size or block.shape[1:] != query.shape or block.dtype != query.dtype:
+            block = self._block = query.new_empty((self.size, *query.shape))
+            self._used = 0
+        block[self._used].copy_(query)
+        self._used += 1
+        return block, self._used - 1
 
 
 @dataclass(slots=True, eq=False)

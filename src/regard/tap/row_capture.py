@@ -29,7 +29,7 @@ from regard.errors import CaptureError, InputError, Text, Unsupported, phrase
 from regard.records import UNCHECKED, Check, Message, Site, SiteKind
 from regard.tap.attention_interface import registry_hosts
 from regard.tap.blocks import PIECES
-from regard.tap.row_attention import Keys, RowAttention, RowPart
+from regard.tap.row_attention import Keys, QueryBlocks, RowAttention, RowPart
 from regard.tap.stitch_steps import ReorderWatch
 from regard.tap.whole_attention import WholeAttention
 
@@ -41,6 +41,8 @@ _PREFIX = "regard_rows_"
 _ACTIVE = threading.local()
 _TOLERANCE = {torch.float64: 1e-8, torch.float32: 5e-5, torch.float16: 1e-2, torch.bfloat16: 4e-2}
 _LISTED = 8
+_BLOCK = 256
+"""Rows of a block of queries."""
 
 
 @dataclass(slots=True, eq=False)
@@ -55,7 +57,7 @@ class RowTaps:
     @property
     def held_bytes(self) -> int:
         """Memory of the queries and masks of all sites, masks that layers share counted once."""
-        tensors = [t for site in self.sites for part in site.parts for t in (part.query, part.mask) if t is not None]
+        tensors = [t for site in self.sites for part in site.parts for t in (part.stored, part.mask) if t is not None]
         sizes = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
         return sum(sizes.values())
 
@@ -103,6 +105,7 @@ class _Collector:
     windows: dict[str, int] = field(default_factory=dict)
     prompts: dict[str, int] = field(default_factory=dict)
     positions: dict[str, set[int]] = field(default_factory=dict)
+    blocks: QueryBlocks = field(default_factory=lambda: QueryBlocks(_BLOCK))
     offset: int = 0
     worst: float = 0.0
     proved: int = 0
@@ -162,7 +165,11 @@ class _Collector:
         if rows:
             local = [row - first for row in rows]
             own_mask = self._mask_rows(mask, bias, local, columns, causal=causal)
-            part = RowPart(rows, query[:, :, local].clone(), start, start + columns, own_mask)
+            if queries == 1:
+                block, at = self.blocks.store(query)
+                part = RowPart(rows, block, start, start + columns, own_mask, at)
+            else:
+                part = RowPart(rows, query[:, :, local].clone(), start, start + columns, own_mask)
         if window:
             self.windows[name] = int(window)
             self._copy_window(site, part, key[:, :, :columns], start)

@@ -103,9 +103,10 @@ def command(
 
     choice = ModelChoice(model, device, None, "windows")
     cited = []
-    with bar(remarks(), making=choice.making), seeded(seed):
+    with bar(remarks(), making=choice.making) as progress_bar, seeded(seed):
         live = choice.open() if image is None else model
         picture = None if image is None else decoded(image, phrase("errors.common.picture_file", file=image))[0]
+        progress_bar.stage("citing")
         for chat in chats:
             result = cite(
                 live,
