@@ -153,7 +153,8 @@ class Evidence:
         weakest_first = [int(u) for u in np.argsort(np.nanmax(self.effects, axis=1), kind="stable")]
         sufficiency = Sufficiency(self)
         decisions: dict[int, Decision] = {}
-        own = {u: numbers for u in weakest_first if (numbers := self._candidates(effects[u]))}
+        possible = {u: self._candidates(effects[u]) for u in weakest_first}
+        own = {u: sources for u, sources in possible.items() if sources}
         self._short = not self._paid(own, sufficiency)
         if self._short:
             with suppress(TooCostly):
@@ -170,8 +171,8 @@ class Evidence:
             with suppress(TooCostly):
                 for c in self._candidates(effects[u]):
                     measurements[u].exact(c)
-        for u, numbers in measurements.items():
-            decisions[u] = decision(effects[u], float(whole[u]), numbers, delta=self.delta, check=self.check)
+        for u, further in measurements.items():
+            decisions[u] = decision(effects[u], float(whole[u]), further, delta=self.delta, check=self.check)
         sentences = [self._sentence(u, row, float(whole[u]), decisions[u]) for u, row in enumerate(effects)]
         results = traced(self, sentences) if self.hops else sentences
         for numbers in dict.fromkeys(sentence.group.sources for sentence in results if sentence.group):
