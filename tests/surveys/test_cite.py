@@ -348,15 +348,16 @@ def test_thresholds_and_measured_errors_stand_in_the_result() -> None:
     assert cite(model(), chat(FACTS), "Rome", sources=FACTS, delta=0.5).reliability is None
 
 
-def test_measured_errors_are_those_of_the_benchmark() -> None:
-    path = Path(__file__).parents[2] / "benchmarks" / "results" / "citations_79.json"
+@pytest.mark.parametrize(("language", "name"), [("en", "citations_80"), ("zh", "citations_80_zh")])
+def test_measured_errors_are_those_of_the_benchmark(language: str, name: str) -> None:
+    path = Path(__file__).parents[2] / "benchmarks" / "results" / f"{name}.json"
     record = json.loads(path.read_text("utf-8"))
-    figures = record["figures"]["en"]
+    figures, measured = record["figures"][language], MEASURED[language]
     assert (record["delta"], record["gain"], record["sufficient"]) == (DELTA, GAIN, SUFFICIENT)
-    assert dataclasses.asdict(MEASURED.false) == figures["false_citations"]
+    assert dataclasses.asdict(measured.false) == figures["false_citations"]
     cited = figures["cited_true"]
-    assert (MEASURED.wrong.k, MEASURED.wrong.n) == (cited["n"] - cited["k"], cited["n"])
-    assert MEASURED.prompts == figures["prompts"]
+    assert (measured.wrong.k, measured.wrong.n) == (cited["n"] - cited["k"], cited["n"])
+    assert measured.prompts == figures["prompts"]
 
 
 def test_an_answer_of_two_thousand_tokens_is_cited_or_refused() -> None:

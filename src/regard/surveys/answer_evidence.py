@@ -153,7 +153,8 @@ class Evidence:
         weakest_first = [int(u) for u in np.argsort(np.nanmax(self.effects, axis=1), kind="stable")]
         sufficiency = Sufficiency(self)
         decisions: dict[int, Decision] = {}
-        own = {u: numbers for u in weakest_first if (numbers := self._candidates(effects[u]))}
+        possible = {u: self._candidates(effects[u]) for u in weakest_first}
+        own = {u: sources for u, sources in possible.items() if sources}
         self._short = not self._paid(own, sufficiency)
         if self._short:
             with suppress(TooCostly):

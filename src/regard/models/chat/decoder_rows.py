@@ -83,8 +83,8 @@ class DecoderRows(AnswerRows):
 
     def forgotten(self, tokens: Bools) -> Floats:
         """Return (tokens,) log-odds with some tokens of the answer hidden from the rows after the last of them."""
-        rows: Floats = self.knocked_out(np.zeros((1, len(self.prompt)), np.bool_), tokens[None])[0]
-        return rows
+        table = self.knocked_out(np.zeros((1, len(self.prompt)), np.bool_), tokens[None])
+        return np.asarray(table[0])
 
     def differentiable(self, owners: Ints, *, by: str) -> tuple[Tensor, Tensor]:
         raise self._unsupported("an encoder, through which gradients of rows do not reach the prompt")
