@@ -98,7 +98,9 @@ def test_many_variants_in_several_calls_equal_one_by_one(monkeypatch: pytest.Mon
     before = cut.passes
     assert np.abs(cut.knocked_out(hidden) - whole).max() < 1e-5
     rows = (len(hidden) + 1) * len(ANSWER)
-    assert (cut.passes - before) * len(PROMPT) == pytest.approx(rows), "the plain rows are proved once, in the first call"
+    assert (cut.passes - before) * len(PROMPT) == pytest.approx(rows), (
+        "the plain rows are proved once, in the first call"
+    )
 
 
 @pytest.mark.parametrize("name", ["BLOOM", "GPT-Neo", "Mamba", "Jamba"])
