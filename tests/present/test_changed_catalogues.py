@@ -141,8 +141,8 @@ def test_every_sentence_of_an_attack_is_a_message(monkeypatch: pytest.MonkeyPatc
     with catalogue_changed(bracketed):
         output = invoke("attack", "bilstm", "--data", "reviews", *few)
     texts = " ".join(str(example.inputs["text"]) for example in read("reviews", split="test"))
-    kept = [line for line in output.splitlines() if (words := plain_words(line)) and words not in texts]
-    assert kept == []
+    untranslated = [line for line in output.splitlines() if (words := plain_words(line)) and words not in texts]
+    assert untranslated == []
 
 
 def plain_words(text: str) -> str:

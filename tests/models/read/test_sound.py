@@ -160,7 +160,7 @@ def test_a_classifier_of_sounds_says_what_transformers_says(sounds: Path, folder
     for method in ("attention", "input_x_gradient", "leave_one_out"):
         assert np.abs(case.relevance(method)[0]).sum() > 0
     file = sounds / "low" / "0.wav"
-    by_path, by_samples = (capture(model, given) for given in (str(file), wav_inputs(file)["audio"]))
+    by_path, by_samples = (capture(model, sound) for sound in (str(file), wav_inputs(file)["audio"]))
     explained = regard.explain(model, [file], ["attention"])
     assert explained.examples[0].id == "0.wav"
     assert by_path.answers.value[0] == by_samples.answers.value[0] == explained.answers.value[0]
