@@ -30,7 +30,6 @@ from regard.records import Answers, Bools, Check, Edits, Example, Json, Mode, Sp
 from regard.registry import upstairs
 from regard.tap.editing import per_row
 
-Device = Literal["auto", "cpu", "cuda", "mps"]
 Pooling = Literal["auto", "class", "mean", "last"]
 Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]
 Write = Callable[[nn.Module, Mapping[str, Tensor], int], list[list[int]]]

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-Handler = Callable[["Request"], Awaitable["Response"]]
 OUTPUTS = ("label", "probability", "value", "distribution")
 
 
