@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from regard.desk.finite_answers import unknown
 from regard.desk.questions import edited
 from regard.errors import Unsupported, phrase
-from regard.experiments._finding import finding
 from regard.explainers._alignment import on_units, pooled_heads, rows_read
 from regard.explainers._site_choice import chosen_sites
 from regard.measures.ranking import order
@@ -218,5 +217,13 @@ def yardsticks(
             for name, values in ((change, apart[i]), (flips, flipped[i])):
                 rows[f"{name}_null"][i], rows[f"{name}_ceiling"][i] = values[0], values[1:].max()
     return [
-        finding(name, case.ids, values, {**where, "role": name.rpartition("_")[2]}) for name, values in rows.items()
+        Score(
+            metric=name,
+            method="attention",
+            ids=case.ids,
+            values=values,
+            better="none",
+            where={**where, "role": name.rpartition("_")[2]},
+        )
+        for name, values in rows.items()
     ]

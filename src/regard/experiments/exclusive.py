@@ -7,14 +7,13 @@ import math
 import numpy as np
 
 from regard.desk.questions import edited
-from regard.experiments._finding import finding
 from regard.experiments._map import Map, distances, maps, setting
 from regard.experiments._weight_batches import SMALLEST, softmax
 from regard.measures.divergence import jsd
 from regard.measures.exclusivity import displaceable, heaviest, log_odds_within, most_distant
 from regard.measures.exclusivity_of_many import displaceable_of_many, most_distant_of_many
 from regard.protocols import Case, Findings
-from regard.records import Answers, Edit, Floats
+from regard.records import Answers, Edit, Floats, Score
 from regard.registry import InProfile, experiment
 
 LINEAR = 1e-3
@@ -129,9 +128,25 @@ def exclusive(
     at_cap = curves[0][:, caps.index(CAP)] if CAP in caps else np.full(len(map_list), np.nan)
     both = {"jsd": curves[0], "change": curves[1], "other": others}
     return [
-        finding("max_jsd", case.ids, at_cap, where, curves=both, grid=tuple(caps)),
+        Score(
+            metric="max_jsd",
+            method="attention",
+            ids=case.ids,
+            values=at_cap,
+            better="none",
+            where=where,
+            curves=both,
+            grid=tuple(caps),
+        ),
         *(
-            finding(name, case.ids, np.array(v), {**where, "role": ROLES.get(name, "method")})
+            Score(
+                metric=name,
+                method="attention",
+                ids=case.ids,
+                values=np.array(v),
+                better="none",
+                where={**where, "role": ROLES.get(name, "method")},
+            )
             for name, v in columns.items()
         ),
     ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.questions import edited
-from regard.experiments._finding import finding
 from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
+from regard.records import Score
 from regard.registry import HEADLINE, THOROUGH, InProfile, experiment
 
 
@@ -55,6 +55,14 @@ def permutation(
     }
     where = setting(layers, heads)
     return [
-        finding(name, case.ids, values, where, curves={"distance": curve} if name == "permuted" else {})
+        Score(
+            metric=name,
+            method="attention",
+            ids=case.ids,
+            values=values,
+            better="none",
+            where=where,
+            curves={"distance": curve} if name == "permuted" else {},
+        )
         for name, values in columns.items()
     ] + yardsticks(case, map_list, where, names=("permuted", "permuted_flips"), most=most)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.experiments._finding import finding
 from regard.experiments._map import maps, setting
 from regard.experiments._rankings import first, leave_one_outs, operators
 from regard.experiments._rankings import references as reference_rankings
 from regard.protocols import Case, Findings
-from regard.records import Bools, Floats, Ints, Json, Units
+from regard.records import Bools, Floats, Ints, Json, Score, Units
 from regard.registry import HEADLINE, THOROUGH, InProfile, experiment
 
 RANDOMS = 2
@@ -67,7 +66,18 @@ def pointing(
             if own.get(name) == operator:
                 where["own"] = True
             grid = tuple(float(k) for k in sizes)
-            results.append(finding("pointing", case.ids, removed[:, 0], where, method=name, curves=curves, grid=grid))
+            results.append(
+                Score(
+                    metric="pointing",
+                    method=name,
+                    ids=case.ids,
+                    values=removed[:, 0],
+                    better="none",
+                    where=where,
+                    curves=curves,
+                    grid=grid,
+                )
+            )
     return results
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from regard.desk.questions import patched
 from regard.errors import Unsupported, phrase
-from regard.experiments._finding import finding
 from regard.experiments._map import maps, setting
 from regard.protocols import Case, Findings
+from regard.records import Score
 from regard.registry import EVERY, InProfile, experiment
 
 
@@ -66,7 +66,14 @@ def route(case: Case, *, donors: int = 2, layers: str | int = "last", heads: str
             null[i] = np.mean(patched_distribution[len(patched_rows) :].argmax(-1) != decided[i])
     where = setting(layers, heads)
     return [
-        finding("route", case.ids, followed, where),
-        finding("route_moved", case.ids, change, where),
-        finding("route_null", case.ids, null, {**where, "role": "null"}),
+        Score(metric="route", method="attention", ids=case.ids, values=followed, better="none", where=where),
+        Score(metric="route_moved", method="attention", ids=case.ids, values=change, better="none", where=where),
+        Score(
+            metric="route_null",
+            method="attention",
+            ids=case.ids,
+            values=null,
+            better="none",
+            where={**where, "role": "null"},
+        ),
     ]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.experiments._finding import finding
 from regard.experiments._map import maps, setting
 from regard.experiments._rankings import first
 from regard.experiments._rankings import references as reference_rankings
 from regard.explainers._references import BY_REMOVAL
 from regard.protocols import Case, Findings
-from regard.records import Floats
+from regard.records import Floats, Score
 from regard.registry import EVERY, InProfile, experiment
 
 ROLES = {"ceiling": "ceiling", "chance": "null"}
@@ -75,6 +74,13 @@ def top_word(
         "chance": np.array(chance),
     }
     return [
-        finding(name, case.ids, values, setting(layers, heads, role=ROLES.get(name, "method")))
+        Score(
+            metric=name,
+            method="attention",
+            ids=case.ids,
+            values=values,
+            better="none",
+            where=setting(layers, heads, role=ROLES.get(name, "method")),
+        )
         for name, values in columns.items()
     ]
