@@ -260,6 +260,19 @@ class Columns:
             split=self.split or meta.get("regard.split"),
         )
 
+    def read(self, data: str, *, limit: int | None = None, **options: Any) -> Examples:
+        """Read a data set by these columns; options: further ones of `read`, which win over these."""
+        from regard.datasets.read import read
+
+        columns = {
+            "text_column": self.text,
+            "pair_column": self.pair,
+            "label_column": self.label,
+            "skip_bad": self.skip_bad,
+            "split": self.split,
+        }
+        return read(data, limit=limit, **{**columns, **options})
+
 
 def named_columns(data: str | None, columns: Columns, limit: int | None, seed: int = 0) -> str | Examples | None:
     """Return the data; read them now if column options or a split are set, which built-in data rarely need."""
@@ -272,18 +285,7 @@ def named_columns(data: str | None, columns: Columns, limit: int | None, seed: i
             expected="--data FILE",
             got=phrase("errors.cli.no_data"),
         )
-    from regard.datasets.read import read
-
-    return read(
-        data,
-        text_column=columns.text,
-        pair_column=columns.pair,
-        label_column=columns.label,
-        skip_bad=columns.skip_bad,
-        split=columns.split,
-        limit=limit,
-        seed=seed,
-    )
+    return columns.read(data, limit=limit, seed=seed)
 
 
 def listed(text: str | None) -> list[str] | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import class_labels_option, column_options, out_option, training_device_option
+from regard.cli.model_options import Columns, class_labels_option, column_options, out_option, training_device_option
 from regard.cli.progress import Bar, bar, measure
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
@@ -123,24 +123,16 @@ def command(
     folder = out or Path("regard-models") / f"{kind}-{slug(data)}"
     console, called = remarks(), click.get_current_context().obj
     console.print(f"reading {data} ...", style="dim", markup=False)
-    from regard.datasets.read import read
     from regard.training.labels import relabelled
     from regard.training.loss import parse_terms
     from regard.training.progress import reporting
     from regard.training.train import read_splits, train
 
+    columns = Columns(text_column, pair_column, label_column, skip_bad)
+
     def one_split(split: str) -> Any:
-        part = read(
-            data,
-            text_column=text_column,
-            pair_column=pair_column,
-            label_column=label_column,
-            group_column=group_column,
-            rationale_column=rationale_column,
-            id_column=id_column,
-            split=split,
-            limit=None,
-            skip_bad=skip_bad,
+        part = columns.read(
+            data, group_column=group_column, rationale_column=rationale_column, id_column=id_column, split=split
         )
         return part if labels is None else relabelled(part, labels)
 
