@@ -35,8 +35,13 @@ def facts(material: Material) -> Html | None:
 
 def fact_line(material: Material) -> Html:
     """The same in a line."""
+    return tag("p", {"class": "lead"}, fact_words(material))
+
+
+def fact_words(material: Material) -> str:
+    """The facts of the run in one sentence."""
     m = material.manifest
-    words = say(
+    return say(
         "facts.line",
         model=m["model"]["name"],
         data=m["data"]["name"],
@@ -46,7 +51,6 @@ def fact_line(material: Material) -> Html:
         profile=m.get("profile", say("unknown")),
         made=str(m.get("created", say("unknown")))[:10],
     )
-    return tag("p", {"class": "lead"}, words)
 
 
 def unfinished(material: Material) -> Html | None:
