@@ -238,7 +238,7 @@ class TorchModel(HasCard):
         with torch.inference_mode():
             for group in self.pieces(items):
                 group_items = [items[i] for i in group]
-                once = _Once(self)
+                once = OneForward(self)
                 predictions = self.row.decide(once, group_items)
                 for i, target in zip(group, predictions, strict=True):
                     targets[i] = target
@@ -352,7 +352,7 @@ class Captured(HasCard):
         return upstairs("show")(self, view=view, lang=lang, static=static)
 
 
-class _Once:
+class OneForward:
     """A runner that remembers its last outputs, so that deciding and reading cost one forward."""
 
     def __init__(self, model: TorchModel) -> None:

@@ -19,9 +19,8 @@ from regard.tap.site_attention import (
     Real,
     as_array,
     attention_text,
-    blank,
-    chosen_rows,
     record,
+    rows_of,
 )
 
 
@@ -76,11 +75,7 @@ class PiecedAttention:
         return out[..., :-1]
 
     def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
-        rows = chosen_rows(example, queries, self.shape, self.site)
-        head_index = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
-        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), head_index))
-        blank(weights, self.real, example, rows)
-        return weights
+        return rows_of(self, example, queries, heads)
 
     def whole(self) -> DenseAttention:
         """All of it at once, in the model's own type and place."""

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from regard.datasets.builtin.quadrants import COLOURS, quadrants
+from regard.models.open.checkpoints import quiet
 from regard.records import Example, Json
 from regard.training.fixed_steps import train_steps
-from regard.training.hugging_face import quiet
 
 PLACES = ("above-left", "above-right", "below-left", "below-right")
 """The quadrants in reading order, as a prompt names them."""

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from regard.datasets.builtin.phrases import phrases
+from regard.models.open.checkpoints import quiet
 from regard.records import Example, Json
 from regard.training.fixed_steps import train_steps
-from regard.training.hugging_face import quiet
 
 PAIRS = "pairs.csv"
 """Beside the weights: test sentences, their translations, and the links of words as `source-target`."""

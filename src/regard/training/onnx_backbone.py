@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import InputError, phrase
-from regard.training.hugging_face import quiet
+from regard.models.open.checkpoints import quiet
 
 _PREFIX = "backbone."
 _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
