@@ -287,7 +287,7 @@ def _judge_unfinished(path: Path, identity: Mapping[str, Json]) -> None:
 
 @contextmanager
 def _marked_interrupted(writer: RunWriter) -> Iterator[None]:
-    """Mark the run as interrupted, and so as one to continue, if anything stops it inside the block."""
+    """Mark the run as interrupted, so that it can continue, if an exception ends the block."""
     try:
         yield
     except BaseException:
@@ -346,7 +346,7 @@ def _spread(plan: Plan) -> list[Example]:
 
 
 def _repeat_check(writer: RunWriter, plan: Plan, say: Say) -> RepeatCheck | None:
-    """Ask the model the same inputs twice before the audit; None where the run holds the answer already."""
+    """Run the model twice on the same inputs before the audit; None where the run already holds the result."""
     stored = writer.repeatability()
     if stored is not None and stored.get("finished"):
         return None
@@ -359,7 +359,7 @@ def _repeat_check(writer: RunWriter, plan: Plan, say: Say) -> RepeatCheck | None
 
 
 def _finish_check(check: RepeatCheck | None, writer: RunWriter, found: Run, say: Say) -> None:
-    """Ask them again after the audit, and store what came of it."""
+    """Repeat the same inputs after the audit, and store the result."""
     if check is None:
         return
     stored = writer.repeatability()

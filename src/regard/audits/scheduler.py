@@ -224,7 +224,7 @@ def run_shards(
 
 @contextmanager
 def _ended(outcomes: Iterator[Outcome]) -> Iterator[Iterator[Outcome]]:
-    """The outcomes; whatever happens inside, the workers behind them are ended now, not when memory is tidied."""
+    """Yield the outcomes; end the workers behind them when the block ends, not at garbage collection."""
     try:
         yield outcomes
     finally:

@@ -71,7 +71,7 @@ def run_studies(
     settings: Settings,
     say: Callable[[Text], None],
 ) -> None:
-    """Do those that are not settled yet, one after the other; one that fails is reported, and the others go on."""
+    """Run the unfinished studies one after the other; report one that fails, and continue with the others."""
     # what is trained knows the words of the data; a run without words may not hold it
     with nullcontext(writer.path / FOLDER) if writer.text else TemporaryDirectory() as folder:
         _run_all(writer, AuditStudy(model, tuple(examples), settings.seed, Path(folder)), settings, say)

@@ -290,7 +290,7 @@ class TorchModel(HasCard):
         )
 
     def once(self, key: object, make: Callable[[], T]) -> T:
-        """Return what `make` returned the first time: the cache of a capability, which lives as long as the model."""
+        """Return the first result of `make` for this capability, cached for the life of the model."""
         if key not in self._memory:
             self._memory[key] = make()
         cached: T = self._memory[key]

@@ -1,4 +1,4 @@
-"""Trust per example in words: what removing the marked units does to this prediction, beside random units."""
+"""Trust per example in words: the effect of removing the marked units, beside random units."""
 
 from __future__ import annotations
 

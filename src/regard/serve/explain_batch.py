@@ -32,7 +32,7 @@ MOST_WINDOWS = 16
 
 
 class FreshDesk(Desk):
-    """A desk of one batch: it caches no encoded input beyond its own life."""
+    """Desk of one batch, with a cache of encoded inputs that ends with it."""
 
     def encode(self, example: Example) -> Encoded:
         return self.model.encode(example)

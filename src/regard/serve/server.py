@@ -45,7 +45,7 @@ class ServiceServer:
         return self
 
     def run(self) -> None:
-        """Serve until SIGTERM or Ctrl-C; then answer what waits, and return."""
+        """Serve until SIGTERM or Ctrl-C; then answer the waiting requests, and return."""
         stopping = threading.Event()
         before = {number: signal.signal(number, lambda *_: stopping.set()) for number in SIGNALS}
         try:

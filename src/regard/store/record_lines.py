@@ -1,4 +1,4 @@
-"""A file of JSON lines that a stopped program goes on from: a first line that says who wrote it, then records."""
+"""Resumable file of JSON lines: a first line that identifies its writer, then records."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RecordLines:
         self._file: BinaryIO = path.open("ab")
 
     def add(self, record: dict[str, Any]) -> None:
-        """Write a record; after this call a stop does not lose it."""
+        """Write a record and flush it to the file."""
         with room_on_disk(self.path):
             self._file.write(line_of(record))
             self._file.flush()

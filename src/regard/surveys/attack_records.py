@@ -101,7 +101,7 @@ def to_json(one: Attacked, attack: str, original: Example) -> dict[str, Json]:
 
 
 def _null(value: float) -> float | None:
-    """JSON has no NaN, and readers other than Python's refuse it."""
+    """Return None for NaN, which JSON does not have."""
     return value if math.isfinite(value) else None
 
 

@@ -1,4 +1,4 @@
-"""The result of `cite`: an answer, the sources of its prompt, and what each source is worth to each sentence."""
+"""The result of `cite`: an answer, the sources of its prompt, and the effect of each source on each sentence."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class PiecedAttention:
         return rows_of(self, example, queries, heads)
 
     def whole(self) -> DenseAttention:
-        """All of it at once, in the model's own type and place."""
+        """Return all weights at once, in the model's data type and on its device."""
         inner = self.inner
         weights = inner.held if isinstance(inner, DenseAttention) else weights_of(inner.call, scores_of(inner.call))
         return DenseAttention(self.site, self.pieces.spread(weights), self.real, checked=self.checked)

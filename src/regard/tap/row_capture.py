@@ -183,7 +183,7 @@ class _Collector:
         return _Kept(site, part, first, start)
 
     def release(self, name: str) -> None:
-        """Let go of the keys of a site that is about to compute its next step.
+        """Release the keys of a site before it computes its next step.
 
         Its cache is going to replace them by a longer tensor: two of them at a time would scatter the memory.
         """
@@ -363,7 +363,7 @@ def capture_rows(
     check: Check = "first",
     whole: Callable[[str], bool] = lambda name: False,
 ) -> tuple[T, RowTaps]:
-    """(what `call` returned, the wanted rows of every attention in it).
+    """Return the output of `call`, and the wanted rows of every attention in it.
 
     rows: a slice or positions (negative ones from the end of what was read so far), "last", or "new" for
     `module.generate(...)`: the rows that predict the generated tokens. A row that several steps compute is kept once.

@@ -61,7 +61,7 @@ class SdpaCall:
         return out if self.finish is None else self.finish(out, lse)
 
     def emptied(self) -> SdpaCall:
-        """The same shapes, types and mask without the tensors: for what must not hold on to memory."""
+        """Return a copy with shapes, types and mask but without tensors, which would occupy memory."""
 
         nothing = self.query.new_empty(())
         query, key, value = (nothing.expand(t.shape) for t in (self.query, self.key, self.value))

@@ -314,7 +314,7 @@ def answer_folder(model: str | Model, data: str, options: AuditOptions) -> Path:
 
 @dataclass(slots=True)
 class _Rounds:
-    """Prompts in rounds: a pilot, the plan, then look after look until everything awaited is settled."""
+    """Measure prompts in rounds: a pilot, the plan, then looks until every awaited answer is settled."""
 
     lines: RecordLines
     prompts: Sequence[AnswerPrompt]

@@ -140,7 +140,7 @@ def _start(setup: str, payload: Mapping[str, Json], work: str) -> _Worker:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """A spawned process would run the caller's script again; ours needs nothing of it."""
+    """Hide the caller's script from spawned processes, which would run it again and do not need it."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:

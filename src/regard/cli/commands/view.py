@@ -237,7 +237,7 @@ def _shared(path: Path) -> object:
 
 
 def _pictured(target: str, text: str, image: Path, generate: int | None, lang: str) -> Session:
-    """Show a text and an image to a vision-language model; let it write, if it is to."""
+    """Open a text and an image in a vision-language model; generate tokens if requested."""
     from regard.live.image_text import read_picture, words_and_patches, written_words
     from regard.models.open.load import named_directory
 

@@ -29,7 +29,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; media-src data:; img-sr
 
 
 def alignment_page(facts: Mapping[str, Any], inputs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page of the JSON of `Alignments`; inputs: what each example is, for its waveform."""
+    """Return the page of the JSON of `Alignments`; inputs: the input of each example, for its waveform."""
     title = say("align.title", model=facts["model"])
     rows = rates(facts)
     return page(

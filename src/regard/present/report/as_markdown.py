@@ -65,7 +65,7 @@ def _document(material: Material) -> str:
 
 
 def plain_markdown(text: str) -> str:
-    """Text that Markdown shows as it is, whatever stands in it."""
+    """Escape text so that Markdown shows it literally."""
     text = visible(text)
     for mark in "\\`*_[]<>|#":
         text = text.replace(mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark])

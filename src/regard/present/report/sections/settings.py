@@ -14,7 +14,7 @@ from regard.records import Spec
 
 
 def settings(material: Material) -> Html | None:
-    """Enough to repeat the run and to argue about it."""
+    """Data, labels, predictions, methods, costs and versions: enough to repeat the run."""
     m = material.manifest
     return join(_notes(m), _labels(m), _predictions(material), _specs(m), _costs(material), _versions(m))
 
