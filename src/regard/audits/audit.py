@@ -44,7 +44,8 @@ from regard.records import Example, Json, Message, encoded, joined
 from regard.store.export import export
 from regard.store.ledger import Ledger
 from regard.store.manifest import command, now, versions
-from regard.store.run import Run, RunWriter
+from regard.store.run import Run
+from regard.store.run_writer import RunWriter
 from regard.tap.pass_history import forget_passes
 
 LISTENERS = ("progress", "announce", "resolved", "watch", "command_line")

@@ -16,7 +16,7 @@ from regard.protocols import Dataset
 from regard.records import decoded, encoded
 from regard.store.blobs import damaged, room_on_disk, write_atomically
 from regard.store.example_json import example_from_json, example_to_json
-from regard.store.run import GENERATOR_DATA
+from regard.store.run_writer import GENERATOR_DATA
 
 
 def kept_data(data: Iterator[Any], path: Path, options: AuditOptions) -> Dataset:

@@ -20,7 +20,7 @@ from regard.protocols import Executor, Model, Outcome, Task
 from regard.records import Json, Message, Spec, Text
 from regard.registry import build, entry
 from regard.store.ledger import Problem
-from regard.store.run import RunWriter
+from regard.store.run_writer import RunWriter
 from regard.store.shard_result import ShardResult
 from regard.trust import code_refused
 

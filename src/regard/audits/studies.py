@@ -16,7 +16,7 @@ from regard.protocols import Model
 from regard.records import Example, Message, Score, Spec, Text
 from regard.registry import build, entry
 from regard.store.ledger import Problem, canonical
-from regard.store.run import RunWriter
+from regard.store.run_writer import RunWriter
 from regard.store.shard_result import Cost, ShardResult
 from regard.tap.pass_history import forget_passes
 
