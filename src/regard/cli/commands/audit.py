@@ -218,13 +218,7 @@ def _report_unfinished(folder: Path) -> None:
 
 SHORT_METHODS, SHORT_SENTENCES = 3, 5
 """Methods and remarks above which an audit without verdicts prints its short form."""
-DETAILS = (
-    "data.sentences",
-    "data.split_text",
-    "estimate.skipped",
-    "estimate.study",
-    "estimate.study_trains",
-)
+DETAILS = ("data.sentences", "data.split_text", "estimate.skipped", "estimate.study", "estimate.study_trains")
 """Remarks for `--verbose`: the report has them, too."""
 
 

@@ -48,10 +48,7 @@ if TYPE_CHECKING:
 @click.option("--site")
 @click.option("--head", type=int)
 @click.option("--generate", type=click.IntRange(min=1))
-@click.option(
-    "--rows",
-    metavar="ROWS",
-)
+@click.option("--rows", metavar="ROWS")
 @click.option("--mode", type=click.Choice(["qk", "weights"]), default="qk", show_default=True)
 @click.option("--check", type=click.Choice(["first", "always", "never"]), default="first", show_default=True)
 @row_options

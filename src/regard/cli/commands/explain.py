@@ -10,13 +10,7 @@ import click
 from regard.audits.default_methods import expanded
 from regard.cli.chat_options import answer_options, answer_record
 from regard.cli.console import print_json, remarks, results
-from regard.cli.example_input import (
-    input_options,
-    one_example,
-    row_label,
-    row_label_line,
-    row_labels_option,
-)
+from regard.cli.example_input import input_options, one_example, row_label, row_label_line, row_labels_option
 from regard.cli.model_options import (
     Columns,
     ModelChoice,
@@ -64,17 +58,8 @@ MOST_WINDOWS = 3
 @column_options
 @split_option
 @row_labels_option
-@click.option(
-    "--method",
-    default="attention,leave_one_out",
-    show_default=True,
-)
-@click.option(
-    "--units",
-    type=click.Choice(["word", "unit", "source"]),
-    default="word",
-    show_default=True,
-)
+@click.option("--method", default="attention,leave_one_out", show_default=True)
+@click.option("--units", type=click.Choice(["word", "unit", "source"]), default="word", show_default=True)
 @click.option("--metric")
 @answer_options
 @seed_option

@@ -42,27 +42,13 @@ DIRECTORY = "pretrained"
     "regard train classifier --data reviews --from-directory ./MiniLM --out runs/minilm",
 )
 @click.argument("kind")
-@click.option(
-    "--data",
-    required=True,
-    metavar="DATA",
-)
+@click.option("--data", required=True, metavar="DATA")
 @out_option()
 @click.option("--encoder", type=click.Choice(ENCODERS))
 @click.option("--attention")
-@click.option(
-    "--set",
-    "options",
-    multiple=True,
-    metavar="NAME=VALUE",
-)
+@click.option("--set", "options", multiple=True, metavar="NAME=VALUE")
 @click.option("--from-directory", type=click.Path(path_type=Path))
-@click.option(
-    "--seeds",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-)
+@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @training_device_option
 @click.option("--term", "terms", multiple=True, metavar="NAME=WEIGHT")

@@ -53,25 +53,16 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.argument("target", metavar="RUN|MODEL")
 @click.option("--text")
-@click.option(
-    "--image",
-    type=click.Path(path_type=Path, dir_okay=False),
-)
+@click.option("--image", type=click.Path(path_type=Path, dir_okay=False))
 @sound_option
 @click.option("--pair")
 @click.option("--changed", metavar="TEXT")
 @click.option("--other", metavar="MODEL")
 @click.option("--data")
 @click.option("--row", type=int, default=0, show_default=True)
-@click.option(
-    "--spec",
-    type=click.Path(path_type=Path, dir_okay=False),
-)
+@click.option("--spec", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--generate", type=click.IntRange(min=1))
-@click.option(
-    "--rows",
-    metavar="ROWS",
-)
+@click.option("--rows", metavar="ROWS")
 @click.option("--method", default="attention,leave_one_out", show_default=True)
 @click.option("--view", default="")
 @click.option("--example")
