@@ -47,7 +47,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """Everything about one attention of one model. All arrays have one entry per example, in the same order.
+    """Evidence about one attention of one model. All arrays have one entry per example, in the same order.
 
     classes: the predicted class; clusters: what counts as one independent draw; probability: of the predicted class;
     neutral: its probability when nothing speaks for it. single: quantity -> values. pointing: (ranking, operator) ->

@@ -209,7 +209,7 @@ class Jobs:
 
 
 class Stoppable(Protocol):
-    """Work that may have to stop: `check` raises `Cancelled` then."""
+    """Cancellable work: `check` raises `Cancelled` after a cancellation."""
 
     def check(self) -> None: ...
 

@@ -152,7 +152,7 @@ def said(verdict: Mapping[str, Any]) -> str:
 
 
 def _what_decides(verdict: Mapping[str, Any]) -> str:
-    """The range of examples that would decide an open question; one number in a run of before ranges were stored."""
+    """The range of examples that would decide an open question; older runs store one number."""
     between = verdict.get("decides_between")
     if between:
         low, high = between

@@ -256,7 +256,7 @@ class _Routes:
 
 
 class UnknownModel(InputError):
-    """A model that this service does not serve."""
+    """Request for a model that this service does not have."""
 
 
 def _unknown(request: Request) -> Response:

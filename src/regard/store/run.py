@@ -77,7 +77,7 @@ class Run(HasFrames):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Everything that decides the numbers of this run."""
+        """Identity of the run: every setting that its numbers depend on."""
         facts: dict[str, Any] = self._facts["identity"]
         return facts
 

@@ -69,7 +69,7 @@ def severities(scores: Iterable[Score]) -> list[int]:
 
 
 def of_mean(facts: RunFacts, scores: Sequence[Score]) -> Measured:
-    """The mean over everything in these columns."""
+    """Return the mean over all values of these columns."""
     values = np.concatenate([s.values for s in scores]) if scores else np.zeros(0)
     ids = [name for s in scores for name in s.ids]
     defined = {name for name, v in zip(ids, values, strict=True) if not np.isnan(v)}

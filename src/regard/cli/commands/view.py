@@ -211,7 +211,7 @@ def command(
 
 
 def _read(session: Session, example: Example, methods: list[str], changed: str | None, *, wait: bool) -> None:
-    """Run an example; in front of the app a text is read while the page opens."""
+    """Run an example; for the app, read a text while the page opens."""
     if wait or changed is not None or session.model.modality != "text":
         session.show(example, methods, changed=_version(changed))
     else:

@@ -16,7 +16,7 @@ from regard.records import Json
 
 
 class Html(str):
-    """Text that is markup already. Made by `tag` and `join` only, from escaped pieces."""
+    """Markup. Only `tag` and `join` build it, from escaped pieces."""
 
     __slots__ = ()
 

@@ -224,5 +224,5 @@ class AttentionHealth:
         return sample
 
     def close(self) -> None:
-        """The module's own forward again."""
+        """Restore the module's own forward."""
         self._attached.detach()
