@@ -158,11 +158,7 @@ class Workshop:
             raise AssertionError(f"{shard} was not settled")
 
     def _through(
-        self,
-        shards: Sequence[Sequence[str]],
-        task: Callable[[str, Sequence[str]], Task],
-        settled: Settled,
-        stage: str,
+        self, shards: Sequence[Sequence[str]], task: Callable[[str, Sequence[str]], Task], settled: Settled, stage: str
     ) -> list[list[str]]:
         """Enter every outcome; examples of a shard that failed as a whole come back, to be tried alone."""
         by_key = {self.writer.key(shard, stage): shard for shard in shards}

@@ -159,12 +159,7 @@ class _Batch:
     """predicted: the case about the predictions; case: about the target that the request names."""
 
     def __init__(
-        self,
-        model: Model,
-        evidence: AuditEvidence,
-        case: DeskCase,
-        predicted: DeskCase,
-        options: ExplainOptions,
+        self, model: Model, evidence: AuditEvidence, case: DeskCase, predicted: DeskCase, options: ExplainOptions
     ) -> None:
         self.model, self.evidence, self.options = model, evidence, options
         self.case, self.predicted = case, predicted

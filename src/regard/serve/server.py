@@ -73,12 +73,7 @@ class ServiceServer:
 
 
 def open_server(
-    service: Service,
-    *,
-    host: str = LOOPBACK,
-    port: int = 0,
-    keys: Sequence[str] = (),
-    log: RequestLog | None = None,
+    service: Service, *, host: str = LOOPBACK, port: int = 0, keys: Sequence[str] = (), log: RequestLog | None = None
 ) -> ServiceServer:
     """Bind the address; port 0: any free port. Without keys only loopback addresses are allowed."""
     if not keys and not _is_loopback(host):

@@ -28,14 +28,7 @@ from regard.store.ledger import Ledger, canonical, not_a_run
 from regard.store.rationales import FILE as MARKS
 from regard.store.rationales import Mark, majority_rationales, read_marks
 from regard.store.result_tables import Scores, Summaries
-from regard.store.shard_result import (
-    Cost,
-    ShardResult,
-    attention_from_bytes,
-    joined_relevance,
-    joined_scores,
-    number,
-)
+from regard.store.shard_result import Cost, ShardResult, attention_from_bytes, joined_relevance, joined_scores, number
 
 BLANK = "label group parent slices rationale predicted target probability value distribution units"
 """Keys that every example has, if only as None."""

@@ -153,12 +153,7 @@ def _noise(some: DeskCase, spec: Spec, known: Mapping[str, Sequence[Attacked]], 
     )
     records = known[str(spec)]
     return _compared(
-        "noise",
-        spec,
-        mine=records,
-        other=control,
-        run=lambda: attacked(some, control, threat),
-        otherwise="same",
+        "noise", spec, mine=records, other=control, run=lambda: attacked(some, control, threat), otherwise="same"
     )
 
 

@@ -13,15 +13,7 @@ from torch import Tensor
 from regard.records import Attention, Site, Text
 from regard.tap.blocks import Pieces
 from regard.tap.sdpa import scores_of, weights_of
-from regard.tap.site_attention import (
-    DenseAttention,
-    LazyAttention,
-    Real,
-    as_array,
-    attention_text,
-    record,
-    rows_of,
-)
+from regard.tap.site_attention import DenseAttention, LazyAttention, Real, as_array, attention_text, record, rows_of
 
 
 @dataclass(slots=True, eq=False)

@@ -103,10 +103,7 @@ def _processor() -> Any:
         from transformers import CLIPImageProcessor
 
         images = CLIPImageProcessor(
-            size={"height": SIDE, "width": SIDE},
-            do_center_crop=False,
-            image_mean=[0.5] * 3,
-            image_std=[0.5] * 3,
+            size={"height": SIDE, "width": SIDE}, do_center_crop=False, image_mean=[0.5] * 3, image_std=[0.5] * 3
         )
         return processor_kind(
             image_processor=images,

@@ -101,12 +101,7 @@ class DecoderRows(AnswerRows):
         self._computed += ids.shape[1] + decoder.shape[1]
         out = call_accepted(
             self.chat.module,
-            {
-                "input_ids": ids,
-                "attention_mask": torch.ones_like(ids),
-                "decoder_input_ids": decoder,
-                "use_cache": True,
-            },
+            {"input_ids": ids, "attention_mask": torch.ones_like(ids), "decoder_input_ids": decoder, "use_cache": True},
         )
         return token_log_odds(out.logits[0, -len(answer) :], targets, subject=self.chat.name), out
 

@@ -144,13 +144,7 @@ def image_reader(
         return patches(array, edges, lead, visible, grid)
 
     return ArrayReader(
-        modality="image",
-        main=main,
-        entry="image",
-        prepare=prepare,
-        lay_out=lay_out,
-        fills=FILLS,
-        geometry=geometry,
+        modality="image", main=main, entry="image", prepare=prepare, lay_out=lay_out, fills=FILLS, geometry=geometry
     )
 
 

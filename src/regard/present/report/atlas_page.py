@@ -105,9 +105,7 @@ def _matrix(facts: Mapping[str, Any]) -> Html:
 def _cell(facts: Mapping[str, Any], sentence: int, passage: int, share: float) -> Html:
     red, green, blue = AMOUNT
     strongest = say(
-        "atlas.strongest",
-        head=facts["strongest_heads"][sentence][passage],
-        share=facts["strongest"][sentence][passage],
+        "atlas.strongest", head=facts["strongest_heads"][sentence][passage], share=facts["strongest"][sentence][passage]
     )
     button = tag(
         "button",

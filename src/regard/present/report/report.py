@@ -151,9 +151,7 @@ def _sections(material: Material, paper: Paper | None) -> tuple[dict[str, Html],
         body = tag("div", {"id": f"{anchor}-open", "class": "inside"}, inner)
         fold = {"class": "whole printed" if name in printed else "whole"}
         sections[name] = tag(
-            "section",
-            {"id": anchor},
-            tag("details", fold, tag("summary", None, tag("h2", None, titles[name])), body),
+            "section", {"id": anchor}, tag("details", fold, tag("summary", None, tag("h2", None, titles[name])), body)
         )
     return sections, titles
 

@@ -86,8 +86,7 @@ def _costs(material: Material) -> Html | None:
         rows.append([str(cost["method"]), *(tag("td", {"class": "n"}, s) for s in texts)])
     head = [say(f"settings.{name}") for name in ("method", "seconds", "forwards", "backwards", "share", "limit")]
     return join(
-        tag("h3", None, say("settings.costs")),
-        table(head, rows, caption=say("settings.cost_caption"), numeric=True),
+        tag("h3", None, say("settings.costs")), table(head, rows, caption=say("settings.cost_caption"), numeric=True)
     )
 
 
