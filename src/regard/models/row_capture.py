@@ -14,7 +14,8 @@ from regard.models.read.encoded import Item
 from regard.models.tasks import Outputs, Request
 from regard.protocols import Encoded, Model, Target
 from regard.records import Check
-from regard.tap.row_capture import Rows, capture_rows
+from regard.tap.row_capture import capture_rows
+from regard.tap.row_collector import Rows
 
 
 def capture_encoded_rows(model: Model, batch: Sequence[Encoded], rows: Rows, *, check: Check = "first") -> Captured:
