@@ -50,9 +50,8 @@ from regard.tap.pass_history import forget_passes
 
 LISTENERS = ("progress", "announce", "resolved", "watch", "command_line")
 """Keywords of `audit` that are no options: who listens."""
-MOST_NOTES = 8
-MOST_PROBES = 20
-"""Examples that are tried before the audit starts without a check of its capture."""
+MOST_NOTES, MOST_PROBES = 8, 20
+"""Notes that are announced; examples that are tried before the audit starts without a check of its capture."""
 
 
 @overload
