@@ -40,7 +40,6 @@ RESULTS = Path(__file__).parent / "results" / "coverage.json"
 SIZES = (12, 30, 60, 120, 300, 1000)
 CLUSTERS = (10, 20, 40)
 COVERED = 0.93
-KEPT = 0.8
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 
 

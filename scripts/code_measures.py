@@ -1,19 +1,25 @@
 """Measure the code against the style budgets: names, positional arguments, `fmt: skip`, formatted lines.
 
 python scripts/code_measures.py [--details names|calls|skips|docstrings] [PATH ...]
+python scripts/code_measures.py --since f476f33   (lines by package then and now; follows scripts/renames.toml)
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import io
 import re
 import subprocess
 import sys
+import tarfile
+import tempfile
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
 BARE_WORDS = frozenset(
     [
         "found",
@@ -159,12 +165,57 @@ def formatted_lines(files: list[Path]) -> int:
     return total
 
 
+def lines_since(revision: str, root: Path = ROOT) -> list[tuple[str, int, int, int]]:
+    """Return (package, lines at the revision, lines of the same files now, lines of new files), all formatted.
+
+    A file is the same if it has its old path, or the one that `renames.toml` gives it. The lines of deleted files
+    count at the revision only.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        archive = subprocess.run(["git", "archive", revision, "src"], cwd=root, capture_output=True, check=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            tar.extractall(folder, filter="data")
+        before = {path: formatted_lines([path]) for path in python_files([Path(folder) / "src/regard"])}
+        then = {str(path.relative_to(Path(folder) / "src/regard"))[:-3]: lines for path, lines in before.items()}
+    files = python_files([root / "src/regard"])
+    now = {str(path.relative_to(root / "src/regard"))[:-3]: formatted_lines([path]) for path in files}
+    table = tomllib.loads((root / "scripts/renames.toml").read_text("utf-8"))["modules"]
+    homes = {old: old if old in now else _new_home(old, table) for old in then}
+    counts: dict[str, list[int]] = {}
+    for old, home in homes.items():
+        counts.setdefault(_package(home), [0, 0, 0])[0] += then[old]
+    followed = set(homes.values())
+    for home, lines in now.items():
+        counts.setdefault(_package(home), [0, 0, 0])[1 if home in followed else 2] += lines
+    return [(package, *numbers) for package, numbers in sorted(counts.items())]  # type: ignore[misc]
+
+
+def _new_home(module: str, table: dict[str, str]) -> str:
+    """Return the path of a module by the longest entry of the table that it is, or lies in."""
+    for old in sorted(table, key=len, reverse=True):
+        if module == old or module.startswith(f"{old}/"):
+            return table[old] + module.removeprefix(old)
+    return module
+
+
+def _package(module: str) -> str:
+    return module.partition("/")[0] if "/" in module else "."
+
+
 def main() -> int:
     """Print every measure for the given paths."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paths", nargs="*", type=Path, default=[Path("src")])
     parser.add_argument("--details", choices=("names", "calls", "skips", "docstrings"))
+    parser.add_argument("--since", metavar="REVISION")
     options = parser.parse_args()
+    if options.since is not None:
+        rows = lines_since(options.since)
+        total = ("all", sum(r[1] for r in rows), sum(r[2] for r in rows), sum(r[3] for r in rows))
+        print(f"{'package':14}{'then':>8}{'now':>8}{'new files':>11}")
+        for package, then, same, new in [*rows, total]:
+            print(f"{package:14}{then:8}{same:8}{new:11}")
+        return 0
     files = python_files(options.paths)
     names, assigned = bare_names(files)
     calls, all_calls = long_calls(files)

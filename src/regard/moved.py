@@ -1,4 +1,4 @@
-"""Old public names: they lead to their new module with a warning, for one release."""
+"""Old public names, redirected to their new module with a warning for one release."""
 
 from __future__ import annotations
 

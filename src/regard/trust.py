@@ -18,7 +18,7 @@ from regard.records import Json, Spec
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """subject: the stored thing that names methods. typed: code that the user named in this command."""
+    """subject: the stored record that names methods. typed: code that the user named in this command."""
 
     subject: str
     typed: frozenset[str]

@@ -12,8 +12,8 @@ from torch_toy import TorchToy, sentences
 
 from regard.audits.audit import audit
 from regard.cli.root import root
-from regard.store.run import RunWriter
 from regard.store.run_status import run_status
+from regard.store.run_writer import RunWriter
 
 TEXTS = [{"text": text} for text in sentences(12)]
 

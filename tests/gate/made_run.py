@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from regard.records import Example, Relevance, Score, Units
-from regard.store.run import Run, RunWriter
+from regard.store.run import Run
+from regard.store.run_writer import RunWriter
 from regard.store.shard_result import ShardResult, units_to_json
 
 WORDS = ("good", "bad", "film", "plot", "end")

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from chromium import Browser
 from live_caller import Caller, TwoLayers, encode
+from pack_reading import head_weights
 
 import regard
 from regard.live.session import Session
 from regard.live.show import show
-from regard.present.pack.read import head_weights
 from regard.protocols import Model
 
 TEXT, CHANGED = "a good film and a quiet cast", "a good film and a dull cast"

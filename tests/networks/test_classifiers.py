@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 from torch.overrides import TorchFunctionMode
 
 from regard.errors import InputError, UnknownName
@@ -16,11 +17,14 @@ from regard.networks.encoders import ENCODERS, Bidirectional
 from regard.networks.series import SeriesTransformer
 from regard.networks.tabular import TabularTransformer
 from regard.networks.vision import VisionTransformer
-from regard.networks.vocabulary import pad
 from regard.registry import names
 
 TEXTS = [[3, 4, 5, 6, 7, 8], [9, 3, 4], [5], [8, 8, 2, 1]]
 GRID = [*itertools.product(ENCODERS, (name for name in names("score") if name != "frozen"))]
+
+
+def _padded(rows: list[list[int]]) -> Tensor:
+    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
 
 
 def _network(encoder: str = "bilstm", attention: str = "additive") -> AttentionClassifier:
@@ -32,7 +36,7 @@ def _network(encoder: str = "bilstm", attention: str = "additive") -> AttentionC
 def test_a_batch_equals_one_by_one(encoder: str, attention: str) -> None:
     network = _network(encoder, attention)
     with torch.no_grad():
-        batch = network.read(torch.tensor(pad(TEXTS)))
+        batch = network.read(_padded(TEXTS))
         for i, text in enumerate(TEXTS):
             alone = network.read(torch.tensor([text]))
             n = len(text)
@@ -54,7 +58,7 @@ def test_gradients_at_the_embedding_do_not_depend_on_the_batch(encoder: str) -> 
             return kept[0]
 
         hook = network.embedding.register_forward_hook(hold)
-        network(torch.tensor(pad(rows)))[:, 1].sum().backward()
+        network(_padded(rows))[:, 1].sum().backward()
         hook.remove()
         assert kept[0].grad is not None
         return kept[0].grad
@@ -182,7 +186,7 @@ def test_bad_names() -> None:
 def test_one_logit_for_two_classes_is_a_linear_layer_with_an_empty_first_row() -> None:
     torch.manual_seed(0)
     network = AttentionClassifier(words=10, classes=2, size=6, hidden=4, decision="sigmoid").eval()
-    tokens = torch.tensor(pad(TEXTS))
+    tokens = _padded(TEXTS)
     read = network.read(tokens)
     context = torch.bmm(read.weights.unsqueeze(1), read.states).squeeze(1)
     torch.testing.assert_close(read.logits, F.linear(context, network.output.weight, network.output.bias))

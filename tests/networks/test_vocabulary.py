@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import InputError
-from regard.networks.vocabulary import MASK, PAD, SPECIALS, UNK, Vocabulary, pad
+from regard.networks.vocabulary import MASK, PAD, SPECIALS, UNK, Vocabulary
 
 SPLITS = {
     "It isn't bad, is it?": ["it", "isn't", "bad", ",", "is", "it", "?"],
@@ -62,8 +62,3 @@ def test_round_trip_through_json() -> None:
 def test_a_list_that_is_no_vocabulary(words: tuple[str, ...]) -> None:
     with pytest.raises(InputError, match="vocabulary"):
         Vocabulary(words)
-
-
-def test_pad() -> None:
-    assert pad([]) == []
-    assert pad([[]]) == [[PAD]]

@@ -14,7 +14,8 @@ import pytest
 
 from regard.records import Attention, Example, Relevance, Site
 from regard.store.ledger import Ledger, Problem
-from regard.store.run import Run, RunWriter
+from regard.store.run import Run
+from regard.store.run_writer import RunWriter
 from regard.store.shard_result import Cost, ShardResult
 
 SHARDS = [["a", "b"], ["c", "d"]]

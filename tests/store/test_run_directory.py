@@ -10,7 +10,8 @@ from regard.errors import InputError, UnknownName
 from regard.records import Attention, Example, Relevance, Score, Site, Summary, Units
 from regard.store.export import TABLES, export
 from regard.store.ledger import Problem
-from regard.store.run import Run, RunWriter
+from regard.store.run import Run
+from regard.store.run_writer import RunWriter
 from regard.store.shard_result import (
     Cost,
     ShardResult,

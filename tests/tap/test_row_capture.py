@@ -15,6 +15,7 @@ from regard.errors import CaptureError, InputError, Unsupported
 from regard.tap.capture_call import capture_call
 from regard.tap.row_attention import Keys
 from regard.tap.row_capture import capture_rows
+from regard.tap.row_collector import RowCollector
 from regard.testing.architectures import find
 
 DECODERS = ["GPT-2", "OPT", "Llama", "Qwen3", "Mistral", "Gemma2", "Gemma3", "gpt-oss", "DeepSeek-V3"]
@@ -150,10 +151,8 @@ def test_attention_that_bypasses_the_registry_is_listed() -> None:
 
 
 def test_a_wrong_row_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.tap import row_capture
-
     model: Any = find("Llama").build()
     ids = torch.randint(10, 99, (1, 12))
-    monkeypatch.setattr(row_capture._Collector, "_mask_rows", lambda *_, **__: torch.zeros(1, 1, 1, 12).bool() | True)
+    monkeypatch.setattr(RowCollector, "_mask_rows", lambda *_, **__: torch.zeros(1, 1, 1, 12).bool() | True)
     with torch.inference_mode(), pytest.raises(CaptureError):
         capture_rows(model, lambda: model(ids), [3])

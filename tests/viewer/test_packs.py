@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
+from pack_reading import head_weights, relevance_of
 from sample_packs import bert, bilstm, given, long_one, plain_units, translator, writer
 
 import regard
 from regard.present.pack.build import Shown, pack
 from regard.present.pack.pack import pack_of_capture, pack_of_run
-from regard.present.pack.read import head_weights, relevance_of
 from regard.present.pack.weights import chunks_of, halved, levels_of, pooled, storage_of, to_bytes
 from regard.records import Attention, Site
 
@@ -80,7 +80,7 @@ def test_what_does_not_fit_the_budget_is_pooled_and_said() -> None:
     (line,) = made.manifest.left_out
     assert line.startswith("1 of 2 heads of example long are kept only pooled to at most 128 x 128")
     assert made.size < 330_000
-    with pytest.raises(regard.errors.InputError, match="only a pooled version"):
+    with pytest.raises(KeyError, match="only a pooled version"):
         head_weights(made, 0, 0, 1)
 
 

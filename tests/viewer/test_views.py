@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pack_reading import head_weights, relevance_of
 from sample_packs import SAMPLES, bert, clip, digits, given, long_one, translator, two_towers, words_and_patches, writer
 
 from regard.measures.rollout import rollout
-from regard.present.pack.read import head_weights, relevance_of
 from regard.present.pack.records import Pack
 
 FOCUSED = (

@@ -148,10 +148,7 @@ def _proved(case: Case, goal: Goal, points: PointSearch, name: str) -> dict[int,
                 )
             )
         )
-        notes = [
-            *points.notes,
-            *([] if examples is not None else [Message("attack.note.embeddings")]),
-        ]
+        notes = [*points.notes, *([] if examples is not None else [Message("attack.note.embeddings")])]
         if points.reached[r] and not reached:
             notes.append(Message("attack.note.rounded"))
         away = float((points.best[r] - place.x[r]).norm() / place.x[r].norm().clamp(min=1e-12))

@@ -56,12 +56,7 @@ def universal_trigger(
         for i in searched:
             query_count = spent if i in searched[:MOST_EXAMPLES] else 0
             records[i] = Attacked(
-                case.ids[i],
-                "universal_trigger",
-                "skipped",
-                query_count,
-                before=goal.before[i],
-                why="used_for_trigger",
+                case.ids[i], "universal_trigger", "skipped", query_count, before=goal.before[i], why="used_for_trigger"
             )
         records.update(_tried(case, goal, rest, trigger))
     return [records[i] for i in range(len(case.ids))]

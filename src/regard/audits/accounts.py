@@ -1,4 +1,4 @@
-"""The accounts of an audit with a budget: actual beside planned, and what more time or all the data would bring."""
+"""Accounts of an audit with a budget: actual cost beside the plan, and the effect of more time or of all the data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def accounts(run: Run) -> list[Message]:
 
 
 def _settling(run: Run, minute: int, available: int) -> list[Message]:
-    """Which open headline questions so many examples would probably settle, and all of them may; empty for none open.
+    """Name the open headline questions that so many examples would probably settle, and those that all may settle.
 
     Probably: the likely number of examples is not more. May: the least of its range is not more.
     """

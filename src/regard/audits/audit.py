@@ -44,14 +44,14 @@ from regard.records import Example, Json, Message, encoded, joined
 from regard.store.export import export
 from regard.store.ledger import Ledger
 from regard.store.manifest import command, now, versions
-from regard.store.run import Run, RunWriter
+from regard.store.run import Run
+from regard.store.run_writer import RunWriter
 from regard.tap.pass_history import forget_passes
 
 LISTENERS = ("progress", "announce", "resolved", "watch", "command_line")
 """Keywords of `audit` that are no options: who listens."""
-MOST_NOTES = 8
-MOST_PROBES = 20
-"""Examples that are tried before the audit starts without a check of its capture."""
+MOST_NOTES, MOST_PROBES = 8, 20
+"""Notes that are announced; examples that are tried before the audit starts without a check of its capture."""
 
 
 @overload
@@ -287,7 +287,7 @@ def _judge_unfinished(path: Path, identity: Mapping[str, Json]) -> None:
 
 @contextmanager
 def _marked_interrupted(writer: RunWriter) -> Iterator[None]:
-    """Mark the run as interrupted, and so as one to continue, if anything stops it inside the block."""
+    """Mark the run as interrupted, so that it can continue, if an exception ends the block."""
     try:
         yield
     except BaseException:
@@ -346,7 +346,7 @@ def _spread(plan: Plan) -> list[Example]:
 
 
 def _repeat_check(writer: RunWriter, plan: Plan, say: Say) -> RepeatCheck | None:
-    """Ask the model the same inputs twice before the audit; None where the run holds the answer already."""
+    """Run the model twice on the same inputs before the audit; None where the run already holds the result."""
     stored = writer.repeatability()
     if stored is not None and stored.get("finished"):
         return None
@@ -359,7 +359,7 @@ def _repeat_check(writer: RunWriter, plan: Plan, say: Say) -> RepeatCheck | None
 
 
 def _finish_check(check: RepeatCheck | None, writer: RunWriter, found: Run, say: Say) -> None:
-    """Ask them again after the audit, and store what came of it."""
+    """Repeat the same inputs after the audit, and store the result."""
     if check is None:
         return
     stored = writer.repeatability()

@@ -83,11 +83,7 @@ class BriefProtocol:
         those.
         """
         references: list[Json] = [*dict.fromkeys((self.rival, BY_REMOVAL))]
-        return {
-            "references": references,
-            "removals": 2 if self.rival == BY_REMOVAL else 1,
-            **EXPERIMENTS.get(name, {}),
-        }
+        return {"references": references, "removals": 2 if self.rival == BY_REMOVAL else 1, **EXPERIMENTS.get(name, {})}
 
     def explainer(self, name: str) -> dict[str, Json]:
         """A rival by a path of gradients takes the path of the reference, which costs nothing more."""

@@ -35,7 +35,8 @@ from regard.audits.conclusions.run_facts import RunFacts
 from regard.store.blobs import damaged
 from regard.store.codec import from_json, to_json
 from regard.store.ledger import FILE
-from regard.store.run import Run, RunWriter
+from regard.store.run import Run
+from regard.store.run_writer import RunWriter
 from regard.store.shapes import Mismatch
 
 VERSION = 5

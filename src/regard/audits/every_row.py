@@ -262,7 +262,7 @@ class RowAudit:
 
 
 def rows_identity(plan: Plan, stream: Stream, settings: Settings, threads: int) -> dict[str, Json]:
-    """Everything that decides the numbers of this pass."""
+    """Identity of this pass: every setting that its numbers depend on."""
     return {
         "model": plan.identity["model"],
         "regard": plan.identity["regard"],

@@ -1,4 +1,4 @@
-"""A few inputs, some methods, the relevance of every unit: what `regard explain` and `regard.explain` do."""
+"""Explanation of a few inputs by some methods, behind `regard explain` and `regard.explain`."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _explained(
     relevance_by: Callable[[Spec], Relevance],
     answers: AnswerCases | None = None,
 ) -> Explained:
-    """Ask every method and metric; what cannot be had is skipped, with the reason."""
+    """Run every method and metric; record the reason of each that does not work in `skipped`."""
     live, base = case.desk.model, case.base() if answers is None else answers.base()
     relevances: dict[str, Relevance] = {}
     skipped: dict[str, str] = {}

@@ -108,11 +108,7 @@ def answer_cases(model: Model, records: Sequence[Mapping[str, Any]], *, units: s
     cases = {by: DeskCase(desk, examples) for by, desk in desks.items()}
     others = {by: DeskCase(Desk(live, seed=seed), rivals) for by, live in models.items()} if rivals else {}
     return AnswerCases(
-        case=cases[units],
-        tokens=cases["token"],
-        rivals=others.get(units),
-        token_rivals=others.get("token"),
-        summed=[],
+        case=cases[units], tokens=cases["token"], rivals=others.get(units), token_rivals=others.get("token"), summed=[]
     )
 
 

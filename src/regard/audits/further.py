@@ -89,7 +89,7 @@ def further_items(settings: Settings, options: AuditOptions) -> list[Item]:
 
 
 def best_item(items: Sequence[Item], available: int, affordable: float, prior: float) -> tuple[Item, int] | None:
-    """The item that tells most per pass, and how many more examples it gets; None where nothing is affordable."""
+    """Return the most informative item per pass, and its number of further examples; None if none is affordable."""
     if affordable <= 0:
         return None
     chunks = [(item, item.chunk(available, affordable, prior)) for item in items]

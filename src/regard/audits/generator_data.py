@@ -16,11 +16,11 @@ from regard.protocols import Dataset
 from regard.records import decoded, encoded
 from regard.store.blobs import damaged, room_on_disk, write_atomically
 from regard.store.example_json import example_from_json, example_to_json
-from regard.store.run import GENERATOR_DATA
+from regard.store.run_writer import GENERATOR_DATA
 
 
 def kept_data(data: Iterator[Any], path: Path, options: AuditOptions) -> Dataset:
-    """The examples that the generator gave when the run at `path` began, or gives now.
+    """Return the examples that the generator yielded when the run at `path` began, or yields now.
 
     A resumed run does not read the generator. A run without text stores no words, so its generator is walked each time.
     """
@@ -34,7 +34,7 @@ def kept_data(data: Iterator[Any], path: Path, options: AuditOptions) -> Dataset
 
 
 def _taken(path: Path) -> bool:
-    """Return whether the directory already holds something else, which the writer of the run refuses or resumes."""
+    """Return whether the directory already has other content, which the writer of the run refuses or resumes."""
     return path.exists() and (not path.is_dir() or any(path.iterdir()))
 
 

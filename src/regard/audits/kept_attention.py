@@ -27,7 +27,7 @@ HEADS = 4
 
 
 def facts_of(desk: Desk, case: DeskCase, i: int, *, walk: bool) -> dict[str, Json]:
-    """`reading`, `audited` and `walks` of example i; empty where they cannot be had."""
+    """Return `reading`, `audited` and `walks` of example i; empty if the model does not support them."""
     sites = _or_none(lambda: list(case.attention(i)))
     reading: dict[str, Json] = {s.site.key: list(_or_none(lambda s=s: rows_read(case, i, s))) for s in sites}  # type: ignore[misc]
     audited = _or_none(lambda: list(chosen_sites(case, i, "all", "kept attention")))

@@ -1,4 +1,4 @@
-"""Further metrics for the relevances of a run that is already there."""
+"""Further metrics for the relevances of a stored run."""
 
 from __future__ import annotations
 

@@ -48,23 +48,14 @@ def _flag(default: Any, **how: Any) -> Any:
 class AuditOptions:
     """Options of an audit: its subject, methods and examples, and where it runs. Serialises to JSON."""
 
-    profile: str | None = _flag(
-        None,
-        choices=("quick", "standard", "full"),
-    )
-    budget: str | None = _flag(
-        None,
-        metavar="BUDGET",
-    )
+    profile: str | None = _flag(None, choices=("quick", "standard", "full"))
+    budget: str | None = _flag(None, metavar="BUDGET")
     seed: int = _flag(0)
     keep: int = _flag(12, at_least=0)
     limit: int | None = _flag(None, at_least=1)
     engine: str | None = _flag(None)
     workers: int = _flag(1, at_least=1)
-    every_row: str | None = _flag(
-        None,
-        choices=("predictions", "scores"),
-    )
+    every_row: str | None = _flag(None, choices=("predictions", "scores"))
     labels: str | Mapping[str, int] | None = _flag(None)
     text_column: str | None = _flag(None)
     pair_column: str | None = _flag(None)
@@ -77,14 +68,8 @@ class AuditOptions:
     split: str | None = _flag(None)
     explainers: Methods | None = _flag(None, form="methods")
     metrics: Methods | None = _flag(None, form="methods")
-    experiments: Methods | None = _flag(
-        None,
-        form="methods",
-    )
-    references: tuple[str, ...] | None = _flag(
-        None,
-        form="methods",
-    )
+    experiments: Methods | None = _flag(None, form="methods")
+    references: tuple[str, ...] | None = _flag(None, form="methods")
     siblings: tuple[str, ...] = _flag((), form="repeated", metavar="DIR")
     layers: str | int | None = _flag(None, form="number or word")
     heads: str | int | None = _flag(None, form="number or word")
@@ -93,17 +78,10 @@ class AuditOptions:
     text: bool = _flag(True, name="--no-text", form="switch")
     resume: bool = _flag(True, name="--resume/--no-resume", form="switch")
     device: str = _flag("auto")
-    dtype: str | None = _flag(
-        None,
-        choices=("fp32", "bf16", "fp16"),
-    )
+    dtype: str | None = _flag(None, choices=("fp32", "bf16", "fp16"))
     device_map: str | None = _flag(None, metavar="MAP")
     quantize: str | None = _flag(None, choices=("4bit", "8bit"))
-    task: str | None = _flag(
-        None,
-        choices=(*TASK_NAMES, "answer", "series", "anomaly", "tabular"),
-        metavar="TASK",
-    )
+    task: str | None = _flag(None, choices=(*TASK_NAMES, "answer", "series", "anomaly", "tabular"), metavar="TASK")
     window: int | None = _flag(None, at_least=2)
     horizon: int = _flag(1, at_least=1)
     overflow: Literal["windows", "cut", "error"] = _flag("windows", choices=("windows", "cut", "error"))

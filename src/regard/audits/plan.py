@@ -36,7 +36,7 @@ COMPANIONS = 16
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything an audit will do: every example of the subject under the same settings, told apart by `identity`."""
+    """Plan of an audit: every example of the subject under the same settings; `identity` distinguishes plans."""
 
     subject: Subject
     settings: Settings

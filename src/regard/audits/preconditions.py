@@ -122,7 +122,7 @@ def _are_examples(inputs: Any) -> bool:
 
 
 def spread(examples: Sequence[Example]) -> list[Example]:
-    """Choose at most `LOOKED_AT` of them, spread from the first to the last."""
+    """Choose at most `LOOKED_AT` examples, spread from the first to the last."""
     places = np.linspace(0, len(examples) - 1, min(len(examples), LOOKED_AT)).round().astype(int)
     return [examples[int(i)] for i in dict.fromkeys(places.tolist())] if len(examples) else []
 
@@ -148,7 +148,7 @@ def examine(
     seed: int = 0,
     known: Mapping[str, tuple[Target, Answers]] | None = None,
 ) -> Preconditions:
-    """The same for examples that the model can read as they are, all of them.
+    """Examine all of these examples, which the model can read as they are.
 
     known: by id, what the undisturbed model was found to say; the others are asked.
     """
@@ -311,7 +311,7 @@ def _change(one: Answers, other: Answers) -> float:
 
 
 def of_run(model: Model, examples: Sequence[Example], rows: Iterable[Mapping[str, Any]], *, seed: int) -> Preconditions:
-    """Check some examples of a run and return what it stores; no failure of this check ends the audit.
+    """Check some examples of a run and return the record to store; a failure of this check does not end the audit.
 
     rows: what the run says about each example (`Run.examples`); one that it could not read is left out, and no
     example's undisturbed answer is computed again.

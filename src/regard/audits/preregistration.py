@@ -39,7 +39,7 @@ def preregister(
     policy: tuple[str, bytes] | None = None,
     intended_use: str = "",
 ) -> dict[str, Json]:
-    """Open model and data, and write down everything that decides the numbers; compute nothing.
+    """Open model and data, and write the settings that decide the numbers; compute nothing.
 
     policy: name and content of the policy file of a gate.
     """

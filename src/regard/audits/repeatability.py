@@ -164,7 +164,7 @@ class RepeatCheck:
 
     @property
     def _whole(self) -> list[_Probe]:
-        """The examples as they are."""
+        """Return the examples unchanged."""
         return [probe for probe in self._probes if not probe.edited]
 
     # ------------------------------------------------------------------ asking

@@ -321,7 +321,7 @@ def siblings(model: Model) -> dict[str, Json]:
 
 
 def files(model: Model) -> dict[str, Json]:
-    """The digest of the model's files, by which a later command knows them again before it builds the model."""
+    """Return the digest of the model's files, by which a later command recognises them before it builds the model."""
     if model.spec is None:
         return {}
     from regard.models.open.stored_model import file_digest
@@ -331,7 +331,7 @@ def files(model: Model) -> dict[str, Json]:
 
 
 def improved(model: Model) -> dict[str, Json]:
-    """Return what `regard improve` stored about its model: recipe, before and after; empty for other models."""
+    """Return the record of `regard improve` about its model: recipe, before and after; empty for other models."""
     place = Path(model.spec.name).expanduser() if model.spec is not None else None
     for folder in () if place is None else (place, place.parent):
         try:

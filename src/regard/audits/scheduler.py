@@ -20,7 +20,7 @@ from regard.protocols import Executor, Model, Outcome, Task
 from regard.records import Json, Message, Spec, Text
 from regard.registry import build, entry
 from regard.store.ledger import Problem
-from regard.store.run import RunWriter
+from regard.store.run_writer import RunWriter
 from regard.store.shard_result import ShardResult
 from regard.trust import code_refused
 
@@ -158,11 +158,7 @@ class Workshop:
             raise AssertionError(f"{shard} was not settled")
 
     def _through(
-        self,
-        shards: Sequence[Sequence[str]],
-        task: Callable[[str, Sequence[str]], Task],
-        settled: Settled,
-        stage: str,
+        self, shards: Sequence[Sequence[str]], task: Callable[[str, Sequence[str]], Task], settled: Settled, stage: str
     ) -> list[list[str]]:
         """Enter every outcome; examples of a shard that failed as a whole come back, to be tried alone."""
         by_key = {self.writer.key(shard, stage): shard for shard in shards}
@@ -224,7 +220,7 @@ def run_shards(
 
 @contextmanager
 def _ended(outcomes: Iterator[Outcome]) -> Iterator[Iterator[Outcome]]:
-    """The outcomes; whatever happens inside, the workers behind them are ended now, not when memory is tidied."""
+    """Yield the outcomes; end the workers behind them when the block ends, not at garbage collection."""
     try:
         yield outcomes
     finally:

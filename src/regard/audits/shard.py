@@ -315,7 +315,7 @@ def _answer_row(desk: Desk, name: str) -> dict[str, Json]:
 
 
 def _text_answer(model: Model, target: Target, answer: Json) -> dict[str, Json]:
-    """The tokens of an answer that is a text of its own; nothing for the name of a class."""
+    """Return the tokens of an answer that is a text; none for the name of a class."""
     if answer == target or named(target, model.labels) == answer:
         return {}
     tokens = names_of_tokens(model, target)

@@ -16,7 +16,7 @@ from regard.protocols import Model
 from regard.records import Example, Message, Score, Spec, Text
 from regard.registry import build, entry
 from regard.store.ledger import Problem, canonical
-from regard.store.run import RunWriter
+from regard.store.run_writer import RunWriter
 from regard.store.shard_result import Cost, ShardResult
 from regard.tap.pass_history import forget_passes
 
@@ -71,7 +71,7 @@ def run_studies(
     settings: Settings,
     say: Callable[[Text], None],
 ) -> None:
-    """Do those that are not settled yet, one after the other; one that fails is reported, and the others go on."""
+    """Run the unfinished studies one after the other; report one that fails, and continue with the others."""
     # what is trained knows the words of the data; a run without words may not hold it
     with nullcontext(writer.path / FOLDER) if writer.text else TemporaryDirectory() as folder:
         _run_all(writer, AuditStudy(model, tuple(examples), settings.seed, Path(folder)), settings, say)

@@ -16,7 +16,7 @@ import torch
 from regard.models.ask.flops import flops_per_position
 from regard.models.ask.torch_module import torch_module
 from regard.protocols import Model
-from regard.store.run import RunWriter
+from regard.store.run_writer import RunWriter
 
 SMALL = 4e6
 """Operations per position of a forward pass up to which a second thread gains nothing (see `flops`)."""

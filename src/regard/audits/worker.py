@@ -57,7 +57,7 @@ def _with_code(source: str, text: str) -> str:
 
 
 def do_shard(model: Model, payload: Mapping[str, Any]) -> ShardResult:
-    """The page of one shard; the same bytes whatever this process computed before."""
+    """Compute the page of one shard; its bytes do not depend on earlier work of this process."""
     forget_passes()
     examples = [example_from_json(value) for value in payload["examples"]]
     settings = Settings.from_json(payload["settings"])

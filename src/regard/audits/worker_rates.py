@@ -29,7 +29,7 @@ class _Worker:
 
 @dataclass
 class WorkerRates:
-    """Record of what each worker did in this session, and of the progress of the audit.
+    """Work of each worker in this session, and progress of the audit.
 
     watch: called with the same facts that the run stores. clock: seconds that never go back.
     """
@@ -42,7 +42,7 @@ class WorkerRates:
     _stored: float = float("-inf")
 
     def add(self, worker: str, examples: int, seconds: float) -> None:
-        """Count a shard of a worker. The progress that it made follows, and both are stored together."""
+        """Count a shard of a worker; its progress follows, and one write stores both."""
         if not worker:
             return
         entry = self.workers.setdefault(worker, _Worker())

@@ -31,16 +31,7 @@ def examples_of(what: str, limit: int | None, columns: Columns = Columns()) -> l
             "text", expected=phrase("errors.common.at_least_one_word"), got=phrase("errors.common.empty_text")
         )
     if what.partition(":")[0] in names("dataset") or exists(what):
-        from regard.datasets.read import read
-
-        data = read(
-            what,
-            text_column=columns.text,
-            pair_column=columns.pair,
-            label_column=columns.label,
-            skip_bad=columns.skip_bad,
-            limit=limit,
-        )
+        data = columns.read(what, limit=limit)
         return [_named(e, data.labels) for e in data]
     if Path(what).suffix in (".csv", ".tsv", ".jsonl", ".json", ".parquet"):
         raise InputError(

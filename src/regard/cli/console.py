@@ -38,7 +38,7 @@ def remarks() -> Console:
 
 
 def verbosity() -> Literal["quiet", "normal", "verbose"]:
-    """Return how much the user wants to read: `--quiet`, `--verbose` or neither."""
+    """Return the verbosity: `--quiet`, `--verbose` or neither."""
     context = click.get_current_context(silent=True)
     for name in ("quiet", "verbose") if context is not None else ():
         if context is not None and context.meta.get(f"regard.{name}"):

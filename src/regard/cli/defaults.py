@@ -68,7 +68,7 @@ def _options(folder: Path) -> tuple[Path, Mapping[str, Any]]:
 
 
 def _read(path: Path, only: str = "") -> dict[str, Any]:
-    """Parse a file; `only`: one without this text is left alone, whatever is in it."""
+    """Parse a file; `only`: skip a file without this text."""
     import tomllib
 
     try:

@@ -86,6 +86,20 @@ def sound_option(function: F) -> F:
     return click.option("--audio", type=click.Path(path_type=Path, dir_okay=False))(function)
 
 
+def input_options(function: F) -> F:
+    """Add the options of `one_example`: `--text`, `--image`, `--audio`, `--pair`, `--data` and `--row`."""
+    for option in (
+        click.option("--row", type=int, default=0, show_default=True),
+        click.option("--data"),
+        click.option("--pair"),
+        sound_option,
+        image_option,
+        click.option("--text"),
+    ):
+        function = option(function)
+    return function
+
+
 def one_example(
     text: str | None,
     pair: str | None,
@@ -121,16 +135,7 @@ def one_example(
                 expected=phrase("errors.cli.one_them"),
                 got=phrase("errors.common.both"),
             )
-        from regard.datasets.read import read
-
-        dataset = read(
-            data,
-            text_column=columns.text,
-            pair_column=columns.pair,
-            label_column=columns.label,
-            split=columns.split,
-            limit=None,
-        )
+        dataset = columns.read(data)
         examples = list(dataset)
         click.get_current_context().meta["regard.row"] = dataset, row
         if not 0 <= row < len(examples):

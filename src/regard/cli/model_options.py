@@ -96,34 +96,19 @@ def _permit(context: click.Context, parameter: click.Parameter, value: bool) -> 
 
 def allow_code_option(function: F) -> F:
     """Add `--allow-code`; query it with `permitted("allow_code")`."""
-    return click.option(
-        "--allow-code",
-        is_flag=True,
-        expose_value=False,
-        callback=_permit,
-    )(function)
+    return click.option("--allow-code", is_flag=True, expose_value=False, callback=_permit)(function)
 
 
 def permission_options(function: F) -> F:
     """Add `--download` and `--allow-code`."""
-    return click.option(
-        "--download",
-        is_flag=True,
-        expose_value=False,
-        callback=_permit,
-    )(allow_code_option(function))
+    return click.option("--download", is_flag=True, expose_value=False, callback=_permit)(allow_code_option(function))
 
 
 def model_options(function: F) -> F:
     """Add the options of opening a model: `--device`, `--task`, `--overflow`, `--processor`, `--words`, ..."""
     function = permission_options(function)
     for option in (
-        click.option(
-            "--rebuild",
-            is_flag=True,
-            expose_value=False,
-            callback=_permit,
-        ),
+        click.option("--rebuild", is_flag=True, expose_value=False, callback=_permit),
         click.option(
             "--words",
             type=click.Choice(["characters", "jieba"]),
@@ -132,34 +117,12 @@ def model_options(function: F) -> F:
             expose_value=False,
             callback=remember,
         ),
+        click.option("--processor", expose_value=False, callback=remember),
+        click.option("--quantize", type=click.Choice(["4bit", "8bit"]), expose_value=False, callback=remember),
+        click.option("--device-map", metavar="MAP", expose_value=False, callback=remember),
+        click.option("--dtype", type=click.Choice(["fp32", "bf16", "fp16"]), expose_value=False, callback=remember),
         click.option(
-            "--processor",
-            expose_value=False,
-            callback=remember,
-        ),
-        click.option(
-            "--quantize",
-            type=click.Choice(["4bit", "8bit"]),
-            expose_value=False,
-            callback=remember,
-        ),
-        click.option(
-            "--device-map",
-            metavar="MAP",
-            expose_value=False,
-            callback=remember,
-        ),
-        click.option(
-            "--dtype",
-            type=click.Choice(["fp32", "bf16", "fp16"]),
-            expose_value=False,
-            callback=remember,
-        ),
-        click.option(
-            "--overflow",
-            type=click.Choice(["windows", "cut", "error"]),
-            default="windows",
-            show_default=True,
+            "--overflow", type=click.Choice(["windows", "cut", "error"]), default="windows", show_default=True
         ),
         click.option("--task", type=click.Choice(TASK_NAMES), metavar="TASK"),
         device_option,
@@ -260,6 +223,19 @@ class Columns:
             split=self.split or meta.get("regard.split"),
         )
 
+    def read(self, data: str, *, limit: int | None = None, **options: Any) -> Examples:
+        """Read a data set by these columns; options: further ones of `read`, which win over these."""
+        from regard.datasets.read import read
+
+        columns = {
+            "text_column": self.text,
+            "pair_column": self.pair,
+            "label_column": self.label,
+            "skip_bad": self.skip_bad,
+            "split": self.split,
+        }
+        return read(data, limit=limit, **{**columns, **options})
+
 
 def named_columns(data: str | None, columns: Columns, limit: int | None, seed: int = 0) -> str | Examples | None:
     """Return the data; read them now if column options or a split are set, which built-in data rarely need."""
@@ -272,18 +248,7 @@ def named_columns(data: str | None, columns: Columns, limit: int | None, seed: i
             expected="--data FILE",
             got=phrase("errors.cli.no_data"),
         )
-    from regard.datasets.read import read
-
-    return read(
-        data,
-        text_column=columns.text,
-        pair_column=columns.pair,
-        label_column=columns.label,
-        skip_bad=columns.skip_bad,
-        split=columns.split,
-        limit=limit,
-        seed=seed,
-    )
+    return columns.read(data, limit=limit, seed=seed)
 
 
 def listed(text: str | None) -> list[str] | None:

@@ -70,7 +70,7 @@ class Pace:
     rate: float = 0.0
 
     def update(self, done: float, now: float) -> None:
-        """Take a look at the items done; one that comes at once after another is part of the next."""
+        """Record the number of finished items; merge a report that follows another at once into the next."""
         if self.now is None or done < self.done:  # a new stage
             self.done, self.now, self.rate = done, now, 0.0
             return
@@ -140,7 +140,7 @@ class Bar:
                 self.stage(stage)
 
     def stage(self, name: str) -> None:
-        """Name what is done from now on."""
+        """Set the title of the current step."""
         self._stage = say(f"term.stages.{name}")
         self._state, self._left, self._last_step = self._stage, "", self._clock()
 

@@ -169,7 +169,7 @@ SHORT = (
 
 
 def _short_help() -> None:
-    """Print what regard is for and the first commands."""
+    """Print the purpose of regard and the first commands."""
     formatter = click.HelpFormatter()
     formatter.write_text(say("term.short.title"))
     formatter.write_paragraph()
@@ -232,7 +232,7 @@ def _tell(error: BaseException, stopped: int = 130) -> int:
 
 
 def _whose(error: BaseException) -> str:
-    """Return who must act on an error: the machine's owner, the author of user code, or regard."""
+    """Return the party that must fix an error: the machine's owner, the author of user code, or regard."""
     if isinstance(error, MemoryError | OSError) or "(os error " in str(error):  # the second: of safetensors
         return say("error.machine")
     package = Path(__file__).parents[1]

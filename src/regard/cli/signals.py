@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a command like Ctrl-C: committed work stays, one line says how to resume."""
+"""SIGTERM and SIGHUP end a command like Ctrl-C: committed work stays, one line names the command to resume."""
 
 from __future__ import annotations
 

@@ -115,12 +115,7 @@ def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
             )
         decorated = click.option("--debug", is_flag=True, expose_value=False)(decorated)
         if READING & {option.name for option in own_options}:
-            decorated = click.option(
-                "--max-bytes",
-                metavar="SIZE",
-                expose_value=False,
-                callback=_limited,
-            )(decorated)
+            decorated = click.option("--max-bytes", metavar="SIZE", expose_value=False, callback=_limited)(decorated)
         command = click.command(name, cls=Verb)(decorated)
         command.examples = examples
         return command

@@ -1,1 +1,1 @@
-"""Readers and generators: a built-in name or a file -> Examples. Import from the file that defines the thing."""
+"""Readers and generators: a built-in name or a file -> Examples. Import each name from the file that defines it."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.chat_logs import chat_of
+from regard.datasets.chat_logs import chat_of, json_lines
 from regard.datasets.planted_answers import PlantedAnswer
 from regard.errors import InputError, Text, phrase
-from regard.files import parse_json, read_text, reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +32,7 @@ class AnswerPrompt:
 
 def read_answer_prompts(path: Path) -> list[AnswerPrompt]:
     """Return the prompts of a .jsonl file, one object per line."""
-    prompts = []
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        if line.strip():
-            subject = phrase("errors.common.line_path", path=path.name, number=number)
-            try:
-                record = parse_json(line)
-            except ValueError as error:
-                raise InputError(subject, expected="JSON", got=reason(error)) from None
-            prompts.append(answer_prompt(record, str(number), subject))
+    prompts = [answer_prompt(record, str(number), subject) for number, subject, record in json_lines(path)]
     return _named_apart(prompts, path.name)
 
 

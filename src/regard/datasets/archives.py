@@ -9,6 +9,7 @@ import os
 import tarfile
 from pathlib import Path
 
+from regard.datasets.packages import check_digest
 from regard.errors import EnvironmentProblem, phrase
 
 FOLDER = "archives"
@@ -37,12 +38,7 @@ def archive_bytes(name: str, *inside: str, sha256: str, needs: str, folder: Path
             got=error.strerror or phrase("errors.common.nothing"),
             remedy=remedy,
         ) from None
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != sha256:
-        expected = f"sha256 {sha256[:12]}..."
-        raise EnvironmentProblem(
-            phrase("errors.common.file_place", place=path), expected=expected, got=f"{digest[:12]}...", remedy=remedy
-        )
+    check_digest(path, hashlib.sha256(content).hexdigest(), sha256, remedy)
     for member in inside:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
             part = archive.extractfile(member)

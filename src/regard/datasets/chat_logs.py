@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,16 +33,7 @@ def read_chats(path: Path) -> list[Chat]:
     """
     if path.suffix != ".jsonl":
         return [chat_of(read_json(path), path.name)]
-    chats = []
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        if line.strip():
-            name = f"{path.name}, line {number}"
-            subject = phrase("errors.common.line_path", path=path.name, number=number)
-            try:
-                record = parse_json(line)
-            except ValueError as error:
-                raise InputError(subject, expected="JSON", got=reason(error)) from None
-            chats.append(chat_of(record, name, subject))
+    chats = [chat_of(record, f"{path.name}, line {number}", subject) for number, subject, record in json_lines(path)]
     if not chats:
         raise InputError(
             phrase("errors.common.file_place", place=path.name),
@@ -50,6 +41,17 @@ def read_chats(path: Path) -> list[Chat]:
             got=phrase("errors.datasets.empty_file"),
         )
     return chats
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, Text, Any]]:
+    """Yield the number, the name in errors, and the value of every line of a .jsonl file that is not empty."""
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if line.strip():
+            subject = phrase("errors.common.line_path", path=path.name, number=number)
+            try:
+                yield number, subject, parse_json(line)
+            except ValueError as error:
+                raise InputError(subject, expected="JSON", got=reason(error)) from None
 
 
 def chat_of(record: Any, name: str, subject: Text = "") -> Chat:

@@ -24,7 +24,7 @@ MOST_SHOWN = 5
 
 @dataclass(frozen=True, repr=False)
 class Examples(HasFrames, HasCard):
-    """Examples in a fixed order, with where they came from (implements `protocols.Dataset`).
+    """Examples in a fixed order, with their origin (implements `protocols.Dataset`).
 
     labels: names where the data has them. columns: names of the columns of a table row, or of the channels
     of a series. notes: what was guessed, cut, dropped or sampled, in words.

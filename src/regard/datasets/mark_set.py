@@ -6,7 +6,7 @@ from array import array
 
 
 class MarkSet:
-    """Hashes that were seen, by open addressing.
+    """Set of hashes, by open addressing.
 
     >>> marks = MarkSet()
     >>> [marks.add(mark) for mark in (5, 0, 5, 0, 1 << 63)]

@@ -34,10 +34,14 @@ def package_bytes(package: str, inside: str, *, sha256: str, needs: str, remedy:
             remedy=remedy,
         ) from None
     content = gzip.decompress(content) if path.suffix == ".gz" else content
-    digest = hashlib.sha256(content).hexdigest()
+    check_digest(path, hashlib.sha256(content).hexdigest(), sha256, remedy)
+    return content
+
+
+def check_digest(path: Path, digest: str, sha256: str, remedy: str) -> None:
+    """Refuse a file whose content is not the pinned one."""
     if digest != sha256:
         expected = f"sha256 {sha256[:12]}..."
         raise EnvironmentProblem(
             phrase("errors.common.file_place", place=path), expected=expected, got=f"{digest[:12]}...", remedy=remedy
         )
-    return content

@@ -103,7 +103,7 @@ def decoded(content: Path | bytes, subject: Text) -> tuple[NDArray[Any], int]:
 
 
 def _problem(error: Exception, content: Path | bytes) -> Text:
-    """Pillow's words without the object or path that they repeat."""
+    """Return Pillow's error message without the object or path in it."""
     if type(error).__name__ == "UnidentifiedImageError":
         size = content.stat().st_size if isinstance(content, Path) else len(content)
         return (

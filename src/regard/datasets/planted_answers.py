@@ -281,11 +281,5 @@ def _drawn(kind: str, language: str, rng: np.random.Generator, sizes: tuple[int,
     content = f"{words.ask}\n\n{listing}\n\n{question}"
     messages: tuple[dict[str, Any], ...] = ({"role": "user", "content": content},)
     return PlantedAnswer(
-        kind=kind,
-        language=language,
-        messages=messages,
-        passages=passages,
-        prefix=prefix,
-        answer=answer,
-        gold=gold,
+        kind=kind, language=language, messages=messages, passages=passages, prefix=prefix, answer=answer, gold=gold
     )

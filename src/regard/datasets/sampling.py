@@ -24,7 +24,7 @@ MOST_STRATA = 50
 
 
 def key(seed: int, ident: str) -> int:
-    """64 bits that look random, the same on every machine."""
+    """Return 64 pseudo-random bits for a seed and an id, the same on every machine."""
     digest = hashlib.blake2b(f"{seed}\x1f{ident}".encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "big")
 

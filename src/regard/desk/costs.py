@@ -20,7 +20,7 @@ class CostMeter:
 
     @property
     def payer(self) -> tuple[str, str]:
-        """The (kind, method) that is charged now."""
+        """The (kind, method) that pays for the current work."""
         return self._payers[-1]
 
     @contextmanager

@@ -58,7 +58,7 @@ class Desk:
     # ------------------------------------------------------------------ examples
 
     def encode(self, example: Example) -> Encoded:
-        """The example in the form the model reads; shared with everyone who opened this model."""
+        """Return the encoded example, from the cache that all users of this model share."""
         return encoded_once(self.model, example)
 
     def admit(self, example: Example) -> Units:

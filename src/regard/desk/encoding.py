@@ -46,7 +46,7 @@ def encoded_once(model: Model, example: Example) -> Encoded:
 
 
 def forget_encoded(model: Model) -> None:
-    """Drop every encoded example of a model: a stream never comes back to them."""
+    """Drop every encoded example of a model, because a stream does not reread them."""
     _CACHES.pop(model, None)
 
 

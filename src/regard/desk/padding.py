@@ -60,7 +60,7 @@ class DenseSite:
 
 
 def unpadded_sites(sites: Sequence[Attention], lengths: Sequence[int]) -> list[Sequence[SiteAttention]] | None:
-    """The sites of each example of a padded batch, without the padding; None where it is not all at the end."""
+    """Return the sites of each example of a padded batch, without padding; None unless all padding is at the end."""
     examples: list[Sequence[SiteAttention]] = []
     for row, length in enumerate(lengths):
         own = []
@@ -77,7 +77,7 @@ def unpadded_sites(sites: Sequence[Attention], lengths: Sequence[int]) -> list[S
 def unpadded_gradients(
     batch: Sequence[Sequence[WeightSlopes]], lengths: Sequence[int]
 ) -> Sequence[Sequence[WeightSlopes]] | None:
-    """The gradients of each example of a padded batch, without the padding; None where it is not all at the end."""
+    """Return the gradients of each example of a padded batch, unpadded; None unless all padding is at the end."""
     if len(set(lengths)) <= 1:
         return batch
     widest = max(lengths)

@@ -21,14 +21,7 @@ from numpy.typing import NDArray
 
 from regard.desk.answers import Answer, concatenated, section, stacked
 from regard.desk.costs import Metered
-from regard.desk.finite_answers import (
-    known,
-    known_arrays,
-    known_logits,
-    known_relevance,
-    known_slopes,
-    known_tensor,
-)
+from regard.desk.finite_answers import known, known_arrays, known_logits, known_relevance, known_slopes, known_tensor
 from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.models.ask import batch_function as batch_functions
@@ -40,17 +33,7 @@ from regard.models.ask.propagated_relevance import propagated_relevance
 from regard.models.propagation.rules import Rule
 from regard.models.read_rows import read_rows
 from regard.protocols import BatchFunction as AnyBatchFunction
-from regard.protocols import (
-    Case,
-    Encoded,
-    Lexicon,
-    Point,
-    PropagatedRelevance,
-    Question,
-    Read,
-    Slopes,
-    Target,
-)
+from regard.protocols import Case, Encoded, Lexicon, Point, PropagatedRelevance, Question, Read, Slopes, Target
 from regard.protocols import InputFunction as AnyInputFunction
 from regard.protocols import WeightFunction as AnyWeightFunction
 from regard.records import Answers, Attacked, Bools, Edit, Edits, Example, Floats, Ints, Site, Spec, Threat

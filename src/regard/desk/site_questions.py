@@ -17,14 +17,7 @@ from regard.desk.questions import Base, Bundle, DeskQuestion, ReadRows
 from regard.models.ask import decomposition as decompositions
 from regard.models.ask.value_zeroing import value_zeroing
 from regard.models.ask.weight_slopes import predicted_weight_slopes, weight_slopes
-from regard.protocols import (
-    Case,
-    Parts,
-    SiteAttention,
-    WeightGradientKind,
-    WeightSlopes,
-    Zeroed,
-)
+from regard.protocols import Case, Parts, SiteAttention, WeightGradientKind, WeightSlopes, Zeroed
 from regard.records import Attention, Site
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import numpy as np
 from regard.desk.changes import Replaced
 from regard.desk.unit_alignment import unit_origins
 from regard.errors import Unsupported, phrase
+from regard.experiments._finding import finding
 from regard.measures.agreement import ragged, spearman
 from regard.measures.centre import centre_shift, middles
 from regard.measures.divergence import jsd
@@ -146,7 +147,7 @@ def attacked_drift(
         except Unsupported:  # the audit itself says why
             continue
         scores += [
-            Score(metric=q, method=method, ids=part.ids, values=values[q], better=better, where=dict(where))
+            finding(q, part.ids, values[q], dict(where), method=method, better=better)
             for q, better in QUANTITIES.items()
         ]
     return scores

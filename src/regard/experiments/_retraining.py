@@ -16,6 +16,7 @@ import numpy as np
 
 from regard.datasets.read import read
 from regard.errors import RegardError, Text, Unsupported, phrase
+from regard.experiments._finding import finding
 from regard.measures.significance import t_quantile
 from regard.networks.checkpoint import load_checkpoint
 from regard.networks.classifier import AttentionClassifier
@@ -210,14 +211,7 @@ def over_seeds(
         "high": None if half is None else mean + half,
         "baseline": baseline,
     }
-    return Score(
-        metric=metric,
-        method=method,
-        ids=tuple(f"seed {seed}" for seed in values),
-        values=seed_values,
-        better=better,
-        where=about,
-    )
+    return finding(metric, tuple(f"seed {seed}" for seed in values), seed_values, about, method=method, better=better)
 
 
 def by_text(metric: str, columns: Mapping[int, Floats], data: Dataset, where: Mapping[str, Json]) -> Score:
@@ -225,13 +219,4 @@ def by_text(metric: str, columns: Mapping[int, Floats], data: Dataset, where: Ma
     table = np.stack([*columns.values()], -1)
     about: dict[str, Json] = {**where, "rows": "texts", "of seeds": [*columns]}
     ids, grid = tuple(e.id for e in data), tuple(map(float, columns))
-    return Score(
-        metric=metric,
-        method="attention",
-        ids=ids,
-        values=table.mean(-1),
-        better="none",
-        where=about,
-        curves={"seeds": table},
-        grid=grid,
-    )
+    return finding(metric, ids, table.mean(-1), about, curves={"seeds": table}, grid=grid)

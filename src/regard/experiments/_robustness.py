@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.errors import InputError, Unsupported, phrase
+from regard.experiments._finding import finding
 from regard.measures.answer_change import Answered, answered
 from regard.perturbations.apply import modality_of, noises
 from regard.protocols import Case
@@ -182,16 +183,7 @@ def witness(case: Case, variant: Case, i: int, where: dict[str, Json]) -> list[S
         "relevance": _looked_at(variant, i, units),
     }
     before = case.base().probability[i]
-    return [
-        Score(
-            metric="witness",
-            method=MODEL,
-            ids=(case.ids[i],),
-            values=np.array([answers.probability[i] - before]),
-            better="none",
-            where=facts,
-        )
-    ]
+    return [finding("witness", (case.ids[i],), np.array([answers.probability[i] - before]), facts, method=MODEL)]
 
 
 def _looked_at(variant: Case, i: int, units: Units) -> Json:

@@ -19,7 +19,7 @@ from regard.errors import Unsupported, phrase
 from regard.experiments._map import Heads, Layers, Map, Rows, maps
 from regard.measures.divergence import tvd
 from regard.protocols import Case
-from regard.records import Bools, Edit, Floats, Ints
+from regard.records import Answers, Bools, Edit, Floats, Ints
 
 LINEAR = 1e-3
 """How far an answer may be from what the gradient foretells, to be called linear (relative to 1 + its size)."""
@@ -195,13 +195,8 @@ def answers(
     if lines is not None:
         return [line.distribution(some) for line, some in zip(lines, weights, strict=True)]
     swept = with_weights(case, [edits(m, some) for m, some in zip(found, weights, strict=True)])
-    if swept.distribution is None:
-        raise Unsupported(
-            phrase("errors.experiments.other_attention"),
-            expected=phrase("errors.common.classifier"),
-            got=phrase("errors.common.another_task"),
-        )
-    return [swept.distribution[swept.rows(i)] for i in range(len(found))]
+    distribution = _classes(swept)
+    return [distribution[swept.rows(i)] for i in range(len(found))]
 
 
 def changes(said: Sequence[Floats], base: Floats) -> list[Floats]:
@@ -215,11 +210,15 @@ def changes(said: Sequence[Floats], base: Floats) -> list[Floats]:
 
 def decided(case: Case) -> tuple[Floats, Ints]:
     """Return (examples, classes) unperturbed predictions, and (examples,) predicted classes."""
-    distribution = case.base().distribution
-    if distribution is None:
+    distribution = _classes(case.base())
+    return distribution, np.asarray(distribution.argmax(-1))
+
+
+def _classes(answers: Answers) -> Floats:
+    if answers.distribution is None:
         raise Unsupported(
             phrase("errors.experiments.other_attention"),
             expected=phrase("errors.common.classifier"),
             got=phrase("errors.common.another_task"),
         )
-    return distribution, np.asarray(distribution.argmax(-1))
+    return answers.distribution

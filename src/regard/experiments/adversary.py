@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.questions import weight_function
+from regard.experiments._finding import finding
 from regard.experiments._map import Map, setting
 from regard.experiments._search import Answer, linear_answer, linear_answer_of_many, padded, search
 from regard.experiments._weight_batches import Linear, answers, changes, decided, edits, given, logits, read
@@ -134,15 +135,7 @@ def _score(
     where: dict[str, Json],
     curves: dict[str, Floats] | None = None,
 ) -> Score:
-    return Score(
-        metric=metric,
-        method=method,
-        ids=case.ids,
-        values=np.where(short, np.nan, values),
-        better="none",
-        where=where,
-        curves=curves or {},
-    )
+    return finding(metric, case.ids, np.where(short, np.nan, values), where, method=method, curves=curves or {})
 
 
 def starting(case: Case, i: int, n: int, alternatives: int) -> Floats:

@@ -11,6 +11,7 @@ from regard.desk.changes import Replaced
 from regard.desk.questions import attacked
 from regard.errors import Unsupported, phrase
 from regard.experiments._drift import attacked_drift, one_pass_only
+from regard.experiments._finding import finding
 from regard.experiments._robustness import (
     MODEL,
     Chosen,
@@ -90,9 +91,7 @@ def attack_success(
         scores += _table(part, results, success, where)
         under = np.where(np.isnan(clean), np.nan, np.where(np.nan_to_num(success) > 0, 0.0, clean))
         if not np.isnan(clean).all():
-            scores.append(
-                Score(metric="accuracy", method=MODEL, ids=part.ids, values=under, better="higher", where=where)
-            )
+            scores.append(finding("accuracy", part.ids, under, where, method=MODEL, better="higher"))
         if facts.get("role") != "baseline":
             turned.append(under)
         scores += attacked_drift(part, results, compared, where)
@@ -106,14 +105,7 @@ def attack_success(
     if turned and not np.isnan(clean).all():
         worst = {"attacks_tried": len(turned), "budget": budget}
         scores.append(
-            Score(
-                metric="worst_case_attack_accuracy",
-                method=MODEL,
-                ids=part.ids,
-                values=per_example(turned),
-                better="higher",
-                where=worst,
-            )
+            finding("worst_case_attack_accuracy", part.ids, per_example(turned), worst, method=MODEL, better="higher")
         )
     return scores
 
@@ -137,13 +129,13 @@ def _table(case: Case, results: Sequence[Attacked], success: Floats, where: dict
     curve = np.where(np.isnan(success)[:, None], np.nan, (success[:, None] > 0) & (spent[:, None] <= np.array(grid)))
     turned = success > 0
     scores = [
-        Score(
-            metric="attack_success",
+        finding(
+            "attack_success",
+            case.ids,
+            success,
+            where,
             method=MODEL,
-            ids=case.ids,
-            values=success,
             better="lower",
-            where=where,
             curves={"success": curve},
             grid=tuple(grid),
         )
@@ -155,16 +147,7 @@ def _table(case: Case, results: Sequence[Attacked], success: Floats, where: dict
         ("attack_perturbed", np.array([r.perturbed for r in results]), turned, where),
         ("attack_similarity", np.array([r.similarity for r in results]), turned, similarity_facts),
     ):
-        scores.append(
-            Score(
-                metric=metric,
-                method=MODEL,
-                ids=case.ids,
-                values=np.where(keep, values, np.nan),
-                better="none",
-                where=about,
-            )
-        )
+        scores.append(finding(metric, case.ids, np.where(keep, values, np.nan), about, method=MODEL))
     return scores
 
 

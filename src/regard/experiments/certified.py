@@ -11,6 +11,7 @@ import numpy as np
 
 from regard.desk.questions import batch_function
 from regard.errors import InputError, Unsupported, phrase
+from regard.experiments._finding import finding
 from regard.experiments._robustness import MODEL, distribution, modality, sampled, truth
 from regard.measures.intervals import clopper_pearson
 from regard.protocols import Case, Findings
@@ -85,32 +86,18 @@ def _scores(
     case: Case, classes: Ints, chosen: Ints, radius: Floats, radii: tuple[float, ...], where: dict[str, Json]
 ) -> list[Score]:
     scores = [
-        Score(
-            metric="abstained",
-            method=MODEL,
-            ids=case.ids,
-            values=(chosen < 0).astype(np.float64),
-            better="lower",
-            where=where,
-        ),
-        Score(metric="certified_radius", method=MODEL, ids=case.ids, values=radius, better="higher", where=where),
+        finding("abstained", case.ids, (chosen < 0).astype(np.float64), where, method=MODEL, better="lower"),
+        finding("certified_radius", case.ids, radius, where, method=MODEL, better="higher"),
     ]
     if (classes < 0).all():
         return scores
     right = np.where(classes >= 0, chosen == classes, np.nan)
-    scores.append(
-        Score(metric="smoothed_accuracy", method=MODEL, ids=case.ids, values=right, better="higher", where=where)
-    )
+    scores.append(finding("smoothed_accuracy", case.ids, right, where, method=MODEL, better="higher"))
     for r in radii:
         certified_right = np.where(np.isnan(right), np.nan, (right > 0) & (radius >= r - 1e-12))
         scores.append(
-            Score(
-                metric="certified_accuracy",
-                method=MODEL,
-                ids=case.ids,
-                values=certified_right,
-                better="higher",
-                where={**where, "radius": r},
+            finding(
+                "certified_accuracy", case.ids, certified_right, {**where, "radius": r}, method=MODEL, better="higher"
             )
         )
     return scores

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.site_questions import decomposition
+from regard.experiments._finding import finding
 from regard.experiments._map import maps, setting
 from regard.measures.conicity import conicity as cone
 from regard.protocols import Case, Findings
-from regard.records import Score
 from regard.registry import THOROUGH, InProfile, experiment
 
 
@@ -41,13 +41,6 @@ def conicity(case: Case, *, layers: str | int = "last", heads: str | int = "mean
         null.append(float(np.mean(null_cones)))
     where = setting(layers, heads)
     return [
-        Score(metric="conicity", method="attention", ids=case.ids, values=np.array(values), better="none", where=where),
-        Score(
-            metric="conicity_null",
-            method="attention",
-            ids=case.ids,
-            values=np.array(null),
-            better="none",
-            where={**where, "role": "null"},
-        ),
+        finding("conicity", case.ids, np.array(values), where),
+        finding("conicity_null", case.ids, np.array(null), {**where, "role": "null"}),
     ]

@@ -6,6 +6,7 @@ import numpy as np
 
 from regard.desk.site_questions import weight_gradients
 from regard.errors import Unsupported, phrase
+from regard.experiments._finding import finding
 from regard.experiments._map import Map, setting
 from regard.experiments._weight_batches import answers, decided, read, without
 from regard.measures.divergence import jsd
@@ -65,16 +66,7 @@ def erasure(case: Case, *, steps: int = 32, layers: str | int = "last", heads: s
     for name, values in {**columns, "best of these": best}.items():
         for metric, column in values.items():
             role = {**where, "role": ROLES.get(name, "method")}
-            scores.append(
-                Score(
-                    metric=metric,
-                    method=name,
-                    ids=case.ids,
-                    values=np.where(short, np.nan, column),
-                    better="none",
-                    where=role,
-                )
-            )
+            scores.append(finding(metric, case.ids, np.where(short, np.nan, column), role, method=name))
     return scores
 
 
@@ -96,26 +88,8 @@ def _single(case: Case, found: list[Map], where: dict[str, Json], said: list[Flo
         role: dict[str, Json] = {**where, "role": ROLES.get(name, "method")}
         far = np.array([float(jsd(rows[k], base[i])) for i, rows in enumerate(said)])
         flips = np.array([float(rows[k].argmax() != own[i]) for i, rows in enumerate(said)])
-        scores.append(
-            Score(
-                metric="erased_js",
-                method=name,
-                ids=case.ids,
-                values=np.where(short, np.nan, far),
-                better="none",
-                where=role,
-            )
-        )
-        scores.append(
-            Score(
-                metric="erased_flips",
-                method=name,
-                ids=case.ids,
-                values=np.where(short, np.nan, flips),
-                better="none",
-                where=role,
-            )
-        )
+        scores.append(finding("erased_js", case.ids, np.where(short, np.nan, far), role, method=name))
+        scores.append(finding("erased_flips", case.ids, np.where(short, np.nan, flips), role, method=name))
     return scores
 
 

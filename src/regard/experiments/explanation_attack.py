@@ -7,6 +7,7 @@ import numpy as np
 from regard.desk.questions import attacked
 from regard.errors import Unsupported, phrase
 from regard.experiments._drift import attacked_drift
+from regard.experiments._finding import finding
 from regard.experiments._robustness import modality, sampled
 from regard.protocols import Case, Findings
 from regard.records import Json, Score, Spec, Threat
@@ -52,21 +53,8 @@ def explanation_attack(
         where: dict[str, Json] = {"attack": spec.name, "aimed_at": aim, "budget": budget}
         success = np.array([np.nan if r.status == "skipped" else float(r.status == "success") for r in results])
         spent = np.where(np.isnan(success), np.nan, [r.queries for r in results])
-        scores.append(
-            Score(
-                metric="explanation_attack_success",
-                method=aim,
-                ids=part.ids,
-                values=success,
-                better="lower",
-                where=where,
-            )
-        )
-        scores.append(
-            Score(
-                metric="explanation_attack_queries", method=aim, ids=part.ids, values=spent, better="none", where=where
-            )
-        )
+        scores.append(finding("explanation_attack_success", part.ids, success, where, method=aim, better="lower"))
+        scores.append(finding("explanation_attack_queries", part.ids, spent, where, method=aim))
         scores += attacked_drift(part, results, [aim] if text else methods, where)
     if not scores:
         raise Unsupported(

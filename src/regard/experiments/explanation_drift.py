@@ -11,6 +11,7 @@ from regard.desk.changes import PerturbedBy, Replaced
 from regard.desk.questions import UnitOrigins
 from regard.errors import Unsupported, phrase
 from regard.experiments._drift import LEAST_CHANGE, QUANTITIES, drift, one_pass_only
+from regard.experiments._finding import finding
 from regard.experiments._robustness import MODEL, Chosen, chosen_noises, said_by, sampled
 from regard.protocols import Case, Findings
 from regard.records import Bools, Floats, Ints, Json, Relevance, Score, Spec
@@ -110,13 +111,13 @@ def _drifts(part: Case, explainers: Sequence[str], noises: Sequence[Spec], sever
             noisy = clean.like(variant.base())
             same_prediction = clean.same(noisy)
             scores.append(
-                Score(
-                    metric="prediction_kept",
+                finding(
+                    "prediction_kept",
+                    part.ids,
+                    same_prediction.astype(np.float64),
+                    where,
                     method=MODEL,
-                    ids=part.ids,
-                    values=same_prediction.astype(np.float64),
                     better="higher",
-                    where=where,
                 )
             )
             change = clean.change(noisy)
@@ -166,26 +167,12 @@ def _under(
     method = relevance.method
     after = variant.relevance(method)
     values = drift(relevance, after, case.units, origins, kept)
-    scores = [
-        Score(metric=q, method=method, ids=case.ids, values=values[q], better=better, where=where)
-        for q, better in QUANTITIES.items()
-    ]
+    scores = [finding(q, case.ids, values[q], where, method=method, better=better) for q, better in QUANTITIES.items()]
     apart = values["explanation_jsd"]
     relative = apart / np.maximum(change, LEAST_CHANGE)
+    scores.append(finding("explanation_per_change", case.ids, relative, where, method=method, better="lower"))
     scores.append(
-        Score(
-            metric="explanation_per_change", method=method, ids=case.ids, values=relative, better="lower", where=where
-        )
-    )
-    scores.append(
-        Score(
-            metric="explanation_excess",
-            method=method,
-            ids=case.ids,
-            values=apart - seed["explanation_jsd"],
-            better="lower",
-            where=where,
-        )
+        finding("explanation_excess", case.ids, apart - seed["explanation_jsd"], where, method=method, better="lower")
     )
     operator = case.operators[0]
     faithful = np.full(len(case.ids), np.nan)
@@ -194,13 +181,6 @@ def _under(
         metric = build(Spec("metric", FAITHFUL, {"operator": operator}))
         faithful[kept] = metric(same, same.relevance(method)).values
     scores.append(
-        Score(
-            metric=FAITHFUL,
-            method=method,
-            ids=case.ids,
-            values=faithful,
-            better="higher",
-            where={**where, "operator": operator},
-        )
+        finding(FAITHFUL, case.ids, faithful, {**where, "operator": operator}, method=method, better="higher")
     )
     return scores

@@ -13,6 +13,7 @@ from regard.desk.changes import MaskTuned, reads_masks
 from regard.desk.desk import Desk
 from regard.desk.twin_check import twin_check, validation_examples
 from regard.errors import Unsupported, phrase
+from regard.experiments._finding import finding
 from regard.measures.in_distribution import LEVEL, input_p_values
 from regard.measures.intervals import clopper_pearson
 from regard.measures.keyed_random import keyed_rng
@@ -78,14 +79,7 @@ def masking_in_distribution(
         "model_accuracy": check.model_accuracy,
         "lost_high": check.lost[2],
     }
-    agreement = Score(
-        metric="twin_agreement",
-        method="twin",
-        ids=("validation",),
-        values=np.array([check.agreement[0]]),
-        better="none",
-        where=where,
-    )
+    agreement = finding("twin_agreement", ("validation",), np.array([check.agreement[0]]), where, method="twin")
     return [*results, *_tested("twin", twin, study, tested, reference, shares), agreement]
 
 
@@ -138,7 +132,7 @@ def _tested(
             "rejected_low": low,
             "rejected_high": high,
         }
-        scores.append(Score(metric="masked_p", method=subject, ids=case.ids, values=column, better="none", where=where))
+        scores.append(finding("masked_p", case.ids, column, where, method=subject))
     return scores
 
 

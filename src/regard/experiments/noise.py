@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.changes import PerturbedBy
+from regard.experiments._finding import finding
 from regard.experiments._robustness import MODEL, Chosen, chosen_noises, per_example, said_by, truth, witness
 from regard.measures.answer_change import Answered
 from regard.measures.calibration import brier, nll
@@ -57,24 +58,13 @@ def noise(case: Case, *, noises: Chosen = 3, severities: tuple[int, ...] = (1, 3
             noisy = clean.like(variant.base())
             flips = (~clean.same(noisy)).astype(np.float64)
             stable_by_severity.setdefault(severity, []).append(1 - flips)
-            scores.append(Score(metric="flips", method=MODEL, ids=case.ids, values=flips, better="lower", where=where))
-            scores.append(
-                Score(
-                    metric="output_change",
-                    method=MODEL,
-                    ids=case.ids,
-                    values=clean.change(noisy),
-                    better="lower",
-                    where=where,
-                )
-            )
+            scores.append(finding("flips", case.ids, flips, where, method=MODEL, better="lower"))
+            scores.append(finding("output_change", case.ids, clean.change(noisy), where, method=MODEL, better="lower"))
             scores += _calibration(case, noisy.rows, classes, where)
             if labelled:
                 hits = _hits(noisy.rows, classes)
                 right.setdefault(severity, []).append(hits)
-                scores.append(
-                    Score(metric="accuracy", method=MODEL, ids=case.ids, values=hits, better="higher", where=where)
-                )
+                scores.append(finding("accuracy", case.ids, hits, where, method=MODEL, better="higher"))
             drop = variant.base().probability - case.base().probability
             if flips.any() and (worst is None or drop.min() < worst[0]):
                 worst = float(drop.min()), int(drop.argmin()), variant, where
@@ -99,20 +89,11 @@ def _of_other_answers(case: Case, clean: Answered, noises: Chosen, severities: t
             noisy = clean.like(variant.base())
             change, flips = clean.change(noisy), (~clean.same(noisy)).astype(np.float64)
             flips_by_severity.setdefault(severity, []).append(flips)
-            scores.append(Score(metric="flips", method=MODEL, ids=case.ids, values=flips, better="lower", where=where))
-            scores.append(
-                Score(metric="output_change", method=MODEL, ids=case.ids, values=change, better="lower", where=where)
-            )
+            scores.append(finding("flips", case.ids, flips, where, method=MODEL, better="lower"))
+            scores.append(finding("output_change", case.ids, change, where, method=MODEL, better="lower"))
             if clean.kind == "number":
                 scores.append(
-                    Score(
-                        metric="output_shift",
-                        method=MODEL,
-                        ids=case.ids,
-                        values=change * clean.spread,
-                        better="lower",
-                        where=where,
-                    )
+                    finding("output_shift", case.ids, change * clean.spread, where, method=MODEL, better="lower")
                 )
             scores += _error(case, noisy, truth, where)
             if flips.any() and (worst is None or change.max() > worst[0]):
@@ -130,9 +111,7 @@ def _numbers(case: Case) -> Floats:
 def _error(case: Case, said: Answered, wanted: Floats, where: dict[str, Json]) -> list[Score]:
     off = np.abs(said.rows[:, 0] - wanted)
     return (
-        []
-        if np.isnan(off).all()
-        else [Score(metric="absolute_error", method=MODEL, ids=case.ids, values=off, better="lower", where=where)]
+        [] if np.isnan(off).all() else [finding("absolute_error", case.ids, off, where, method=MODEL, better="lower")]
     )
 
 
@@ -143,14 +122,10 @@ def _hits(said: Floats, classes: Ints) -> Floats:
 
 def _calibration(case: Case, said: Floats, classes: Ints, where: dict[str, Json]) -> list[Score]:
     labelled = classes >= 0
-    scores = [Score(metric="confidence", method=MODEL, ids=case.ids, values=said.max(-1), better="none", where=where)]
+    scores = [finding("confidence", case.ids, said.max(-1), where, method=MODEL)]
     for metric, measure in (("nll", nll), ("brier", brier)):
         values = np.where(labelled, measure(said, np.where(labelled, classes, 0)), np.nan)
-        scores += (
-            [Score(metric=metric, method=MODEL, ids=case.ids, values=values, better="lower", where=where)]
-            if labelled.any()
-            else []
-        )
+        scores += [finding(metric, case.ids, values, where, method=MODEL, better="lower")] if labelled.any() else []
     return scores
 
 
@@ -163,13 +138,13 @@ def _worst_cases(case: Case, rows: dict[int, list[Floats]], metric: str, clean: 
     columns = {str(s): some for s, some in rows.items()} | {"all": [r for some in rows.values() for r in some]}
     count = len(next(iter(rows.values())))
     return [
-        Score(
-            metric=metric,
+        finding(
+            metric,
+            case.ids,
+            sign * per_example([sign * r for r in (*some, *([] if clean is None else [clean]))]),
+            {"severity": severity if severity == "all" else int(severity), "noises_tried": count},
             method=MODEL,
-            ids=case.ids,
-            values=sign * per_example([sign * r for r in (*some, *([] if clean is None else [clean]))]),
             better="higher" if higher else "lower",
-            where={"severity": severity if severity == "all" else int(severity), "noises_tried": count},
         )
         for severity, some in columns.items()
     ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.questions import edited
+from regard.experiments._finding import finding
 from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
-from regard.records import Score
 from regard.registry import THOROUGH, InProfile, experiment
 
 
@@ -44,15 +44,7 @@ def random_weights(
     flipped = np.where(short, np.nan, np.stack(flips).mean(-1))
     where = setting(layers, heads)
     return [
-        Score(
-            metric="random_weights",
-            method="attention",
-            ids=case.ids,
-            values=curve.mean(-1),
-            better="none",
-            where=where,
-            curves={"distance": curve},
-        ),
-        Score(metric="random_flips", method="attention", ids=case.ids, values=flipped, better="none", where=where),
+        finding("random_weights", case.ids, curve.mean(-1), where, curves={"distance": curve}),
+        finding("random_flips", case.ids, flipped, where),
         *yardsticks(case, map_list, where, names=("random_weights", "random_flips"), most=most),
     ]

@@ -6,12 +6,13 @@ import numpy as np
 
 from regard.desk.questions import slopes_at
 from regard.errors import Unsupported, phrase
+from regard.experiments._finding import finding
 from regard.experiments._map import maps, setting
 from regard.measures.agreement import kendall, null_sd, ragged
 from regard.measures.divergence import tvd
 from regard.measures.tau_significance import kendall_p
 from regard.protocols import Case, Findings, Point
-from regard.records import Floats, Json, Score
+from regard.records import Floats, Json
 from regard.registry import THOROUGH, InProfile, experiment
 
 LEVEL = 0.05
@@ -61,21 +62,9 @@ def rank_agreement(
             tau = ragged(kendall, columns[one], columns[other])
             p = kendall_p(tau, count)
             where: dict[str, Json] = setting(layers, heads, operator=way, role=role)
-            scores.append(
-                Score(metric="tau", method=pair, ids=case.ids, values=tau, better="none", where=where, curves=spread)
-            )
+            scores.append(finding("tau", case.ids, tau, where, method=pair, curves=spread))
             significant = np.where(np.isnan(p), np.nan, p <= LEVEL)
-            scores.append(
-                Score(
-                    metric="tau_significant",
-                    method=pair,
-                    ids=case.ids,
-                    values=significant,
-                    better="none",
-                    where=where,
-                    curves=spread,
-                )
-            )
+            scores.append(finding("tau_significant", case.ids, significant, where, method=pair, curves=spread))
     return scores
 
 

@@ -9,12 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import Unsupported, phrase
+from regard.experiments._finding import finding
 from regard.experiments._map import setting
 from regard.measures.divergence import tvd
 from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.last_layer import last_layer
 from regard.protocols import Findings, Study
-from regard.records import Example, Floats, Ints, Json, Score
+from regard.records import Example, Floats, Ints, Json
 from regard.registry import InProfile, experiment
 
 FEWEST = 40
@@ -65,23 +66,9 @@ def refitted(
     where: dict[str, Json] = setting(layers, heads, bound="lower", folds=folds)
     ids = tuple(e.id for e in examples)
     return [
-        Score(
-            metric="seed_change",
-            method="last layer refitted",
-            ids=ids,
-            values=table.mean(-1),
-            better="none",
-            where=where,
-            curves={"seeds": table},
-        ),
-        Score(
-            metric="seed_jsd",
-            method="last layer refitted",
-            ids=ids,
-            values=np.zeros(len(ids)),
-            better="none",
-            where=where,
-            curves={"seeds": 0.0 * table},
+        finding("seed_change", ids, table.mean(-1), where, method="last layer refitted", curves={"seeds": table}),
+        finding(
+            "seed_jsd", ids, np.zeros(len(ids)), where, method="last layer refitted", curves={"seeds": 0.0 * table}
         ),
     ]
 

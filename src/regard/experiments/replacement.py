@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from regard.experiments._finding import finding
 from regard.experiments._map import Map, setting
 from regard.experiments._weight_batches import answers, changes, decided, given, moved, read
 from regard.protocols import Case, Findings
@@ -59,47 +60,17 @@ def replacement(case: Case, *, times: int = 100, layers: str | int = "last", hea
         where: dict[str, Json] = setting(layers, heads, role="ceiling" if way == "one unit" else "method")
         curves = {"distance": np.stack(apart)} if way == "permuted" else {}
         change = np.where(short, np.nan, change)
-        scores.append(
-            Score(
-                metric="replaced_change",
-                method=way,
-                ids=case.ids,
-                values=change,
-                better="none",
-                where=where,
-                curves=curves,
-            )
-        )
+        scores.append(finding("replaced_change", case.ids, change, where, method=way, curves=curves))
         scores += _binned(case, map_list, way, change, where)
-        scores.append(
-            Score(
-                metric="replaced_flips",
-                method=way,
-                ids=case.ids,
-                values=np.where(short, np.nan, flips),
-                better="none",
-                where=where,
-            )
-        )
+        scores.append(finding("replaced_flips", case.ids, np.where(short, np.nan, flips), where, method=way))
         if labels is not None and way != "one unit":
             share = [np.mean(rows.argmax(-1) == label) for rows, label in zip(outputs, labels, strict=True)]
             right = np.where(np.isnan(labels) | short, np.nan, share)
-            scores.append(
-                Score(metric="replaced_correct", method=way, ids=case.ids, values=right, better="higher", where=where)
-            )
+            scores.append(finding("replaced_correct", case.ids, right, where, method=way, better="higher"))
     if labels is not None:
         correct = np.where(np.isnan(labels), np.nan, own == labels)
         where = setting(layers, heads, role="baseline")
-        scores.append(
-            Score(
-                metric="replaced_correct",
-                method="attention",
-                ids=case.ids,
-                values=correct,
-                better="higher",
-                where=where,
-            )
-        )
+        scores.append(finding("replaced_correct", case.ids, correct, where, better="higher"))
     return scores
 
 
@@ -116,13 +87,8 @@ def _binned(case: Case, found: list[Map], way: str, change: Floats, where: dict[
         if len(inside):
             ids = tuple(case.ids[i] for i in inside)
             scores.append(
-                Score(
-                    metric="replaced_change",
-                    method=way,
-                    ids=ids,
-                    values=change[inside],
-                    better="none",
-                    where={**where, "largest_weight": f"{low}-{high}"},
+                finding(
+                    "replaced_change", ids, change[inside], {**where, "largest_weight": f"{low}-{high}"}, method=way
                 )
             )
     return scores

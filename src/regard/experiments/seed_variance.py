@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from regard.datasets.examples import Examples
+from regard.experiments._finding import finding
 from regard.experiments._map import setting
 from regard.experiments._retraining import again, answers, looks, origin, over_seeds
 from regard.measures.divergence import jsd, tvd
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Findings, Study
-from regard.records import Score
 from regard.registry import InProfile, experiment
 
 
@@ -51,27 +51,9 @@ def seed_variance(study: Study, *, seeds: int = 4, data: str = "") -> Findings:
     ids, where = tuple(e.id for e in examples), setting("last", "mean", seeds=[*numbers])
     means = {s: float(np.mean(row)) for s, row in zip(numbers, apart, strict=True)}
     return [
-        Score(
-            metric="seed_jsd",
-            method="attention",
-            ids=ids,
-            values=np.median(curve, -1),
-            better="none",
-            where=where,
-            curves={"seeds": curve},
-            grid=tuple(map(float, numbers)),
-        ),
-        Score(
-            metric="seed_change",
-            method="attention",
-            ids=ids,
-            values=np.median(np.array(change).T, -1),
-            better="none",
-            where=where,
-        ),
-        Score(
-            metric="seed_jsd_chance", method="attention", ids=ids, values=np.array(chance), better="none", where=where
-        ),
+        finding("seed_jsd", ids, np.median(curve, -1), where, curves={"seeds": curve}, grid=tuple(map(float, numbers))),
+        finding("seed_change", ids, np.median(np.array(change).T, -1), where),
+        finding("seed_jsd_chance", ids, np.array(chance), where),
         over_seeds(
             "mean_seed_jsd", "attention", means, source, {"examples": len(ids)}, baseline=float(np.mean(chance))
         ),

@@ -10,6 +10,7 @@ import numpy as np
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.errors import InputError, RegardError, Unsupported, phrase
+from regard.experiments._finding import finding
 from regard.experiments._leave_one_out import lost_without
 from regard.experiments._map import maps, setting
 from regard.experiments._rankings import first
@@ -17,7 +18,7 @@ from regard.measures.divergence import jsd, tvd
 from regard.measures.keyed_random import keyed_rng
 from regard.networks.family import is_family, read_family
 from regard.protocols import Findings, Model, Study
-from regard.records import Example, Floats, Json, Score
+from regard.records import Example, Floats, Json
 from regard.registry import experiment
 
 AT_ONCE = 32
@@ -80,46 +81,15 @@ def siblings(
     ids = tuple(e.id for e in study.examples)
     where: dict[str, Json] = setting(layers, heads, siblings=[m.name for m in others])
     scores = [
-        Score(
-            metric="seed_jsd",
-            method="attention",
-            ids=ids,
-            values=_median(tables["jsd"]),
-            better="none",
-            where=where,
-            curves={"seeds": tables["jsd"]},
-        ),
-        Score(
-            metric="seed_change",
-            method="attention",
-            ids=ids,
-            values=_median(tables["change"]),
-            better="none",
-            where=where,
-            curves={"seeds": tables["change"]},
-        ),
-        Score(
-            metric="seed_jsd_chance",
-            method="attention",
-            ids=ids,
-            values=np.concatenate(chance),
-            better="none",
-            where={**where, "role": "null"},
-        ),
+        finding("seed_jsd", ids, _median(tables["jsd"]), where, curves={"seeds": tables["jsd"]}),
+        finding("seed_change", ids, _median(tables["change"]), where, curves={"seeds": tables["change"]}),
+        finding("seed_jsd_chance", ids, np.concatenate(chance), {**where, "role": "null"}),
     ]
     roles = {"attention": "method", "own attention": "method", "best": "ceiling"}
     for kind in KINDS:
         at: dict[str, Json] = {**where, "role": roles[kind]}
         scores.append(
-            Score(
-                metric="transfer_gain",
-                method=kind,
-                ids=ids,
-                values=_mean(tables[kind]),
-                better="none",
-                where=at,
-                curves={"seeds": tables[kind]},
-            )
+            finding("transfer_gain", ids, _mean(tables[kind]), at, method=kind, curves={"seeds": tables[kind]})
         )
     return scores
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.experiments._finding import finding
 from regard.experiments._leave_one_out import lost_without
 from regard.experiments._map import maps, setting
 from regard.experiments._rankings import first
 from regard.explainers._alignment import on_units, read_row
 from regard.explainers._site_choice import chosen_sites
 from regard.protocols import Case, Findings
-from regard.records import Floats, Score
+from regard.records import Floats
 from regard.registry import InProfile, experiment
 
 
@@ -45,24 +46,19 @@ def single_heads(case: Case, *, layers: str | int = "last", heads: str | int = "
     best = [_gain(row, row) for row in lost]
     return [
         *(
-            Score(metric="head_gain", method=name, ids=case.ids, values=values, better="higher", where=where)
+            finding("head_gain", case.ids, values, where, method=name, better="higher")
             for name, values in gains.items()
         ),
-        Score(
-            metric="head_gain_null",
-            method="one unit",
-            ids=case.ids,
-            values=np.array(lot),
-            better="higher",
-            where={**where, "role": "null"},
+        finding(
+            "head_gain_null", case.ids, np.array(lot), {**where, "role": "null"}, method="one unit", better="higher"
         ),
-        Score(
-            metric="head_gain_ceiling",
+        finding(
+            "head_gain_ceiling",
+            case.ids,
+            np.array(best),
+            {**where, "role": "ceiling"},
             method="one unit",
-            ids=case.ids,
-            values=np.array(best),
             better="higher",
-            where={**where, "role": "ceiling"},
         ),
     ]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.questions import edited
+from regard.experiments._finding import finding
 from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
-from regard.records import Score
 from regard.registry import EVERY, InProfile, experiment
 
 
@@ -39,21 +39,7 @@ def uniform_weights(
     short = np.array([len(m) < 2 for m in map_list])
     where = setting(layers, heads)
     return [
-        Score(
-            metric="uniform",
-            method="attention",
-            ids=case.ids,
-            values=np.where(short, np.nan, [a[0] for a in apart]),
-            better="none",
-            where=where,
-        ),
-        Score(
-            metric="uniform_flips",
-            method="attention",
-            ids=case.ids,
-            values=np.where(short, np.nan, [f[0] for f in flips]),
-            better="none",
-            where=where,
-        ),
+        finding("uniform", case.ids, np.where(short, np.nan, [a[0] for a in apart]), where),
+        finding("uniform_flips", case.ids, np.where(short, np.nan, [f[0] for f in flips]), where),
         *yardsticks(case, map_list, where, names=("uniform", "uniform_flips"), most=most),
     ]

@@ -21,12 +21,7 @@ from regard.registry import explainer
     misleads="as leave_one_out; a unit also shares the effect of its neighbours",
 )
 def occlusion(
-    case: Case,
-    *,
-    window: int = 3,
-    stride: int = 1,
-    per: Literal["unit", "word"] = "unit",
-    operator: str | None = None,
+    case: Case, *, window: int = 3, stride: int = 1, per: Literal["unit", "word"] = "unit", operator: str | None = None
 ) -> Relevance:
     """Drop of the objective when a window of neighbours is removed, averaged over the windows of each unit.
 

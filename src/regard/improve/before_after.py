@@ -1,4 +1,4 @@
-"""Before and after on the same seeds and the same examples, and what may be said about the difference."""
+"""Before and after on the same seeds and examples, and the claim that their difference supports."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class ExactEffects:
 
 
 def use_verdict(prompts: Sequence[ExactEffects], looks: Sequence[int]) -> UseVerdict:
-    """Say whether the model uses the sources in most prompts.
+    """Return whether the model uses the sources in most prompts.
 
     looks: planned cumulative numbers of prompts; the last look is at `len(prompts)`.
     """

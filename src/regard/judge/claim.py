@@ -37,7 +37,7 @@ class Draft:
 
 
 def settled(drafts: Sequence[Draft]) -> list[Verdict]:
-    """The verdicts: p corrected over all questions that make a claim; what does not survive is uninformative."""
+    """Return the verdicts: correct p over all questions that make a claim; a claim that fails becomes uninformative."""
     family = max(1, sum(not math.isnan(d.p) for d in drafts))
     levels = holm_levels([d.p for d in drafts])
     return [_verdict(d, family, level) for d, level in zip(drafts, levels, strict=True)]

@@ -20,7 +20,7 @@ from regard.registry import entry, names
 
 @cache
 def single_quantities() -> frozenset[str]:
-    """Quantities with one value per example: those that experiments, ours and others', say they give."""
+    """Return the per-example quantities that the decorators of all experiments declare."""
     facts = [entry("experiment", name).facts for name in names("experiment")]
     return frozenset(str(name) for about in facts for name in cast("list[str]", about.get("gives", [])))
 
@@ -38,7 +38,7 @@ class Curves:
     own: bool = False
 
     def same(self, other: Curves) -> bool:
-        """Bit by bit: two ways to take units away never give that, however alike they are."""
+        """Return whether two curves are bit-identical, which two different removal operators never are."""
         if (self.kept is None) != (other.kept is None):
             return False
         same_kept = self.kept is None or other.kept is None or np.array_equal(self.kept, other.kept, equal_nan=True)
@@ -47,7 +47,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """Everything about one attention of one model. All arrays have one entry per example, in the same order.
+    """Evidence about one attention of one model. All arrays have one entry per example, in the same order.
 
     classes: the predicted class; clusters: what counts as one independent draw; probability: of the predicted class;
     neutral: its probability when nothing speaks for it. single: quantity -> values. pointing: (ranking, operator) ->
@@ -100,7 +100,7 @@ class Evidence:
         return Mean.over_seeds(values, clusters, fractions=self.fractions)
 
     def of(self, name: str) -> Floats:
-        """(examples,) NaN throughout where it was not measured."""
+        """Return (examples,) values; all NaN without a measurement."""
         return self.single.get(name, np.full(len(self.ids), np.nan))
 
     def measured(self, name: str) -> bool:

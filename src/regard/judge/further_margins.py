@@ -1,4 +1,4 @@
-"""The numbers that the further questions compare with: other networks, other methods, noise. Fixed before looking.
+"""Thresholds of the further questions (other networks, other methods, noise), fixed in advance.
 
 They are conventions; no planted model was used to choose them. The further questions never decide the reading.
 """

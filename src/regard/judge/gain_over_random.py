@@ -172,7 +172,7 @@ def judged(
 def _parts(
     evidence: Evidence, gains: Floats, top: Floats, clusters: Sequence[str], where: Mapping[str, Json]
 ) -> dict[str, Test]:
-    """Every elementary comparison: is there anything to find, does attention find any, and which share of the best."""
+    """Elementary comparisons: is there an effect to find, does attention find any, and which share of the best."""
     of_best = Message.of("judge.points.gain", ranking=where["best"])
     any_gain = Message("judge.points.gain_attention")
     least = evidence.mean(top, clusters, bounds=(-1.0, 1.0))

@@ -1,4 +1,4 @@
-"""Evidence -> verdicts -> one reading. A pure function: the same evidence gives the same words."""
+"""Evidence -> verdicts -> one reading. A pure function: the same evidence gives the same result."""
 
 from __future__ import annotations
 

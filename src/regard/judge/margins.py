@@ -1,4 +1,4 @@
-"""Every number that a rule compares with, in one place: fixed before looking, printed with every verdict.
+"""Thresholds of all rules, fixed in advance and printed with every verdict.
 
 The margins were chosen on one half of a zoo of planted models and are a wide plateau there: .6 to .8 instead of .7 and
 .02 to .10 instead of .05 change few verdicts. On natural text they are conventions.

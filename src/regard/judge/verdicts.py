@@ -1,4 +1,4 @@
-"""The door of this room: a stored run -> judgements."""
+"""Entry point of the judge: a stored run -> judgements."""
 
 from __future__ import annotations
 

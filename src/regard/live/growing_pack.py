@@ -23,7 +23,7 @@ class GrowingPack:
         self._names: list[str] = []
 
     def publish(self) -> None:
-        """Put a pack of everything found so far into the cache and name it in the job."""
+        """Put a pack of all results so far into the cache and name it in the job."""
         live_input = self._input
         owners = [(live_input, i) for i in range(len(live_input.examples))]
         pack = live_input.pack()

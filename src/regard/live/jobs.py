@@ -54,7 +54,7 @@ class Job:
     stopped: bool = False
 
     def share(self, partial: Mapping[str, Json]) -> None:
-        """Publish what is finished so far; it stays readable after a cancellation."""
+        """Publish the results so far; they stay readable after a cancellation."""
         self.check()
         with self.changed:
             self.partial = partial
@@ -209,7 +209,7 @@ class Jobs:
 
 
 class Stoppable(Protocol):
-    """Work that may have to stop: `check` raises `Cancelled` then."""
+    """Cancellable work: `check` raises `Cancelled` after a cancellation."""
 
     def check(self) -> None: ...
 

@@ -246,13 +246,13 @@ class LiveInput:
         return self._pooled[i]
 
     def _trust(self, i: int) -> tuple[str, ...]:
-        """Return, for each map, what removing the units that it marks does to the prediction."""
+        """Return, for each map, the effect of removing its marked units on the prediction."""
         own = self.case.units[i]
         units = {"names": own.names, "kind": own.kind, "place_kind": own.place_kind}
         return tuple(f"{method}: {mark_line(marks[i], units)}" for method, marks in self.marks.items())
 
     def _written(self, i: int) -> tuple[str, ...] | None:
-        """Return the tokens that an encoder-decoder generated, or what each object query of a detector says."""
+        """Return the tokens that an encoder-decoder generated, or the output of each object query of a detector."""
         if isinstance(self.model, DetectorModel):
             return self.model.query_names(self.examples[i])
         return names_of_tokens(self.model, self.case.targets[i]) if self.model.task == "sequence_to_sequence" else None

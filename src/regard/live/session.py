@@ -28,7 +28,7 @@ from regard.protocols import Model
 from regard.records import Example, Json, Spec
 from regard.store.rationales import FILE
 from regard.store.run import Run
-from regard.tap.row_capture import Rows
+from regard.tap.row_collector import Rows
 from regard.trust import refuse_code
 
 METHODS = ("attention", "leave_one_out")

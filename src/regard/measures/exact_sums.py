@@ -1,4 +1,4 @@
-"""Sums that come out the same in any order: every float64 is a whole number of 2**-1074."""
+"""Order-independent sums: every float64 is a whole number of 2**-1074."""
 
 from __future__ import annotations
 

@@ -35,13 +35,7 @@ class PairedOverSeeds:
 
 
 def paired_over_seeds(
-    new: ArrayLike,
-    old: ArrayLike,
-    clusters: Sequence[str],
-    *,
-    level: float = 0.95,
-    seed: int = 0,
-    draws: int = 2000,
+    new: ArrayLike, old: ArrayLike, clusters: Sequence[str], *, level: float = 0.95, seed: int = 0, draws: int = 2000
 ) -> PairedOverSeeds:
     """new, old: (seeds, examples), NaN where a value is undefined; a pair counts where both are there.
 

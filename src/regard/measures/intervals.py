@@ -30,12 +30,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums:
-    """Sums and counts per cluster, sorted by name: enough for means and bootstraps, and shards can be merged.
+    """Sums and counts per cluster, sorted by name: enough for means and bootstraps.
 
-    >>> left = ClusterSums.of([1.0, 2.0], ["a", "b"])
-    >>> right = ClusterSums.of([4.0, float("nan")], ["a", "b"])
-    >>> both = left.merge(right)
-    >>> both.names, both.total.tolist(), both.count.tolist(), both.undefined
+    >>> sums = ClusterSums.of([1.0, 2.0, 4.0, float("nan")], ["a", "b", "a", "b"])
+    >>> sums.names, sums.total.tolist(), sums.count.tolist(), sums.undefined
     (('a', 'b'), [5.0, 2.0], [2, 1], 1)
     """
 
@@ -57,13 +55,6 @@ class ClusterSums:
         total = np.bincount(where[by], weights=v[defined][by], minlength=len(names)).astype(np.float64)
         count = np.bincount(where, minlength=len(names)).astype(np.int64)
         return ClusterSums(tuple(map(str, names)), total, count, int((~defined).sum()))
-
-    def merge(self, other: ClusterSums) -> ClusterSums:
-        names, where = np.unique(np.array([*self.names, *other.names], np.str_), return_inverse=True)
-        total, count = np.zeros(len(names)), np.zeros(len(names), np.int64)
-        np.add.at(total, where, np.concatenate([self.total, other.total]))
-        np.add.at(count, where, np.concatenate([self.count, other.count]))
-        return ClusterSums(tuple(map(str, names)), total, count, self.undefined + other.undefined)
 
     @property
     def n(self) -> int:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from regard.measures.ranking import levels
 
 Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 

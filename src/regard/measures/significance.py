@@ -29,7 +29,7 @@ def upper_tail(t: ArrayLike, freedom: ArrayLike) -> Floats:
 
 @cache
 def t_quantile(tail: float, freedom: float) -> float:
-    """The t with P(T >= t) = tail, by halving what `upper_tail` says.
+    """Return the t with P(T >= t) = tail, by bisection of `upper_tail`.
 
     >>> round(t_quantile(0.025, 10), 2), round(t_quantile(0.05, float("inf")), 3)
     (2.23, 1.645)

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from regard.measures.agreement import kendall
 from regard.measures.keyed_random import keyed_rng
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,7 @@ Role = Literal["method", "baseline", "ceiling", "null"]
 
 
 def summarise(
-    score: Score,
-    clusters: Sequence[str],
-    *,
-    seed: int,
-    level: float = 0.95,
-    role: Role = "method",
+    score: Score, clusters: Sequence[str], *, seed: int, level: float = 0.95, role: Role = "method"
 ) -> Summary:
     """Mean over the defined examples, with an interval over clusters (`Example.cluster`, one per example).
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from regard.desk.changes import MaskTuned
 from regard.errors import InputError, phrase
-from regard.measures.curves import bin_sizes
+from regard.measures.curves import aopc, bin_sizes
 from regard.measures.ranking import order
 from regard.protocols import Case
-from regard.records import Bools, Floats, Relevance, Units
+from regard.records import Bools, Floats, Relevance, Score, Units
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
 """The bins of ERASER (DeYoung et al. 2020)."""
@@ -88,6 +88,22 @@ def walk(case: Case, relevance: Relevance, fractions: Sequence[float], operator:
             if decided[0] is not None and decided[1] is not None:
                 out.same[i] = (decided[1][rows] == decided[0][i])[inverse]
     return out
+
+
+def eraser_score(
+    metric: str, case: Case, relevance: Relevance, fractions: Sequence[float], operator: str | None, *, keep: bool
+) -> Score:
+    """Return the mean drop of the probability without the first units of each bin, or with `keep` from them alone."""
+    case, way = removal_case(case, operator)
+    drops = probability_drops(case, relevance, fractions, way, keep=keep)
+    return relevance.score(
+        metric,
+        aopc(drops),
+        better="lower" if keep else "higher",
+        where={"operator": operator or way},
+        curves={"drop": drops},
+        grid=tuple(fractions),
+    )
 
 
 def probability_drops(

@@ -11,7 +11,7 @@ from regard.errors import InputError, Unsupported, phrase
 from regard.measures.source_metrics import keep_chances
 from regard.metrics._removal import removal_case
 from regard.protocols import Case
-from regard.records import Bools, Floats, Relevance
+from regard.records import Bools, Floats, Relevance, Score
 
 DRAWS = 10
 EMBEDDING = "embedding"
@@ -41,6 +41,18 @@ def normalised_drops(case: Case, relevance: Relevance, draws: int, operator: str
     answers = answering.removed(drops, way)
     rows = [answers.probability[answers.rows(i)] for i in range(len(case.ids))]
     return _shares(answering, rows)[0], operator
+
+
+def soft_score(metric: str, relevance: Relevance, shares: Floats, operator: str, draws: int) -> Score:
+    """Return the score of (examples, draws) shares of the prediction."""
+    return relevance.score(
+        metric,
+        shares.mean(-1),
+        better="higher",
+        where={"operator": operator, "draws": draws},
+        curves={"share": shares},
+        grid=tuple(float(draw) for draw in range(draws)),
+    )
 
 
 def _shares(case: Case, rows: Sequence[Floats]) -> tuple[Floats, str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from regard.measures.curves import aopc
-from regard.metrics._removal import FRACTIONS, probability_drops, removal_case
+from regard.metrics._removal import FRACTIONS, eraser_score
 from regard.protocols import Case
 from regard.records import Relevance, Score
 from regard.registry import EVERY, InProfile, metric
@@ -35,13 +34,4 @@ def comprehensiveness(
     >>> comprehensiveness(case, case.relevance("attention")).values.round(3).tolist()
     [0.339]
     """
-    case, way = removal_case(case, operator)
-    drops = probability_drops(case, relevance, fractions, way, keep=False)
-    return relevance.score(
-        "comprehensiveness",
-        aopc(drops),
-        better="higher",
-        where={"operator": operator or way},
-        curves={"drop": drops},
-        grid=tuple(fractions),
-    )
+    return eraser_score("comprehensiveness", case, relevance, fractions, operator, keep=False)

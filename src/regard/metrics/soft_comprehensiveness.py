@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.metrics._soft_erasure import DRAWS, EMBEDDING, normalised_drops
+from regard.metrics._soft_erasure import DRAWS, EMBEDDING, normalised_drops, soft_score
 from regard.protocols import Case
 from regard.records import Relevance, Score
 from regard.registry import InProfile, metric
@@ -34,11 +34,4 @@ def soft_comprehensiveness(case: Case, relevance: Relevance, *, draws: int = DRA
     [0.889]
     """
     shares, way = normalised_drops(case, relevance, draws, operator, keep=False)
-    return relevance.score(
-        "soft_comprehensiveness",
-        shares.mean(-1),
-        better="higher",
-        where={"operator": way, "draws": draws},
-        curves={"share": shares},
-        grid=tuple(float(draw) for draw in range(draws)),
-    )
+    return soft_score("soft_comprehensiveness", relevance, shares, way, draws)

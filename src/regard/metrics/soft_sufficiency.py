@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.metrics._soft_erasure import DRAWS, EMBEDDING, normalised_drops
+from regard.metrics._soft_erasure import DRAWS, EMBEDDING, normalised_drops, soft_score
 from regard.protocols import Case
 from regard.records import Relevance, Score
 from regard.registry import InProfile, metric
@@ -34,12 +34,4 @@ def soft_sufficiency(case: Case, relevance: Relevance, *, draws: int = DRAWS, op
     [0.919]
     """
     lost, way = normalised_drops(case, relevance, draws, operator, keep=True)
-    shares = 1 - lost
-    return relevance.score(
-        "soft_sufficiency",
-        shares.mean(-1),
-        better="higher",
-        where={"operator": way, "draws": draws},
-        curves={"share": shares},
-        grid=tuple(float(draw) for draw in range(draws)),
-    )
+    return soft_score("soft_sufficiency", relevance, 1 - lost, way, draws)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from regard.measures.curves import aopc
-from regard.metrics._removal import FRACTIONS, probability_drops, removal_case
+from regard.metrics._removal import FRACTIONS, eraser_score
 from regard.protocols import Case
 from regard.records import Relevance, Score
 from regard.registry import EVERY, InProfile, metric
@@ -35,13 +34,4 @@ def sufficiency(
     >>> sufficiency(case, case.relevance("attention")).values.round(3).tolist()
     [-0.046]
     """
-    case, way = removal_case(case, operator)
-    drops = probability_drops(case, relevance, fractions, way, keep=True)
-    return relevance.score(
-        "sufficiency",
-        aopc(drops),
-        better="lower",
-        where={"operator": operator or way},
-        curves={"drop": drops},
-        grid=tuple(fractions),
-    )
+    return eraser_score("sufficiency", case, relevance, fractions, operator, keep=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
@@ -19,6 +19,7 @@ from regard.models.ask.prefix_sharing import PrefixCache
 from regard.models.model_cards import capture_card, model_card
 from regard.models.objective import TensorAnswers
 from regard.models.open import fingerprint as identity
+from regard.models.open.module_output import output_tensors
 from regard.models.open.placement import input_device, is_placed, pick_dtype
 from regard.models.passes import EditedRuns, run_captured
 from regard.models.read.encoded import Item, Reader
@@ -30,7 +31,6 @@ from regard.records import Answers, Bools, Check, Edits, Example, Json, Mode, Sp
 from regard.registry import upstairs
 from regard.tap.editing import per_row
 
-Device = Literal["auto", "cpu", "cuda", "mps"]
 Pooling = Literal["auto", "class", "mean", "last"]
 Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]
 Write = Callable[[nn.Module, Mapping[str, Tensor], int], list[list[int]]]
@@ -239,7 +239,7 @@ class TorchModel(HasCard):
         with torch.inference_mode():
             for group in self.pieces(items):
                 group_items = [items[i] for i in group]
-                once = _Once(self)
+                once = OneForward(self)
                 predictions = self.row.decide(once, group_items)
                 for i, target in zip(group, predictions, strict=True):
                     targets[i] = target
@@ -291,7 +291,7 @@ class TorchModel(HasCard):
         )
 
     def once(self, key: object, make: Callable[[], T]) -> T:
-        """Return what `make` returned the first time: the cache of a capability, which lives as long as the model."""
+        """Return the first result of `make` for this capability, cached for the life of the model."""
         if key not in self._memory:
             self._memory[key] = make()
         cached: T = self._memory[key]
@@ -353,7 +353,7 @@ class Captured(HasCard):
         return upstairs("show")(self, view=view, lang=lang, static=static)
 
 
-class _Once:
+class OneForward:
     """A runner that remembers its last outputs, so that deciding and reading cost one forward."""
 
     def __init__(self, model: TorchModel) -> None:
@@ -410,16 +410,7 @@ class _Named(dict[str, Tensor]):
 def _named(raw: Any) -> dict[str, Tensor]:
     if isinstance(raw, Tensor):
         return {"logits": raw}
-    if is_dataclass(raw) and not isinstance(raw, Mapping):
-        raw = {f.name: getattr(raw, f.name) for f in fields(raw)}
-    if not isinstance(raw, (Mapping, tuple, list)):
-        raise InputError(
-            phrase("errors.models.output_module"),
-            expected=phrase("errors.models.tensor_tuple_mapping_or_dataclass"),
-            got=type(raw).__name__,
-        )
-    pairs = raw.items() if isinstance(raw, Mapping) else ((str(i), part) for i, part in enumerate(raw))
-    return _Named({_ALIASES.get(str(k), str(k)): part for k, part in pairs if isinstance(part, Tensor)})
+    return _Named({_ALIASES.get(name, name): part for name, part in output_tensors(raw).items()})
 
 
 def as_answers(n: int, parts: Sequence[tuple[list[int], TensorAnswers]]) -> Answers:

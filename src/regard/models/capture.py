@@ -17,7 +17,7 @@ from regard.models.open.load import load
 from regard.models.row_capture import capture_encoded_rows
 from regard.protocols import Capture, Model
 from regard.records import Check, Example, Mode
-from regard.tap.row_capture import Rows
+from regard.tap.row_collector import Rows
 
 _ENTRIES = {"image": "image", "audio": "audio", "series": "series", "tabular": "row"}
 

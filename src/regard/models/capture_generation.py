@@ -21,7 +21,8 @@ from regard.protocols import Model, SiteAttention
 from regard.records import Answers, Text, Units
 from regard.registry import upstairs
 from regard.tap.capture_call import Taps
-from regard.tap.row_capture import RowTaps, capture_rows
+from regard.tap.row_capture import capture_rows
+from regard.tap.row_collector import RowTaps
 from regard.tap.stitch_steps import capture_generation as stitched_call
 
 

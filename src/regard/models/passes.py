@@ -23,7 +23,7 @@ from regard.tap.replay_cache import Resume
 
 
 class Runs(Protocol):
-    """The adapter, as this file sees it."""
+    """Interface of the adapter that this file uses."""
 
     @property
     def module(self) -> nn.Module: ...

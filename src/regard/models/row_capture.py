@@ -8,13 +8,14 @@ from typing import Any
 import torch
 
 from regard.errors import InputError, Unsupported, phrase
-from regard.models.adapter import Captured, TorchModel, as_answers, own
+from regard.models.adapter import Captured, OneForward, TorchModel, as_answers, own
 from regard.models.ask.answer_names import answer_name, written_names
 from regard.models.read.encoded import Item
 from regard.models.tasks import Outputs, Request
 from regard.protocols import Encoded, Model, Target
 from regard.records import Check
-from regard.tap.row_capture import Rows, capture_rows
+from regard.tap.row_capture import capture_rows
+from regard.tap.row_collector import Rows
 
 
 def capture_encoded_rows(model: Model, batch: Sequence[Encoded], rows: Rows, *, check: Check = "first") -> Captured:
@@ -68,28 +69,17 @@ def capture_encoded_rows(model: Model, batch: Sequence[Encoded], rows: Rows, *, 
     )
 
 
-class _Runner:
-    """Runs the module once, and remembers its outputs, so that deciding and reading cost one pass."""
+class _Runner(OneForward):
+    """Runs the module itself, without the batches of the adapter."""
 
     def __init__(self, model: TorchModel, targets: Sequence[Target] | None) -> None:
-        self._model, self._targets = model, targets
-        self.last: tuple[Outputs, Request]
+        super().__init__(model)
+        self._targets = targets
 
     def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Request]:
         tensors, request = self._model.tensors(items, self._targets)
         self.last = self._model.run(tensors, request), request
         return self.last
-
-    def generate(self, items: Sequence[Item]) -> list[list[int]]:
-        return self._model.generate(items)
-
-    @property
-    def quiet(self) -> frozenset[int]:
-        return self._model.quiet
-
-    @property
-    def fill_in(self) -> int | None:
-        return self._model.fill_in
 
 
 def parsed_rows(text: str) -> Any:

@@ -58,7 +58,7 @@ class Request:
 
 
 class Runner(Protocol):
-    """The adapter, as a task sees it when it looks for targets."""
+    """Interface of the adapter that a task uses to find targets."""
 
     def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Request]: ...
     def generate(self, items: Sequence[Item]) -> list[list[int]]: ...

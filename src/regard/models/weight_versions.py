@@ -1,4 +1,4 @@
-"""Stamp of a module's weights: caches that hold results of the module compare it."""
+"""Version stamp of a module's weights, by which caches of its results notice a change."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from regard.networks.transformer import MultiHeadAttention, Past, feed_forward
+from regard.networks.transformer import LayerStack, MultiHeadAttention, Past, feed_forward
 
 
 @dataclass(slots=True)
@@ -66,25 +66,10 @@ class DecoderLayer(nn.Module):
         return feed_forward(x, self.inner, self.outer, self.dropout)
 
 
-class TransformerDecoder(nn.Module):
+class TransformerDecoder(LayerStack):
     """A stack of decoder layers: target (batch, m, size), source (batch, n, size) -> (batch, m, size)."""
 
-    def __init__(
-        self,
-        size: int,
-        heads: int,
-        layers: int,
-        *,
-        hidden: int | None = None,
-        dropout: float = 0.1,
-        norm_first: bool = True,
-    ) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(
-            DecoderLayer(size, heads, hidden=hidden or 2 * size, dropout=dropout, norm_first=norm_first)
-            for _ in range(layers)
-        )
-        self.norm = nn.LayerNorm(size) if norm_first else nn.Identity()
+    kind = DecoderLayer
 
     def forward(
         self, x: Tensor, memory: Tensor, source_mask: Tensor | None = None, past: Sequence[LayerPast] | None = None

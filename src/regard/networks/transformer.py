@@ -125,8 +125,10 @@ class TransformerLayer(nn.Module):
         return feed_forward(x, self.inner, self.outer, self.dropout)
 
 
-class TransformerEncoder(nn.Module):
-    """A stack of layers, (batch, n, size) -> (batch, n, size), with a final LayerNorm if `norm_first`."""
+class LayerStack(nn.Module):
+    """Layers of one kind, with a final LayerNorm if `norm_first`."""
+
+    kind: type[nn.Module]
 
     def __init__(
         self,
@@ -140,10 +142,16 @@ class TransformerEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
-            TransformerLayer(size, heads, hidden=hidden or 2 * size, dropout=dropout, norm_first=norm_first)
+            self.kind(size, heads, hidden=hidden or 2 * size, dropout=dropout, norm_first=norm_first)
             for _ in range(layers)
         )
         self.norm = nn.LayerNorm(size) if norm_first else nn.Identity()
+
+
+class TransformerEncoder(LayerStack):
+    """A stack of layers, (batch, n, size) -> (batch, n, size)."""
+
+    kind = TransformerLayer
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         for layer in self.layers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Literal, get_args
@@ -133,13 +133,3 @@ def until_end(numbers: Iterable[int]) -> list[int]:
     """
     sentence = takewhile(lambda i: i != END, numbers)
     return [i for i in sentence if i not in (START, PAD)]
-
-
-def pad(rows: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Pad rows at the end to equal length, at least 1.
-
-    >>> pad([[5, 6], [7]])
-    [[5, 6], [7, 0]]
-    """
-    longest = max(1, *map(len, rows)) if rows else 1
-    return [[*row, *[PAD] * (longest - len(row))] for row in rows]

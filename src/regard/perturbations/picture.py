@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import conv2d, grid_sample, interpolate, pad
+from torch.nn.functional import conv2d, grid_sample, pad
 
 from regard.errors import InputError, phrase
 from regard.measures.keyed_random import Stream
@@ -150,10 +150,6 @@ def moved(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """Sample the image at these positions, -1..1 from edge to edge, with reflection beyond the edges."""
     grid = torch.stack([columns, rows], -1)[None]
     return grid_sample(x[None], grid, mode="bilinear", padding_mode="reflection", align_corners=True)[0]
-
-
-def resized(x: Tensor, height: int, width: int) -> Tensor:
-    return interpolate(x[None], (height, width), mode="bilinear", align_corners=False)[0]
 
 
 def luma(x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The main numbers apart for classes or slices: an average may hide that one of them behaves differently."""
+"""Main numbers by class or slice, because an average may hide that one of them behaves differently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decimals of a number, so that its interval has two ends and its margin stands apart from it."""
+"""Decimals of a number, enough to tell the ends of its interval and its threshold apart."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LEAST, MOST = 2, 6
 
 
 def decimals(*values: float | None, apart: float | None = None) -> int:
-    """The fewest that show the first and last of `values` as different, and none of them as `apart` unless it is.
+    """Return the fewest decimals at which different `values` do not all look alike, and none looks like `apart`.
 
     >>> decimals(0.041, 0.038, 0.044), decimals(0.43, 0.41, 0.46), decimals(0.0496, 0.04, 0.06, apart=0.05)
     (3, 2, 4)

@@ -29,7 +29,7 @@ def track_record() -> dict[str, Any] | None:
 
 @cache
 def sources() -> str:
-    """Fingerprint of the code that the record is about: the judge, and the experiments that its rules look at."""
+    """Fingerprint of the code that the record measured: the judge, and the experiments that its rules use."""
     package = files("regard")
     judge = [f for f in package.joinpath("judge").iterdir() if f.name.endswith(".py")]
     experiments = [package.joinpath("experiments", f"{name}.py") for name in ("_map", "_rankings", *EXPERIMENTS)]
@@ -49,7 +49,7 @@ def fingerprint(texts: Mapping[str, str]) -> str:
 
 
 def without_remarks(source: str) -> str:
-    """Return Python source without comments, docstrings and blank lines: what is left changes what the code does."""
+    """Return Python source without comments, docstrings and blank lines, none of which changes behaviour."""
     lines = source.splitlines()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
@@ -63,7 +63,7 @@ def without_remarks(source: str) -> str:
 
 
 def in_a_sentence(record: dict[str, Any] | None) -> str:
-    """The two figures, and the questions that they are about: nothing was planted for the others."""
+    """Return the two figures and their questions, those with planted models."""
     if record is None:
         return say("errs.not_measured")
     wrong, power = record["wrong"], record["power"]

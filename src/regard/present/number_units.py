@@ -27,7 +27,7 @@ SHARES = ("attention", "rollout")
 
 
 def scale(facts: Mapping[str, Json], what: str, name: str = "") -> str:
-    """The unit of a method's numbers, told from its facts in the phone book and, for attention, from its name.
+    """The unit of a method's numbers, from its facts in the catalogue and, for attention, from its name.
 
     >>> scale({"signed": True, "needs": ["removal"]}, "the log-odds of 'positive'")
     "fall of the log-odds of 'positive' when the unit is removed"

@@ -1,4 +1,4 @@
-"""What the predictions of an audit look like, explained or not: accuracy, classes, confidence, lengths."""
+"""Facts about the predictions of an audit, explained or not: accuracy, classes, confidence, lengths."""
 
 from __future__ import annotations
 

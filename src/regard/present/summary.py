@@ -90,7 +90,7 @@ def _family(metric: str) -> str:
 
 
 def _few(material: Material) -> list[str]:
-    """A bootstrap over few independent draws promises more than it holds."""
+    """Warn about few independent draws, for which bootstrap intervals are too narrow."""
     independent = len({material.cluster(example["id"]) for example in material.examples})
     if independent >= FEW:
         return []

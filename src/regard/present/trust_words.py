@@ -1,4 +1,4 @@
-"""Trust per example in words: what removing the marked units does to this prediction, beside random units."""
+"""Trust per example in words: the effect of removing the marked units, beside random units."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def mark_line(mark: RemovalMark | None, units: Mapping[str, Any]) -> str:
 
 
 def mark_json(mark: RemovalMark | None, units: Mapping[str, Any]) -> dict[str, Json] | None:
-    """The same as numbers; null where too few units can be removed."""
+    """The mark as numbers; null where too few units can be removed."""
     if mark is None:
         return None
     return {

@@ -152,7 +152,7 @@ def said(verdict: Mapping[str, Any]) -> str:
 
 
 def _what_decides(verdict: Mapping[str, Any]) -> str:
-    """The range of examples that would decide an open question; one number in a run of before ranges were stored."""
+    """The range of examples that would decide an open question; older runs store one number."""
     between = verdict.get("decides_between")
     if between:
         low, high = between
@@ -191,7 +191,7 @@ def answer_style(verdict: Mapping[str, Any]) -> str:
 
 
 def weakest(verdict: Mapping[str, Any]) -> str:
-    """The comparison on which the answer hangs: the least clear of those that it rests on, or that left it open."""
+    """Return the deciding comparison: the least clear of those behind the answer, or of those that left it open."""
     decided = verdict["contrasts"][: verdict.get("rests_on", 0)]
     return contrast(decided[0]) if decided and decided[0]["estimate"] is not None else ""
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-Handler = Callable[["Request"], Awaitable["Response"]]
 OUTPUTS = ("label", "probability", "value", "distribution")
 
 
@@ -257,7 +256,7 @@ class _Routes:
 
 
 class UnknownModel(InputError):
-    """A model that this service does not serve."""
+    """Request for a model that this service does not have."""
 
 
 def _unknown(request: Request) -> Response:

@@ -32,7 +32,7 @@ MOST_WINDOWS = 16
 
 
 class FreshDesk(Desk):
-    """A desk of one batch: it caches no encoded input beyond its own life."""
+    """Desk of one batch, with a cache of encoded inputs that ends with it."""
 
     def encode(self, example: Example) -> Encoded:
         return self.model.encode(example)
@@ -159,12 +159,7 @@ class _Batch:
     """predicted: the case about the predictions; case: about the target that the request names."""
 
     def __init__(
-        self,
-        model: Model,
-        evidence: AuditEvidence,
-        case: DeskCase,
-        predicted: DeskCase,
-        options: ExplainOptions,
+        self, model: Model, evidence: AuditEvidence, case: DeskCase, predicted: DeskCase, options: ExplainOptions
     ) -> None:
         self.model, self.evidence, self.options = model, evidence, options
         self.case, self.predicted = case, predicted

@@ -45,7 +45,7 @@ class ServiceServer:
         return self
 
     def run(self) -> None:
-        """Serve until SIGTERM or Ctrl-C; then answer what waits, and return."""
+        """Serve until SIGTERM or Ctrl-C; then answer the waiting requests, and return."""
         stopping = threading.Event()
         before = {number: signal.signal(number, lambda *_: stopping.set()) for number in SIGNALS}
         try:
@@ -73,12 +73,7 @@ class ServiceServer:
 
 
 def open_server(
-    service: Service,
-    *,
-    host: str = LOOPBACK,
-    port: int = 0,
-    keys: Sequence[str] = (),
-    log: RequestLog | None = None,
+    service: Service, *, host: str = LOOPBACK, port: int = 0, keys: Sequence[str] = (), log: RequestLog | None = None
 ) -> ServiceServer:
     """Bind the address; port 0: any free port. Without keys only loopback addresses are allowed."""
     if not keys and not _is_loopback(host):

@@ -13,7 +13,7 @@ import os
 import secrets
 import sqlite3
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -110,6 +110,23 @@ def write_output(path: Path, data: bytes) -> None:
             expected=phrase("errors.common.place_write"),
             got=error.strerror or str(error),
         ) from error
+
+
+def write_result(path: str | Path, to_json: Callable[[], Any], page: Callable[[], str]) -> Path:
+    """Write a result as .json, or its page as .html, by the ending of the file."""
+    place = Path(path)
+    if place.suffix == ".json":
+        content = json.dumps(to_json(), indent=1, ensure_ascii=False) + "\n"
+    elif place.suffix in (".html", ".htm"):
+        content = page()
+    else:
+        raise InputError(
+            phrase("errors.common.file_place", place=place.name),
+            expected=phrase("errors.common.name_that_ends_with_json"),
+            got=place.suffix,
+        )
+    write_output(place, content.encode())
+    return place
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Examples as JSON and back: what goes to a worker comes out there bit by bit the same."""
+"""Examples as JSON and back, bit by bit the same."""
 
 from __future__ import annotations
 

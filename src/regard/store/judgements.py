@@ -102,7 +102,7 @@ def judgement_from_json(value: Mapping[str, Any]) -> Judgement:
 
 
 def _range_from(value: Mapping[str, Any]) -> tuple[int, int | None] | None:
-    """The examples that would decide; a run of before this was stored has one number or none."""
+    """Return the number of examples that would decide; older runs store one number or none."""
     ends = value.get("decides_between")
     return None if ends is None else (ends[0], ends[1])
 

@@ -72,7 +72,7 @@ def data_facts(data: Dataset, source: str, notes: Sequence[Text] = ()) -> dict[s
 def identity(
     *, model: Mapping[str, Json], data: Mapping[str, Json], seed: int, specs: Sequence[Spec], **settings: Json
 ) -> dict[str, Json]:
-    """Everything that decides the numbers: on one kind of machine, equal identities give byte-equal tables.
+    """Identity of a run: on one kind of machine, equal identities give byte-equal tables.
 
     The writer adds the number of torch threads (`RunWriter.settle`), on which the last bit of a sum depends.
     """

@@ -1,4 +1,4 @@
-"""A file of JSON lines that a stopped program goes on from: a first line that says who wrote it, then records."""
+"""Resumable file of JSON lines: a first line that identifies its writer, then records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from regard.errors import InputError, phrase
+from regard.errors import InputError, Text, phrase
 from regard.store.blobs import room_on_disk, write_atomically
 from regard.store.ledger import canonical
 from regard.store.shapes import ANYTHING, Mismatch, Shape, decoded, line_of, table
@@ -25,7 +25,7 @@ class RecordLines:
     def __init__(self, path: Path, identity: Mapping[str, Any], shape: Shape) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines = whole_lines(path, shape)
+        lines = whole_lines(path, shape, phrase("errors.store.remove_that_line_prompt_measured"))
         if lines and canonical(lines[0]) != canonical(dict(identity)):
             different = sorted(key for key in {*lines[0], *identity} if lines[0].get(key) != identity.get(key))
             raise InputError(
@@ -41,7 +41,7 @@ class RecordLines:
         self._file: BinaryIO = path.open("ab")
 
     def add(self, record: dict[str, Any]) -> None:
-        """Write a record; after this call a stop does not lose it."""
+        """Write a record and flush it to the file."""
         with room_on_disk(self.path):
             self._file.write(line_of(record))
             self._file.flush()
@@ -55,8 +55,8 @@ class RecordLines:
             self._file.close()
 
 
-def whole_lines(path: Path, shape: Shape) -> list[dict[str, Any]]:
-    """Return every line but a last one that was cut off; a damaged line in between is an error that names it."""
+def whole_lines(path: Path, shape: Shape, remedy: Text) -> list[dict[str, Any]]:
+    """Return every line but a last one that was cut off; a damaged line in between is an error with this remedy."""
     if not path.exists():
         return []
     values: list[dict[str, Any]] = []
@@ -66,17 +66,17 @@ def whole_lines(path: Path, shape: Shape) -> list[dict[str, Any]]:
             value = decoded(text)
             (ANY_OBJECT if number == 1 else shape)(value, "")
         except Mismatch as error:
-            place = error.place
-            subject = (
-                phrase("errors.common.file_line_field", file=path, number=number, place=place)
-                if place
-                else phrase("errors.common.file_line", file=path, number=number)
-            )
-            remedy = (
-                phrase("errors.common.another_out")
-                if number == 1
-                else phrase("errors.store.remove_that_line_prompt_measured")
-            )
-            raise InputError(subject, expected=error.expected, got=error.got, remedy=remedy) from error
+            raise damaged_line(path, number, error, remedy) from error
         values.append(value)
     return values
+
+
+def damaged_line(path: Path, number: int, mismatch: Mismatch, remedy: Text) -> InputError:
+    """Return the error for a line; nothing but another file helps against a damaged first one."""
+    subject = (
+        phrase("errors.common.file_line_field", file=path, number=number, place=mismatch.place)
+        if mismatch.place
+        else phrase("errors.common.file_line", file=path, number=number)
+    )
+    way_out = phrase("errors.common.another_out") if number == 1 else remedy
+    return InputError(subject, expected=mismatch.expected, got=mismatch.got, remedy=way_out)

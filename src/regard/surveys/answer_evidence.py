@@ -1,4 +1,4 @@
-"""Everything that is measured about one answer: effects of hiding and deleting sources, and the decision from them."""
+"""Measurements of one answer: the effects of hiding and deleting sources, and the decision from them."""
 
 from __future__ import annotations
 

@@ -104,14 +104,7 @@ class Tracer:
         alone = self._alone(u, path, self.base - log_p)
         if exact < self.evidence.delta or not sufficient(alone, delta=self.evidence.delta):
             return None
-        return Trace(
-            sentence=best,
-            path=path,
-            sources=sources,
-            effect=effect,
-            exact=exact,
-            alone=alone,
-        )
+        return Trace(sentence=best, path=path, sources=sources, effect=effect, exact=exact, alone=alone)
 
     def _forget(self, w: int) -> tuple[Floats, Floats]:
         if w not in self._forgotten:

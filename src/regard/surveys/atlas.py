@@ -1,4 +1,4 @@
-"""`atlas`: long context that can be looked at, from the answer down to the blocks of one head."""
+"""`atlas`: attention over a long context, from the answer down to the blocks of one head."""
 
 from __future__ import annotations
 

@@ -8,13 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from regard.errors import InputError, Text, phrase
+from regard.errors import InputError, phrase
 from regard.message import decoded as message_of
 from regard.message import encoded
 from regard.records import Attacked, Example, Json
 from regard.store.blobs import room_on_disk, write_atomically
 from regard.store.example_json import example_from_json, example_to_json
 from regard.store.ledger import canonical
+from regard.store.record_lines import damaged_line, whole_lines
 from regard.store.shapes import (
     ANYTHING,
     COUNT,
@@ -24,7 +25,6 @@ from regard.store.shapes import (
     WHOLE,
     Mismatch,
     choice,
-    decoded,
     either,
     line_of,
     listed,
@@ -36,7 +36,6 @@ from regard.store.shapes import (
 from regard.store.stored_shapes import PLACES, WORDS
 
 FILE = "attacks.jsonl"
-ANYTHING_NAMED = table(ANYTHING)
 _PROBABILITIES = listed(NUMBER_OR_NAN)
 _ARRAY = record({"array": TEXT, "dtype": TEXT, "shape": listed(COUNT)})
 _TRAVELLED = record(
@@ -102,7 +101,7 @@ def to_json(one: Attacked, attack: str, original: Example) -> dict[str, Json]:
 
 
 def _null(value: float) -> float | None:
-    """JSON has no NaN, and readers other than Python's refuse it."""
+    """Return None for NaN, which JSON does not have."""
     return value if math.isfinite(value) else None
 
 
@@ -146,7 +145,8 @@ class Lines:
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        whole = _whole(self.path)
+        remedy = phrase("errors.surveys.remove_that_line_example_attacked")
+        whole = whole_lines(self.path, RECORD, remedy)
         if whole and canonical(dict(whole[0])) != canonical(dict(who)):
             raise InputError(
                 f"--out {folder}",
@@ -158,7 +158,8 @@ class Lines:
             try:
                 self.known[line["attack"], line["id"]] = from_json(line)
             except ValueError as error:  # of an array: its base64, its type, its size
-                raise _damaged(self.path, number, "", phrase("errors.surveys.input_written"), str(error)) from error
+                mismatch = Mismatch("", phrase("errors.surveys.input_written"), str(error))
+                raise damaged_line(self.path, number, mismatch, remedy) from error
         # whole or not at all: a stop while the old lines are written again must not lose them
         with room_on_disk(self.path):
             write_atomically(self.path, b"".join(map(line_of, whole or [dict(who)])))
@@ -178,33 +179,3 @@ class Lines:
         if self._file is not None:
             with suppress(OSError):  # what could not be written was said when it was added
                 self._file.close()
-
-
-def _whole(path: Path) -> list[dict[str, Any]]:
-    """Every line but a last one that was cut off; a damaged line in between is an error that names it."""
-    if not path.exists():
-        return []
-    records: list[dict[str, Any]] = []
-    *lines, _cut_off = path.read_bytes().split(b"\n")
-    for number, text in enumerate(lines, 1):
-        try:
-            value = decoded(text)
-            (ANYTHING_NAMED if number == 1 else RECORD)(value, "")
-        except Mismatch as error:
-            raise _damaged(path, number, error.place, error.expected, error.got) from error
-        records.append(value)
-    return records
-
-
-def _damaged(path: Path, number: int, field: str, expected: Text, got: Text) -> InputError:
-    subject = (
-        phrase("errors.common.file_line_field", file=path, number=number, place=field)
-        if field
-        else phrase("errors.common.file_line", file=path, number=number)
-    )
-    remedy = (
-        phrase("errors.common.another_out")
-        if number == 1
-        else phrase("errors.surveys.remove_that_line_example_attacked")
-    )
-    return InputError(subject, expected=expected, got=got, remedy=remedy)

@@ -1,4 +1,4 @@
-"""Does an attack deserve to be believed? An attack that fails says little until it was seen to succeed.
+"""Sanity checks of attacks: a failed attack is evidence of robustness only if the attack works at all.
 
 After Carlini et al. 2019: success must come near 100 % when everything is allowed, gradients must not be worse than
 none, and an attack must beat noise of the same size. Where one of these fails, gradients may be masked (or the search
@@ -153,12 +153,7 @@ def _noise(some: DeskCase, spec: Spec, known: Mapping[str, Sequence[Attacked]], 
     )
     records = known[str(spec)]
     return _compared(
-        "noise",
-        spec,
-        mine=records,
-        other=control,
-        run=lambda: attacked(some, control, threat),
-        otherwise="same",
+        "noise", spec, mine=records, other=control, run=lambda: attacked(some, control, threat), otherwise="same"
     )
 
 

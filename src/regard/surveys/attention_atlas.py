@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from regard.errors import InputError, phrase
 from regard.measures.pyramid import coarser_maxima, coarser_sums, sampling_error
 from regard.records import Floats, Message, encoded
 from regard.registry import upstairs
-from regard.store.blobs import write_output
+from regard.store.blobs import write_result
 from regard.store.redaction import Redactor
 from regard.tap.whole_attention import Blocks, WholeAttention
 
@@ -147,19 +146,7 @@ class Atlas(HasCard):
 
     def save(self, path: str | Path) -> Path:
         """Write the atlas as .html (with its pyramids) or .json (without)."""
-        place = Path(path)
-        if place.suffix == ".json":
-            content = json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n"
-        elif place.suffix in (".html", ".htm"):
-            content = self._page()
-        else:
-            raise InputError(
-                phrase("errors.common.file_place", place=place.name),
-                expected=phrase("errors.common.name_that_ends_with_json"),
-                got=place.suffix,
-            )
-        write_output(place, content.encode())
-        return place
+        return write_result(path, self.to_json, self._page)
 
     def _page(self) -> str:
         pyramids: Sequence[tuple[Any, Any]] = [(one.blocks.sums, one.blocks.maxima) for one in self.layers]

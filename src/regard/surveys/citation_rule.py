@@ -65,7 +65,7 @@ class Measurements(Protocol):
         ...
 
     def alone(self, sources: Sequence[int]) -> Alone | None:
-        """Measure what some sources do when they are the only ones; None if the objective has no such measure."""
+        """Measure the effect of some sources as the only ones; None if the objective has no such measure."""
         ...
 
 

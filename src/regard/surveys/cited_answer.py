@@ -1,8 +1,7 @@
-"""The result of `cite`: an answer, the sources of its prompt, and what each source is worth to each sentence."""
+"""The result of `cite`: an answer, the sources of its prompt, and the effect of each source on each sentence."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -11,10 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from regard.cards import Card, HasCard
-from regard.errors import InputError, phrase
 from regard.records import Floats, Message, encoded
 from regard.registry import upstairs
-from regard.store.blobs import write_output
+from regard.store.blobs import write_result
 from regard.store.frames import HasFrames
 from regard.store.redaction import Redactor
 from regard.surveys.citation_reliability import Reliability
@@ -229,19 +227,7 @@ class CitedAnswer(HasFrames, HasCard):
 
     def save(self, path: str | Path) -> Path:
         """Write the result as .json or .html."""
-        place = Path(path)
-        if place.suffix == ".json":
-            content = json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n"
-        elif place.suffix in (".html", ".htm"):
-            content = self._page()
-        else:
-            raise InputError(
-                phrase("errors.common.file_place", place=place.name),
-                expected=phrase("errors.common.name_that_ends_with_json"),
-                got=place.suffix,
-            )
-        write_output(place, content.encode())
-        return place
+        return write_result(path, self.to_json, self._page)
 
     def _page(self) -> str:
         return str(upstairs("citations_page")(self.to_json()))

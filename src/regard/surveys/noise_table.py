@@ -1,4 +1,4 @@
-"""Accuracy by noise and severity, each with its interval: what `regard perturb MODEL` prints."""
+"""Accuracy by noise and severity with intervals, the table of `regard perturb MODEL`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does it matter to a model who it is about? Sensitive terms exchanged, against a placebo exchange.
+"""Sensitivity of a model to the person a text is about: swaps of sensitive terms against placebo swaps.
 
 That an answer moves when a name is exchanged says little by itself: answers move when any word is. So the same texts
 get a placebo (another name of the same group, or a neutral word), and what counts is the difference between the two.

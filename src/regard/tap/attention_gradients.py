@@ -1,4 +1,4 @@
-"""The gradient of a scalar with respect to attention weights. There are two, and they are different things.
+"""The gradient of a scalar with respect to attention weights. There are two kinds.
 
 in_graph: the weights as they stand in the computation; a change of one layer's weights changes what later layers
     attend to (attention x gradient, Chefer et al. 2021).
@@ -60,7 +60,7 @@ class _Watched:
 def attention_gradients(
     module: nn.Module, call: Callable[[], T], objective: Callable[[T], Tensor], *, kind: Kind, sites: str = "*"
 ) -> tuple[T, list[WeightGradient]]:
-    """(what `call` returned, the gradient of `objective` of it with respect to the weights of each of `sites`).
+    """Return the output of `call`, and the gradient of its `objective` with respect to the weights of each of `sites`.
 
     The objective is a scalar; for a batch, a sum over its rows, so that each row has its own gradient.
     """

@@ -13,16 +13,7 @@ from torch import Tensor
 from regard.records import Attention, Site, Text
 from regard.tap.blocks import Pieces
 from regard.tap.sdpa import scores_of, weights_of
-from regard.tap.site_attention import (
-    DenseAttention,
-    LazyAttention,
-    Real,
-    as_array,
-    attention_text,
-    blank,
-    chosen_rows,
-    record,
-)
+from regard.tap.site_attention import DenseAttention, LazyAttention, Real, as_array, attention_text, record, rows_of
 
 
 @dataclass(slots=True, eq=False)
@@ -76,14 +67,10 @@ class PiecedAttention:
         return out[..., :-1]
 
     def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
-        rows = chosen_rows(example, queries, self.shape, self.site)
-        head_index = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
-        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), head_index))
-        blank(weights, self.real, example, rows)
-        return weights
+        return rows_of(self, example, queries, heads)
 
     def whole(self) -> DenseAttention:
-        """All of it at once, in the model's own type and place."""
+        """Return all weights at once, in the model's data type and on its device."""
         inner = self.inner
         weights = inner.held if isinstance(inner, DenseAttention) else weights_of(inner.call, scores_of(inner.call))
         return DenseAttention(self.site, self.pieces.spread(weights), self.real, checked=self.checked)

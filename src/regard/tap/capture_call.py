@@ -1,4 +1,4 @@
-"""The way in: run a call with the tap on, and get every attention of it.
+"""Entry point: run a call with the tap on, and get every attention of it.
 
     out, taps = capture_call(model, lambda: model(**inputs))
     taps.sites[0].rows(example=0, queries=[0])
@@ -79,7 +79,7 @@ def capture_call(
     resume: Resume | None = None,
     keep_full: bool = False,
 ) -> tuple[T, Taps]:
-    """(what `call` returned, every attention in it). `call` must run `module` and be repeatable.
+    """Return the output of `call`, and every attention in it. `call` must run `module` and be repeatable.
 
     edits: changes of attention by site, for the whole batch or a list for each of its rows (see `editing`); the taps
     then show the weights that were used. Sites that are not edited run as they always do. `resume` (see `resume`)

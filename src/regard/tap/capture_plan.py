@@ -86,7 +86,7 @@ def plan_of(module: nn.Module, *, switched: bool) -> Plan | None:
 
 
 def forget(module: nn.Module) -> None:
-    """The next pass of this module will be a full one."""
+    """Drop the plan, so that the next pass of this module is a full one."""
     _PLANS.pop(module, None)
 
 

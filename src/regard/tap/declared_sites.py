@@ -1,4 +1,4 @@
-"""Sites that no tap can find (sparsemax, a hand-written exp and sum): the user says where, and how to read them."""
+"""Sites that no tap can find (sparsemax, a hand-written exp and sum): the user declares their modules and readers."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Op(Enum):
-    """The few meanings that matter for finding attention."""
+    """Meanings of operations that help to find attention."""
 
     PLAIN = auto()  # a property, a size: nothing to follow
     CARRY = auto()  # elementwise and the like: what is known about the input holds for the output

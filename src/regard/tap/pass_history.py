@@ -37,7 +37,7 @@ def forgettable(holder: Holder) -> Holder:
 
 
 def forget_passes() -> None:
-    """Clear what earlier passes left, for every model of this process: the next pass is like the first one."""
+    """Clear the history of passes of every model in this process, so that the next pass is like the first."""
     for reference in list(_HOLDERS.values()):
         holder = reference()
         if holder is not None:

@@ -41,7 +41,7 @@ class Provenance:
         self._marked.append(weakref.ref(tensor))
 
     def close(self) -> None:
-        """Takes every mark off again."""
+        """Remove every mark from the tensors."""
         for reference in self._marked:
             tensor = reference()
             if tensor is not None:

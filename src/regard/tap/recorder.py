@@ -1,4 +1,4 @@
-"""Recorder: runs a site unchanged, and stores what is needed to know its weights."""
+"""Recorder: runs a site unchanged, and stores the tensors that determine its weights."""
 
 from __future__ import annotations
 

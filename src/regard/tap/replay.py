@@ -69,7 +69,7 @@ def patterns_of(edits: Edits) -> tuple[str, ...]:
 
 
 def record_below(module: nn.Module, call: Callable[[], T], *sites: str) -> tuple[T, Resume]:
-    """(what `call` returned, everything that was finished before the first of `sites`, globs over site keys).
+    """Return the output of `call`, and all module outputs before the first of `sites` (globs over site keys).
 
     The outputs of whole modules are kept: layers below, an embedding, a recurrent encoder. Code outside modules is
     run again. `Resume.for_rows([0] * 8)` serves eight variants of the first example in one batch.

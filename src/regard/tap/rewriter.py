@@ -26,7 +26,7 @@ class Rewriting(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Rewriter:
-    """`Handler` that rewrites the sites a `Rewriting` selects, and leaves every other softmax alone."""
+    """`Handler` that rewrites the sites a `Rewriting` selects, and runs every other softmax unchanged."""
 
     plan: Plan
     recorder: Recorder

@@ -159,10 +159,7 @@ class RowAttention:
             to = [i for i, (own_part, _) in enumerate(wanted) if own_part == number]
             call = self._call(part)
             scores = scores_of(
-                call,
-                batch=slice(example, example + 1),
-                heads=heads,
-                rows=torch.tensor([wanted[i][1] for i in to]),
+                call, batch=slice(example, example + 1), heads=heads, rows=torch.tensor([wanted[i][1] for i in to])
             )
             out[:, to, part.start : part.stop] = weights_of(call, scores, heads)[0].to(wide)
         return out

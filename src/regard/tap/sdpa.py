@@ -61,7 +61,7 @@ class SdpaCall:
         return out if self.finish is None else self.finish(out, lse)
 
     def emptied(self) -> SdpaCall:
-        """The same shapes, types and mask without the tensors: for what must not hold on to memory."""
+        """Return a copy with shapes, types and mask but without tensors, which would occupy memory."""
 
         nothing = self.query.new_empty(())
         query, key, value = (nothing.expand(t.shape) for t in (self.query, self.key, self.value))
@@ -127,15 +127,10 @@ def bind_flex(function: Callable[..., Any], args: tuple[Any, ...], keywords: Map
 
     It returns (output, log-sum-exp to the base 2, row maximum); the last is only read by those who ask for it.
     """
-    arguments = _named(("query", "key", "value", "score_mod", "block_mask", "scale"), args, keywords)
-    return SdpaCall(
-        function=function,
-        args=args,
-        keywords=keywords,
-        query=arguments["query"],
-        key=arguments["key"],
-        value=arguments["value"],
-        scale=arguments.get("scale"),
+    names = ("query", "key", "value", "score_mod", "block_mask", "scale")
+    arguments = _named(names, args, keywords)
+    return replace(
+        _bound(function, args, keywords, names),
         score_mod=arguments.get("score_mod"),
         mask_mod=arguments["block_mask"][-1] if arguments.get("block_mask") is not None else None,
         finish=lambda out, lse: (out, lse / math.log(2) if lse is not None else out[..., 0], out[..., 0]),

@@ -23,7 +23,7 @@ _TOLERANCE = {torch.float64: 1e-8, torch.float32: 5e-5, torch.float16: 1e-2, tor
 
 @dataclass(slots=True, eq=False)
 class Proof:
-    """A site with what its own module gave out."""
+    """A site with the output of its module."""
 
     site: LazyAttention | DenseAttention
     shape_class: ShapeClass

@@ -74,6 +74,25 @@ def attention_text(held: Shaped) -> str:
     return f"{type(held).__name__}({held.site.key!r}: {kind}, {heads} heads, {queries} x {keys}, batch of {batch})"
 
 
+class _Computed(Shaped, Protocol):
+    """Attention whose weights are computed row by row."""
+
+    real: Real
+
+    def weights(self, example: int, rows: Tensor, heads: Tensor | None = None) -> Tensor: ...
+
+
+def rows_of(
+    attention: _Computed, example: int, queries: Sequence[int], heads: Sequence[int] | None
+) -> NDArray[np.float32]:
+    """(head, query, key) weights of some queries of an example, with padding zeroed."""
+    rows = chosen_rows(example, queries, attention.shape, attention.site)
+    head_index = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
+    weights = as_array(attention.weights(example, torch.as_tensor(rows, dtype=torch.long), head_index))
+    blank(weights, attention.real, example, rows)
+    return weights
+
+
 @dataclass(slots=True, eq=False)
 class LazyAttention:
     """Queries and keys; computes any row, tile or statistic of the weights exactly, on request."""
@@ -99,11 +118,7 @@ class LazyAttention:
         return weights_of(self.call, scores, heads)[0]
 
     def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
-        rows = chosen_rows(example, queries, self.shape, self.site)
-        head_index = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
-        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), head_index))
-        blank(weights, self.real, example, rows)
-        return weights
+        return rows_of(self, example, queries, heads)
 
     @torch.no_grad()
     def row_maxima(self, example: int, edges: Sequence[int]) -> NDArray[np.float32]:
@@ -213,11 +228,7 @@ class DenseAttention:
         return weights.float() if weights.dtype in (torch.float16, torch.bfloat16) else weights
 
     def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
-        rows = chosen_rows(example, queries, self.shape, self.site)
-        head_index = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
-        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), head_index))
-        blank(weights, self.real, example, rows)
-        return weights
+        return rows_of(self, example, queries, heads)
 
     def dense(self) -> Attention:
         sink = None if self.sink is None else as_array(self.sink)

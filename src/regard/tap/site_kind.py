@@ -43,7 +43,7 @@ def pattern_of_weights(weights: Tensor) -> Tensor | None:
 
 
 def shape_of_pattern(pattern: Tensor | None) -> SiteKind | None:
-    """ "causal", "windowed" or None, from what may be attended to.
+    """Return "causal", "windowed" or None, from the permitted keys.
 
     >>> shape_of_pattern(torch.ones(1, 4, 4).tril().bool())
     'causal'

@@ -23,7 +23,7 @@ T = TypeVar("T")
 def capture_generation(
     module: nn.Module, call: Callable[[], T], *, check: Check = "first", key_padding: Tensor | None = None
 ) -> tuple[T, Taps]:
-    """(what `call` returned, one site for each attention over all steps). `call` runs `module.generate(...)`.
+    """Return the output of `call`, which runs `module.generate(...)`, and one site for each attention over all steps.
 
     Rows are the positions in the order they were computed: those of the prompt, then one for each step; columns are
     the positions attended to (the growing past, or for cross-attention the source). Weights that did not exist at a

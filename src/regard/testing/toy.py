@@ -278,7 +278,7 @@ class ToyModel:
     def propagated(
         self, batch: Sequence[Encoded], targets: Sequence[Target], rule: str, baseline: str
     ) -> list[PropagatedRelevance]:
-        """The sum shares what its link makes of it among its terms; rule "ln" takes the slope."""
+        """Share the linked value of the sum among its terms; rule "ln" takes the slope."""
         self.calls["slopes"] += len(batch)
         rows = []
         for item, target in zip(map(_own, batch), targets, strict=True):

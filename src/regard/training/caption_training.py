@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from regard.datasets.builtin.quadrants import COLOURS, quadrants
+from regard.models.open.checkpoints import quiet
 from regard.records import Example, Json
 from regard.training.fixed_steps import train_steps
-from regard.training.hugging_face import quiet
+from regard.training.word_tokenizer import spaced_words
 
 PLACES = ("above-left", "above-right", "below-left", "below-right")
 """The quadrants in reading order, as a prompt names them."""
@@ -94,30 +95,15 @@ def _model() -> Any:
 def _processor() -> Any:
     """Words split at spaces, pictures of 0..255 to -1..1."""
     import transformers
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-    from tokenizers.pre_tokenizers import WhitespaceSplit
-    from tokenizers.processors import TemplateProcessing
 
-    tokenizer_kind: Any = transformers.PreTrainedTokenizerFast
     processor_kind: Any = transformers.LlavaProcessor
-
-    words = Tokenizer(WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
-    words.pre_tokenizer = WhitespaceSplit()
-    start = WORDS.index("<s>")
-    words.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", start)])
-    tokenizer = tokenizer_kind(
-        tokenizer_object=words, bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
-    )
+    tokenizer = spaced_words(WORDS, "<s> $A", "<s>", bos_token="<s>", eos_token="</s>")
     tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
     with quiet():
         from transformers import CLIPImageProcessor
 
         images = CLIPImageProcessor(
-            size={"height": SIDE, "width": SIDE},
-            do_center_crop=False,
-            image_mean=[0.5] * 3,
-            image_std=[0.5] * 3,
+            size={"height": SIDE, "width": SIDE}, do_center_crop=False, image_mean=[0.5] * 3, image_std=[0.5] * 3
         )
         return processor_kind(
             image_processor=images,

@@ -15,12 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, phrase
+from regard.models.open.checkpoints import quiet
 from regard.models.open.safe_config import without_kernels
 from regard.networks.classifier import Reading
 from regard.protocols import Dataset
 from regard.records import Example, Ints
 from regard.training.batches import Rows, SequenceRows, bucketed
-from regard.training.hugging_face import quiet
 from regard.training.inputs import text_of
 from regard.training.progress import Report, tell
 

@@ -3,36 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
-from regard.models.open.hub import hub
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Limit transformers to error logs, without progress bars or network access, inside the block."""
-    with hub(), _silent():
-        yield
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    import transformers.utils
-
-    logging: Any = transformers.utils.logging
-    level = logging.get_verbosity()
-    bars = logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
+from regard.models.open.checkpoints import quiet
 
 
 def unpack_gguf(file: Path, out: Path) -> None:

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from regard.datasets.builtin.phrases import phrases
+from regard.models.open.checkpoints import quiet
 from regard.records import Example, Json
 from regard.training.fixed_steps import train_steps
-from regard.training.hugging_face import quiet
+from regard.training.word_tokenizer import spaced_words
 
 PAIRS = "pairs.csv"
 """Beside the weights: test sentences, their translations, and the links of words as `source-target`."""
@@ -104,12 +105,5 @@ def _model(tokenizer: Any) -> Any:
 
 def _tokenizer(texts: Sequence[str]) -> Any:
     """Words split at spaces, and an end token."""
-    import transformers
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-
-    kind: Any = transformers.PreTrainedTokenizerFast
     words = ["<pad>", "</s>", "<unk>", *sorted({word for text in texts for word in text.split()})]
-    inner = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="<unk>"))
-    inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    inner.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
-    return kind(tokenizer_object=inner, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", model_max_length=64)
+    return spaced_words(words, "$A </s>", "</s>", eos_token="</s>", model_max_length=64)

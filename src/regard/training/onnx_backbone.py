@@ -15,13 +15,11 @@ import torch
 from torch import Tensor
 
 from regard.errors import InputError, phrase
-from regard.training.hugging_face import quiet
+from regard.models.open.checkpoints import quiet
 
 _PREFIX = "backbone."
 _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _BICUBIC = 3
-_UNUSED = {"mask_token"}
-"""Parameters of pre-training that an export does not hold, and a classifier does not read."""
 
 
 def onnx_weights(file: Path) -> dict[str, Tensor]:

@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 from pathlib import Path
 
+from regard.datasets.packages import check_digest
 from regard.errors import EnvironmentProblem, phrase
 
 
@@ -33,9 +34,5 @@ def packaged_file(package: str, inside: str, *, sha256: str, remedy: str) -> Pat
         )
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != sha256:
-        expected = f"sha256 {sha256[:12]}..."
-        raise EnvironmentProblem(
-            phrase("errors.common.file_place", place=path), expected=expected, got=f"{digest[:12]}...", remedy=remedy
-        )
+    check_digest(path, digest, sha256, remedy)
     return path

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from regard.datasets.examples import Examples
 from regard.models.ask.torch_module import torch_module
+from regard.models.open.checkpoints import quiet
 from regard.models.open.load import load
 from regard.protocols import Model
-from regard.training.hugging_face import quiet
 
 BATCH = 32
 PENALTY = 1e-3

@@ -12,8 +12,8 @@ import torch
 from regard.datasets.builtin.planted_sounds import PITCHES, RATE, planted_sounds
 from regard.datasets.examples import Examples
 from regard.datasets.formats.sounds import write_wav
+from regard.models.open.checkpoints import quiet
 from regard.records import Json
-from regard.training.hugging_face import quiet
 
 RECORDINGS = "recordings"
 """Beside the weights: a folder of test sounds, one sub-folder for each class."""

@@ -1,4 +1,4 @@
-"""A network that a name stands for: trained where it is first needed, found again after that."""
+"""Networks by name: trained on first use, then loaded from the cache."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import EnvironmentProblem, phrase
-from regard.training.hugging_face import quiet
+from regard.models.open.checkpoints import quiet
 
 _RENAMED = (
     ("blocks.", "layers."),

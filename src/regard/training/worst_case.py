@@ -14,7 +14,7 @@ SMALLEST = 1e-12
 
 
 def replay(outcome: Outcome, who: str) -> SecondPass:
-    """The way to run the batch again, which every network of a training brings."""
+    """Return the second pass of a batch; refuse a network that cannot run again."""
     if outcome.again is None:
         raise InputError(
             phrase("errors.training.term_text", text=who),

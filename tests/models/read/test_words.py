@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from regard.errors import UnknownName
 from regard.models.open.load import load
-from regard.models.read.words import aggregate, clusters, group_spans, word_spans, word_units
+from regard.models.read.words import aggregate, clusters, group_spans, word_spans
 from regard.records import Example
 
 FAMILY = "👩\u200d👩\u200d👧"
@@ -67,8 +67,6 @@ def test_the_words_of_a_real_encoding() -> None:
     text = f"I {FAMILY} boringly café 自然语言"
     item = model.encode(Example("e", {"text": text}))
     units = item.units
-    joined = word_units(units, text)
-    assert joined.names == ("I", FAMILY, "boringly", "café", "自", "然", "语", "言")
     assert units.names[0] == "[CLS]"
     assert units.groups[0] == -1
     assert int((units.groups == 2).sum()) == 2, "boring + ##ly"
@@ -80,7 +78,6 @@ def test_words_of_a_pair_are_numbered_through() -> None:
     model = load(zoo.bert("ForSequenceClassification", num_labels=3), processor=zoo.bert_tokenizer())
     units = model.encode(Example("e", {"text": "great fun", "text_pair": "dull plot"})).units
     assert units.groups.tolist() == [-1, 0, 1, -1, 2, 3, -1]
-    assert word_units(units, "great fun", "dull plot").names == ("great", "fun", "dull", "plot")
 
 
 def test_aggregations_are_named() -> None:

@@ -7,7 +7,6 @@ on), `audit.json` (the result), `tables/*.parquet` and, from the command line, `
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,7 +42,7 @@ from regard.models.ask.chat_model import chat_model
 from regard.protocols import Model
 from regard.records import Message, Spec, Text, encoded
 from regard.registry import arguments, entry, named_model, names, upstairs
-from regard.store.blobs import write_output
+from regard.store.blobs import write_result
 from regard.store.export import write_tables
 from regard.store.ledger import canonical
 from regard.store.manifest import command, now, versions
@@ -158,19 +157,7 @@ class AnswerAudit(HasCard):
 
     def save(self, path: str | Path) -> Path:
         """Write the result as .json or .html."""
-        place = Path(path)
-        if place.suffix == ".json":
-            content = json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n"
-        elif place.suffix in (".html", ".htm"):
-            content = str(upstairs("answer_audit_page")(self.to_json()))
-        else:
-            raise InputError(
-                phrase("errors.common.file_place", place=place.name),
-                expected=phrase("errors.common.name_that_ends_with_json"),
-                got=place.suffix,
-            )
-        write_output(place, content.encode())
-        return place
+        return write_result(path, self.to_json, lambda: str(upstairs("answer_audit_page")(self.to_json())))
 
     def _examples(self, most: int = 3) -> list[dict[str, Any]]:
         """Prompts at which the picture names another source than the one that carries the answer."""
@@ -327,7 +314,7 @@ def answer_folder(model: str | Model, data: str, options: AuditOptions) -> Path:
 
 @dataclass(slots=True)
 class _Rounds:
-    """Prompts in rounds: a pilot, the plan, then look after look until everything awaited is settled."""
+    """Measure prompts in rounds: a pilot, the plan, then looks until every awaited answer is settled."""
 
     lines: RecordLines
     prompts: Sequence[AnswerPrompt]
@@ -447,7 +434,8 @@ def _write(result: AnswerAudit) -> AnswerAudit:
 
 def read_answer_audit(path: Path) -> AnswerAudit:
     """Read an answer audit, finished or not, and judge its prompts by the current rules."""
-    lines = whole_lines(path / LINES, line_shape)
+    remedy = phrase("errors.store.remove_that_line_prompt_measured")
+    lines = whole_lines(path / LINES, line_shape, remedy)
     if not lines:
         raise InputError(
             phrase("errors.audits.audit_path", path=path),

@@ -1,4 +1,4 @@
-"""Changes of a prompt that should not change what its answer comes from: do citations survive them?
+"""Prompt changes that leave the sources of the answer as they are: do citations survive them?
 
 *reordered*: the sources in another order. *paraphrased*: every source inside a neutral sentence frame. *injected*: one
 source of another prompt among them. The answer stays the same.

@@ -22,18 +22,7 @@ from regard.models.chat.prompt_reader import PromptReader, prompt_text, split_an
 from regard.models.chat.sources import Source, find_sources
 from regard.records import Bools, Floats, Spec, encoded
 from regard.registry import build
-from regard.store.shapes import (
-    ANYTHING,
-    COUNT,
-    NUMBER,
-    TEXT,
-    choice,
-    listed,
-    optional,
-    record,
-    row,
-    table,
-)
+from regard.store.shapes import ANYTHING, COUNT, NUMBER, TEXT, choice, listed, optional, record, row, table
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,7 @@ from typing import Any
 import numpy as np
 
 from regard.audits.answers.evidence import PromptEvidence, first_source
-from regard.judge.citation_trust import (
-    MethodVerdict,
-    Share,
-    UseVerdict,
-    method_verdict,
-    settled,
-    use_verdict,
-)
+from regard.judge.citation_trust import MethodVerdict, Share, UseVerdict, method_verdict, settled, use_verdict
 from regard.measures.intervals import ClusterSums, bootstrap, wilson
 from regard.measures.source_metrics import (
     aopc,

@@ -23,8 +23,8 @@ Column = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Faithfulness:
-    """Comparison of a method with attention on the same examples. gain: mean difference in what their first units are
-    worth.
+    """Comparison of a method with attention on the same examples. gain: mean difference of the effects of
+    their first units.
 
     comprehensiveness, sufficiency: how far the prediction falls without the first units, and with them alone, as
     (method, attention); None where the run has no such number.
@@ -38,7 +38,7 @@ class Faithfulness:
 
 
 def faithfulness(facts: RunFacts) -> tuple[Faithfulness, ...]:
-    """Compare every method with attention; empty where there is no attention, or nothing to compare it by."""
+    """Compare every method with attention; empty without attention or without a metric to compare by."""
     others = [m for m in facts.methods if m != ATTENTION and m not in facts.baselines]
     return tuple(row for name in others if (row := _compared(facts, name)) is not None)
 

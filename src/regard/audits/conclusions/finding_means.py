@@ -45,7 +45,7 @@ class NoiseLevels:
 
 
 def picked(findings: Iterable[Score], metric: str, *, method: str | None = None, **where: Json) -> list[Score]:
-    """The findings of one metric with these settings; a setting of None must not be there."""
+    """Return the findings of one metric with these settings; None requires that the setting is absent."""
     return [
         s
         for s in findings
@@ -69,7 +69,7 @@ def severities(scores: Iterable[Score]) -> list[int]:
 
 
 def of_mean(facts: RunFacts, scores: Sequence[Score]) -> Measured:
-    """The mean over everything in these columns."""
+    """Return the mean over all values of these columns."""
     values = np.concatenate([s.values for s in scores]) if scores else np.zeros(0)
     ids = [name for s in scores for name in s.ids]
     defined = {name for name, v in zip(ids, values, strict=True) if not np.isnan(v)}
@@ -77,7 +77,7 @@ def of_mean(facts: RunFacts, scores: Sequence[Score]) -> Measured:
 
 
 def mean_of(facts: RunFacts, scores: Sequence[Score]) -> Measured:
-    """The mean over examples of what each has on average in these columns."""
+    """Return the mean over examples of their averages over these columns."""
     ids, values = by_example(scores)
     return Measured(_interval(facts, scores, values, ids), int((~np.isnan(values)).sum()))
 

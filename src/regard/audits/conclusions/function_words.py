@@ -1,4 +1,4 @@
-"""Function words and punctuation: units that stand in every text and rarely are a reason."""
+"""Function words and punctuation: units that occur in every text and are rarely a reason for a prediction."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class UnderNoise:
 
 @dataclass(frozen=True, slots=True)
 class AnswersUnderNoise:
-    """A model that gives a number or several labels (`kind`): how far noise moves its answer.
+    """Effect of noise on a model whose output is a number or several labels (`kind`).
 
     flips: changed answers, by noise; flipped: at the highest severity, every: each example under its worst noise.
     spread: the unit in which the change is measured. error, errors: distance from the labelled number, clean and noisy.

@@ -166,7 +166,7 @@ def _row(facts: RunFacts, example: dict[str, Any], method: str) -> dict[str, Any
 
 
 def _units(facts: RunFacts, rows: Sequence[Mapping[str, Any]]) -> list[Unit]:
-    """Every unit that stands in enough independent examples of one class, with its share of the relevance."""
+    """Return every unit that occurs in enough independent examples of one class, with its share of the relevance."""
     clusters_with: dict[str, set[str]] = defaultdict(set)
     count: dict[str, int] = defaultdict(int)
     for r in rows:
@@ -234,7 +234,7 @@ class _Association:
 
 
 def _association(labelled: Sequence[Mapping[str, Any]], unit: str) -> _Association | None:
-    """The label that goes with a unit; None where there is one label only, or the unit is nowhere."""
+    """Return the label that accompanies a unit; None if the data have one label, or the unit never occurs."""
     here = [r for r in labelled if unit in r["units"]]
     labels = sorted({r["label"] for r in labelled})
     if len(labels) < 2 or not here:

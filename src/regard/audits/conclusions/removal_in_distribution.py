@@ -63,7 +63,7 @@ class OrderChange:
 
 @dataclass(frozen=True, slots=True)
 class RemovalInDistribution:
-    """Everything about one run; empty where it has no such evidence."""
+    """Return all these checks of a run; empty without such evidence."""
 
     masked: tuple[MaskedInputs, ...]
     twin: TwinFigures | None

@@ -1,4 +1,4 @@
-"""The example of a report's first page: two methods agree on it as much as they usually do."""
+"""The example on a report's first page: the one on which two methods agree as much as on a typical example."""
 
 from __future__ import annotations
 

@@ -74,12 +74,12 @@ class Processes:
         if self.waiting:
             pool, self.waiting[:] = [*self.waiting], []
         try:
-            while _refilled(queue, source) or any(w.task for w in pool):
+            while refilled(queue, source) or any(w.task for w in pool):
                 tasks_left = len(queue) + sum(w.task is not None for w in pool)
                 while len(pool) < min(self.workers, tasks_left):
                     pool.append(_start(setup, setup_payload, work))
                 for w in pool:
-                    _refilled(queue, source)
+                    refilled(queue, source)
                     # a worker that died idle is noticed below: its task stays in the queue
                     if queue and w.ready and w.task is None and _sent(w, queue[0]):
                         w.task, w.since = queue.popleft(), time.monotonic()
@@ -121,7 +121,7 @@ class Processes:
                     _stop(w)
 
 
-def _refilled(queue: deque[Task], source: Iterator[Task]) -> bool:
+def refilled(queue: deque[Task], source: Iterator[Task]) -> bool:
     """Read one task ahead, no more: a long list of tasks is a stream. Return whether there is one."""
     if not queue:
         queue.extend(islice(source, 1))
@@ -140,7 +140,7 @@ def _start(setup: str, payload: Mapping[str, Json], work: str) -> _Worker:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """A spawned process would run the caller's script again; ours needs nothing of it."""
+    """Hide the caller's script from spawned processes, which would run it again and do not need it."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:

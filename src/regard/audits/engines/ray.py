@@ -25,6 +25,7 @@ from itertools import islice
 from types import FrameType
 from typing import Any
 
+from regard.audits.engines.processes import refilled
 from regard.audits.named_function import named_function, this_worker
 from regard.errors import EnvironmentProblem, InputError, RegardError, phrase
 from regard.protocols import Executor, Outcome, Task
@@ -162,10 +163,10 @@ class RayActors:
         early = 0
         while True:
             for seat in pool:
-                if seat.ready and seat.task is None and _refilled(queue, source):
+                if seat.ready and seat.task is None and refilled(queue, source):
                     seat.task = queue.popleft()
                     refs[seat.handle.do.remote(dict(seat.task.payload))] = seat
-            if not _refilled(queue, source) and all(seat.task is None for seat in pool):
+            if not refilled(queue, source) and all(seat.task is None for seat in pool):
                 return
             (ref,), _ = ray.wait([*refs], num_returns=1)
             seat = refs.pop(ref)
@@ -290,13 +291,6 @@ def _problem_of_start(ray: Any, where: Mapping[str, Any]) -> str:
 def _hello(seat: _Seat) -> Any:
     """Wait for the process of an actor, as long as Ray needs to start it somewhere."""
     return seat.handle.hello.options(max_task_retries=-1).remote()
-
-
-def _refilled(queue: deque[Task], source: Iterator[Task]) -> bool:
-    """Read one task ahead, no more: a long list of tasks is a stream. Return whether there is one."""
-    if not queue:
-        queue.extend(islice(source, 1))
-    return bool(queue)
 
 
 def _end(seat: _Seat) -> None:

@@ -25,9 +25,7 @@ from regard.files import exists, read_json
 @click.option("--messages", metavar="FILE")
 @click.option("--prompt")
 @click.option("--answer")
-@click.option(
-    "--sources",
-)
+@click.option("--sources")
 @click.option("--separator")
 @click.option("--layer", type=click.IntRange(0), multiple=True)
 @click.option("--every", type=int, default=1, show_default=True)

@@ -52,32 +52,17 @@ MOST_PRINTED = 3
 )
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("--data", metavar="DATA")
-@click.option(
-    "--attack",
-    "attacks",
-    default=None,
-    metavar="NAMES",
-)
+@click.option("--attack", "attacks", default=None, metavar="NAMES")
 @click.option("--n", "--limit", "n", type=click.IntRange(1), default=100, show_default=True)
 @click.option("--budget", type=click.IntRange(1), default=500, show_default=True)
 @click.option("--target", metavar="CLASS")
 @click.option("--max-share", type=float, default=0.25, show_default=True)
 @click.option("--max-edits", type=click.IntRange(1))
-@click.option(
-    "--min-similarity",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    show_default=True,
-)
+@click.option("--min-similarity", type=click.FloatRange(0, 1), default=0.0, show_default=True)
 @click.option("--stop-words", is_flag=True)
 @click.option("--keep", metavar="WORDS")
 @click.option("--transfer", is_flag=True)
-@click.option(
-    "--watch",
-    default="attention",
-    show_default=True,
-    metavar="EXPLAINER",
-)
+@click.option("--watch", default="attention", show_default=True, metavar="EXPLAINER")
 @click.option("--sanity/--no-sanity", default=True, show_default=True)
 @out_option()
 @labels_option

@@ -218,13 +218,7 @@ def _report_unfinished(folder: Path) -> None:
 
 SHORT_METHODS, SHORT_SENTENCES = 3, 5
 """Methods and remarks above which an audit without verdicts prints its short form."""
-DETAILS = (
-    "data.sentences",
-    "data.split_text",
-    "estimate.skipped",
-    "estimate.study",
-    "estimate.study_trains",
-)
+DETAILS = ("data.sentences", "data.split_text", "estimate.skipped", "estimate.study", "estimate.study_trains")
 """Remarks for `--verbose`: the report has them, too."""
 
 
@@ -282,7 +276,7 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
 
 
 def _warnings(out: Console, material: Material) -> None:
-    """Print what a reader must know before any number."""
+    """Print the warnings that precede every number."""
     from regard.present.messages.messages import render
     from regard.present.model_warning import model_warning
     from regard.present.prediction_facts import lines_beside
@@ -336,7 +330,7 @@ def _left_out(out: Console, run: Run) -> None:
 
 
 def _everything(out: Console, material: Material, run: Run, *, short: bool) -> None:
-    """Print every verdict, the table of methods, and what the numbers say in words; short: the first of each."""
+    """Print every verdict, the table of methods, and a summary in words; short: only the first of each."""
     from regard.present.messages.messages import count
     from regard.present.objective_scale import about_task
     from regard.present.summary import limits, reading

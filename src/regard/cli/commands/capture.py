@@ -10,13 +10,12 @@ import click
 
 from regard.cli.console import print_json, remarks, results
 from regard.cli.example_input import (
-    image_option,
+    input_options,
     one_example,
     row_label,
     row_label_line,
     row_labels_option,
     row_options,
-    sound_option,
 )
 from regard.cli.model_options import ModelChoice, model_options
 from regard.cli.progress import bar
@@ -45,19 +44,11 @@ if TYPE_CHECKING:
     "regard capture smollm2 --text 'a long prompt ...' --rows last",
 )
 @click.argument("model")
-@click.option("--text")
-@image_option
-@sound_option
-@click.option("--pair")
-@click.option("--data")
-@click.option("--row", type=int, default=0, show_default=True)
+@input_options
 @click.option("--site")
 @click.option("--head", type=int)
 @click.option("--generate", type=click.IntRange(min=1))
-@click.option(
-    "--rows",
-    metavar="ROWS",
-)
+@click.option("--rows", metavar="ROWS")
 @click.option("--mode", type=click.Choice(["qk", "weights"]), default="qk", show_default=True)
 @click.option("--check", type=click.Choice(["first", "always", "never"]), default="first", show_default=True)
 @row_options

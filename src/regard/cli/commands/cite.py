@@ -30,19 +30,11 @@ if TYPE_CHECKING:
     "regard cite ./model --prompt 'Anna lives in Rome. Bert lives in Oslo. Anna lives in' --answer ' Rome'",
 )
 @click.argument("model")
-@click.option(
-    "--messages",
-    metavar="FILE",
-)
+@click.option("--messages", metavar="FILE")
 @click.option("--prompt")
-@click.option(
-    "--image",
-    type=click.Path(path_type=Path),
-)
+@click.option("--image", type=click.Path(path_type=Path))
 @click.option("--answer")
-@click.option(
-    "--sources",
-)
+@click.option("--sources")
 @click.option("--separator")
 @click.option("--prefix", default="")
 @click.option("--units", type=click.Choice(["sentence", "word", "answer"]), default="sentence", show_default=True)
@@ -50,20 +42,9 @@ if TYPE_CHECKING:
 @click.option("--contrast")
 @click.option("--delta", type=float, default=1.0, show_default=True)
 @click.option("--check", type=click.IntRange(1), default=2, show_default=True)
-@click.option(
-    "--passes",
-    type=float,
-    default=6.0,
-    show_default=True,
-)
+@click.option("--passes", type=float, default=6.0, show_default=True)
 @click.option("--new-tokens", type=click.IntRange(1), default=128, show_default=True)
-@click.option(
-    "-o",
-    "--out",
-    "--html",
-    "html",
-    type=click.Path(path_type=Path),
-)
+@click.option("-o", "--out", "--html", "html", type=click.Path(path_type=Path))
 @click.option("--redact", is_flag=True)
 @seed_option
 @device_option

@@ -17,11 +17,7 @@ MARK = "# regard completion"
 """Ends the line that `--install` adds to a start-up file, so that it is added once."""
 
 
-@verb(
-    "completion",
-    "regard completion --install",
-    "regard completion zsh",
-)
+@verb("completion", "regard completion --install", "regard completion zsh")
 @click.argument("shell", type=click.Choice(SHELLS), required=False)
 @click.option("--install", is_flag=True)
 def command(shell: str | None, install: bool, as_json: bool) -> None:

@@ -10,14 +10,7 @@ import click
 from regard.audits.default_methods import expanded
 from regard.cli.chat_options import answer_options, answer_record
 from regard.cli.console import print_json, remarks, results
-from regard.cli.example_input import (
-    image_option,
-    one_example,
-    row_label,
-    row_label_line,
-    row_labels_option,
-    sound_option,
-)
+from regard.cli.example_input import input_options, one_example, row_label, row_label_line, row_labels_option
 from regard.cli.model_options import (
     Columns,
     ModelChoice,
@@ -58,29 +51,15 @@ MOST_WINDOWS = 3
     "regard explain ./model --prompt 'Anna lives in' --answer ' Rome' --contrast ' Oslo' --method integrated_gradients",
 )
 @click.argument("model")
-@click.option("--text")
-@image_option
-@sound_option
-@click.option("--pair")
-@click.option("--data")
-@click.option("--row", type=int, default=0, show_default=True)
+@input_options
 @out_option()
 @click.option("--limit", type=click.IntRange(1))
 @click.option("--compare", is_flag=True)
 @column_options
 @split_option
 @row_labels_option
-@click.option(
-    "--method",
-    default="attention,leave_one_out",
-    show_default=True,
-)
-@click.option(
-    "--units",
-    type=click.Choice(["word", "unit", "source"]),
-    default="word",
-    show_default=True,
-)
+@click.option("--method", default="attention,leave_one_out", show_default=True)
+@click.option("--units", type=click.Choice(["word", "unit", "source"]), default="word", show_default=True)
 @click.option("--metric")
 @answer_options
 @seed_option
@@ -204,20 +183,11 @@ def _whole(
             remedy=phrase("errors.cli.drop_out_for_one_text"),
         )
     from regard.audits.audit import audit
-    from regard.datasets.read import read
     from regard.present.messages.messages import say
     from regard.present.report.report import write_report
 
     console = remarks()
-    columns = columns.completed()
-    examples = read(
-        data,
-        text_column=columns.text,
-        pair_column=columns.pair,
-        label_column=columns.label,
-        split=columns.split,
-        limit=limit,
-    )
+    examples = columns.completed().read(data, limit=limit)
     with bar(console, making=choice.making) as progress_bar:
         live = choice.open()
         run = audit(

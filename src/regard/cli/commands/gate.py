@@ -26,24 +26,13 @@ if TYPE_CHECKING:
     "regard gate RUN --require points=yes --require 'verdict=read as evidence,for most inputs'",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--policy",
-    type=click.Path(path_type=Path),
-)
-@click.option(
-    "--require",
-    "required",
-    multiple=True,
-    metavar="RULE",
-)
+@click.option("--policy", type=click.Path(path_type=Path))
+@click.option("--require", "required", multiple=True, metavar="RULE")
 @click.option("--baseline", type=click.Path(path_type=Path))
 @click.option("--junit", type=click.Path(path_type=Path))
 @click.option("--summary", type=click.Path(path_type=Path))
 @click.option("--allow-fail", multiple=True, metavar="NAME")
-@click.option(
-    "--inconclusive",
-    type=click.Choice(["report", "fail", "warn"]),
-)
+@click.option("--inconclusive", type=click.Choice(["report", "fail", "warn"]))
 def command(
     run: Path,
     policy: Path | None,

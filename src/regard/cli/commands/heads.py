@@ -31,12 +31,7 @@ if TYPE_CHECKING:
 @click.argument("model")
 @click.option("--data", metavar="DATA")
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True)
-@click.option(
-    "--ablate",
-    type=click.IntRange(0),
-    default=32,
-    show_default=True,
-)
+@click.option("--ablate", type=click.IntRange(0), default=32, show_default=True)
 @seed_option
 @out_option()
 @click.option("--all", "everything", is_flag=True)

@@ -150,20 +150,11 @@ def _splits(data: str | None, columns: Columns, labels: str | None) -> str | Spl
             expected="--data FILE",
             got=phrase("errors.cli.no_data"),
         )
-    from regard.datasets.read import read
     from regard.training.labels import relabelled
     from regard.training.train import read_splits
 
     def one_split(split: str) -> Examples:
-        part = read(
-            data,
-            text_column=columns.text,
-            pair_column=columns.pair,
-            label_column=columns.label,
-            skip_bad=columns.skip_bad,
-            split=split,
-            limit=None,
-        )
+        part = columns.read(data, split=split)
         return part if labels is None else relabelled(part, labels)
 
     return read_splits(data, one_split)

@@ -22,12 +22,7 @@ from regard.errors import phrase
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--metric")
-@click.option(
-    "--operators",
-    type=click.IntRange(1),
-    default=2,
-    show_default=True,
-)
+@click.option("--operators", type=click.IntRange(1), default=2, show_default=True)
 @click.option("--classes/--no-classes", default=True, show_default=True)
 @allow_code_option
 def command(run: Path, metric: str | None, operators: int, classes: bool, as_json: bool) -> None:

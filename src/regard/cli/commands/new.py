@@ -28,10 +28,7 @@ USES = {
         "  regard attack bilstm --attack {method} --limit 40",
         "  regard attack bilstm --attack random_words,{method}",
     ),
-    "question": (
-        "  regard audit bilstm --budget 90s --out RUN",
-        "  regard verdicts RUN --question {method}",
-    ),
+    "question": ("  regard audit bilstm --budget 90s --out RUN", "  regard verdicts RUN --question {method}"),
 }
 """The lines that use a new method at once, before it is part of a package."""
 

@@ -50,22 +50,9 @@ if TYPE_CHECKING:
 )
 @click.argument("what", required=False, metavar="[TEXT | DATA | MODEL]")
 @click.option("--data", metavar="DATA")
-@click.option(
-    "--noise",
-    default="keyboard",
-    show_default=True,
-    metavar="NAMES",
-)
-@click.option(
-    "--severity",
-    default=None,
-    metavar="1..5",
-)
-@click.option(
-    "--model",
-    "lender",
-    metavar="MODEL",
-)
+@click.option("--noise", default="keyboard", show_default=True, metavar="NAMES")
+@click.option("--severity", default=None, metavar="1..5")
+@click.option("--model", "lender", metavar="MODEL")
 @seed_option
 @click.option("--limit", type=click.IntRange(1))
 @out_option()

@@ -40,11 +40,7 @@ KEY = "REGARD_API_KEY"
 @click.option("--name", default="")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
-@click.option(
-    "--method",
-    default="one_pass",
-    show_default=True,
-)
+@click.option("--method", default="one_pass", show_default=True)
 @click.option("--batch", type=click.IntRange(1), default=32, show_default=True)
 @click.option("--queue", type=click.IntRange(1), default=256, show_default=True)
 @click.option("--deadline", type=float, default=30.0, show_default=True)

@@ -18,11 +18,7 @@ MOST_KILLERS = 10
 """Examples that ended their worker, by name."""
 
 
-@verb(
-    "status",
-    "regard status regard-runs/bilstm-reviews-5m-seed0",
-    "regard status RUN --json",
-)
+@verb("status", "regard status regard-runs/bilstm-reviews-5m-seed0", "regard status RUN --json")
 @click.argument("run", type=click.Path(path_type=Path))
 def command(run: Path, as_json: bool) -> None:
     from regard.store.run_status import run_status

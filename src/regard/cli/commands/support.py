@@ -10,13 +10,12 @@ import click
 
 from regard.cli.console import print_json, remarks, results
 from regard.cli.example_input import (
-    image_option,
+    input_options,
     one_example,
     row_label,
     row_label_line,
     row_labels_option,
     row_options,
-    sound_option,
 )
 from regard.cli.model_options import ModelChoice, model_options
 from regard.cli.picture_support import reads_words_and_pictures, tried_on_picture
@@ -48,12 +47,7 @@ SENTENCE = "A quiet, moving film that never begs for tears."
     "regard support ./image-model --data digits --json",
 )
 @click.argument("model")
-@click.option("--text")
-@image_option
-@sound_option
-@click.option("--pair")
-@click.option("--data")
-@click.option("--row", type=int, default=0, show_default=True)
+@input_options
 @row_options
 @row_labels_option
 @seed_option

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import class_labels_option, column_options, out_option, training_device_option
+from regard.cli.model_options import Columns, class_labels_option, column_options, out_option, training_device_option
 from regard.cli.progress import Bar, bar, measure
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
@@ -42,27 +42,13 @@ DIRECTORY = "pretrained"
     "regard train classifier --data reviews --from-directory ./MiniLM --out runs/minilm",
 )
 @click.argument("kind")
-@click.option(
-    "--data",
-    required=True,
-    metavar="DATA",
-)
+@click.option("--data", required=True, metavar="DATA")
 @out_option()
 @click.option("--encoder", type=click.Choice(ENCODERS))
 @click.option("--attention")
-@click.option(
-    "--set",
-    "options",
-    multiple=True,
-    metavar="NAME=VALUE",
-)
+@click.option("--set", "options", multiple=True, metavar="NAME=VALUE")
 @click.option("--from-directory", type=click.Path(path_type=Path))
-@click.option(
-    "--seeds",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-)
+@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @training_device_option
 @click.option("--term", "terms", multiple=True, metavar="NAME=WEIGHT")
@@ -123,24 +109,16 @@ def command(
     folder = out or Path("regard-models") / f"{kind}-{slug(data)}"
     console, called = remarks(), click.get_current_context().obj
     console.print(f"reading {data} ...", style="dim", markup=False)
-    from regard.datasets.read import read
     from regard.training.labels import relabelled
     from regard.training.loss import parse_terms
     from regard.training.progress import reporting
     from regard.training.train import read_splits, train
 
+    columns = Columns(text_column, pair_column, label_column, skip_bad)
+
     def one_split(split: str) -> Any:
-        part = read(
-            data,
-            text_column=text_column,
-            pair_column=pair_column,
-            label_column=label_column,
-            group_column=group_column,
-            rationale_column=rationale_column,
-            id_column=id_column,
-            split=split,
-            limit=None,
-            skip_bad=skip_bad,
+        part = columns.read(
+            data, group_column=group_column, rationale_column=rationale_column, id_column=id_column, split=split
         )
         return part if labels is None else relabelled(part, labels)
 

@@ -14,11 +14,7 @@ from regard.errors import InputError, phrase
 from regard.files import parse_json
 
 
-@verb(
-    "verify",
-    "regard verify evidence.zip",
-    "regard verify evidence.zip --signers allowed_signers",
-)
+@verb("verify", "regard verify evidence.zip", "regard verify evidence.zip --signers allowed_signers")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--signers", type=click.Path(path_type=Path))
 def command(file: Path, signers: Path | None, as_json: bool) -> int:

@@ -53,25 +53,16 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.argument("target", metavar="RUN|MODEL")
 @click.option("--text")
-@click.option(
-    "--image",
-    type=click.Path(path_type=Path, dir_okay=False),
-)
+@click.option("--image", type=click.Path(path_type=Path, dir_okay=False))
 @sound_option
 @click.option("--pair")
 @click.option("--changed", metavar="TEXT")
 @click.option("--other", metavar="MODEL")
 @click.option("--data")
 @click.option("--row", type=int, default=0, show_default=True)
-@click.option(
-    "--spec",
-    type=click.Path(path_type=Path, dir_okay=False),
-)
+@click.option("--spec", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--generate", type=click.IntRange(min=1))
-@click.option(
-    "--rows",
-    metavar="ROWS",
-)
+@click.option("--rows", metavar="ROWS")
 @click.option("--method", default="attention,leave_one_out", show_default=True)
 @click.option("--view", default="")
 @click.option("--example")
@@ -220,7 +211,7 @@ def command(
 
 
 def _read(session: Session, example: Example, methods: list[str], changed: str | None, *, wait: bool) -> None:
-    """Run an example; in front of the app a text is read while the page opens."""
+    """Run an example; for the app, read a text while the page opens."""
     if wait or changed is not None or session.model.modality != "text":
         session.show(example, methods, changed=_version(changed))
     else:
@@ -237,7 +228,7 @@ def _shared(path: Path) -> object:
 
 
 def _pictured(target: str, text: str, image: Path, generate: int | None, lang: str) -> Session:
-    """Show a text and an image to a vision-language model; let it write, if it is to."""
+    """Open a text and an image in a vision-language model; generate tokens if requested."""
     from regard.live.image_text import read_picture, words_and_patches, written_words
     from regard.models.open.load import named_directory
 

@@ -134,10 +134,15 @@ def _inputs(content: bytes, subject: Text) -> dict[str, Any]:
 
 def write_wav(file: Path, sound: Floats, rate: int) -> None:
     """Write one channel of 16 bits, clipped to -1..1."""
+    write_output(file, wav_bytes(sound, rate))
+
+
+def wav_bytes(sound: Floats, rate: int) -> bytes:
+    """Encode one channel of 16 bits, clipped to -1..1."""
     content = io.BytesIO()
     with wave.open(content, "wb") as out:
         out.setnchannels(1)
         out.setsampwidth(2)
         out.setframerate(rate)
         out.writeframes(np.rint(np.clip(sound, -1, 32767 / 32768) * 32768).astype("<i2").tobytes())
-    write_output(file, content.getvalue())
+    return content.getvalue()

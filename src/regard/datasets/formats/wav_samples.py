@@ -19,7 +19,7 @@ STREAMED = 0x7FFFF000
 
 
 class NotWav(Exception):
-    """The content is not such a file; `problem` says why."""
+    """Content that is not a .wav file; `problem` holds the reason."""
 
     def __init__(self, problem: Text) -> None:
         super().__init__(problem)

@@ -42,7 +42,7 @@ class ChatModel:
             )
 
     def inputs(self, ids: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Return what the module reads for token ids."""
+        """Return the inputs of the module for token ids."""
         return {"input_ids": ids}
 
     def tokenize(self, text: str, *, special: bool) -> tuple[list[int], list[tuple[int, int]]]:

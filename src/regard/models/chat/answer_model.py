@@ -105,10 +105,6 @@ def _written(model: TorchModel, prompt: Sequence[int], new_tokens: int) -> list[
     ids = torch.tensor([list(prompt)], device=model.device)
     with torch.inference_mode():
         sequence = native.generate(
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
-            max_new_tokens=new_tokens,
-            do_sample=False,
-            num_beams=1,
+            input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=new_tokens, do_sample=False, num_beams=1
         )
     return [int(token) for token in sequence[0, 1:]]

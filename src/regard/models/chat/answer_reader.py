@@ -30,7 +30,7 @@ SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class AnswerItem(Item):
-    """An encoded prompt and answer, with what rendered the prompt; `aside` holds the answer's tokens."""
+    """Encoded prompt and answer, with the prompt's renderer; `aside` holds the answer's tokens."""
 
     prompt: PromptReader | None = None
 

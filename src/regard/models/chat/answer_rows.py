@@ -88,17 +88,17 @@ class AnswerRows:
         return log_odds
 
     def cost(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> float:
-        """Return what `deleted` would cost, in passes."""
+        """Return the cost of `deleted` in passes."""
         count = len(self.answer) if part is None else len(part)
         return (len(prompt) - self._beginning(list(prompt))[0] + count - 1) / len(self.prompt)
 
     def row_cost(self, variants: int) -> float:
-        """Return what `knocked_out` would cost for so many variants, in passes."""
+        """Return the cost of `knocked_out` for this many variants, in passes."""
         repeated = 0 if self._proved else min(REPEATED, len(self.answer))
         return (variants * len(self.answer) + repeated) / len(self.prompt)
 
     def forgotten_cost(self, tokens: Bools) -> float:
-        """Return what `forgotten` would cost, in passes."""
+        """Return the cost of `forgotten` in passes."""
         return (len(self.answer) - 1 - int(np.flatnonzero(tokens)[-1])) / len(self.prompt)
 
     def _beginning(self, prompt: list[int]) -> tuple[int, list[tuple[Tensor, Tensor]]]:

@@ -77,7 +77,7 @@ def _shifted(chat: ChatModel, labels: Sequence[int]) -> list[int]:
 def _generated(
     chat: ChatModel, prompt: Sequence[int], start: Sequence[int], new_tokens: int
 ) -> tuple[list[int], list[int]]:
-    """Return what stands before the greedy answer, and the answer."""
+    """Return the decoder tokens before the greedy answer, and the answer."""
     native: Any = chat.module
     chat.refuse_too_long(len(prompt), 1)
     ids = torch.tensor([list(prompt)], device=chat.device)

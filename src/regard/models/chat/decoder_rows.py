@@ -54,12 +54,12 @@ class DecoderRows(AnswerRows):
         return self._decoded(list(prompt), part)[0]
 
     def cost(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> float:
-        """Return what `deleted` would cost, in passes."""
+        """Return the cost of `deleted` in passes."""
         count = len(self.answer) if part is None else len(part)
         return (len(prompt) + len(self.before) + count - 1) / len(self.prompt)
 
     def row_cost(self, variants: int) -> float:
-        """Return what `knocked_out` would cost for so many variants, in passes."""
+        """Return the cost of `knocked_out` for this many variants, in passes."""
         return (variants + 1) * (len(self.before) + len(self.answer) - 1) / len(self.prompt)
 
     @torch.no_grad()
@@ -78,7 +78,7 @@ class DecoderRows(AnswerRows):
         return np.concatenate(parts)
 
     def forgotten_cost(self, tokens: Bools) -> float:
-        """Return what `forgotten` would cost, in passes."""
+        """Return the cost of `forgotten` in passes."""
         return self.row_cost(1)
 
     def forgotten(self, tokens: Bools) -> Floats:
@@ -101,12 +101,7 @@ class DecoderRows(AnswerRows):
         self._computed += ids.shape[1] + decoder.shape[1]
         out = call_accepted(
             self.chat.module,
-            {
-                "input_ids": ids,
-                "attention_mask": torch.ones_like(ids),
-                "decoder_input_ids": decoder,
-                "use_cache": True,
-            },
+            {"input_ids": ids, "attention_mask": torch.ones_like(ids), "decoder_input_ids": decoder, "use_cache": True},
         )
         return token_log_odds(out.logits[0, -len(answer) :], targets, subject=self.chat.name), out
 

@@ -44,7 +44,7 @@ from regard.records import Ints
 
 @dataclass(frozen=True, slots=True)
 class PictureChat(ChatModel):
-    """A language model that reads a picture. versions: what its processor makes of each version of the picture."""
+    """A language model that reads a picture. versions: the processor's output for each version of the picture."""
 
     patch: int = -1
     versions: list[dict[str, Tensor]] = field(default_factory=list)

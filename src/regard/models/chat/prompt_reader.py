@@ -10,14 +10,7 @@ import numpy as np
 from regard.errors import InputError, Unsupported, phrase
 from regard.models.ask.chat_model import ChatModel
 from regard.models.chat.answer import Answer, answer_span, generated_answer, token_answer, written_answer
-from regard.models.chat.conversation import (
-    Conversation,
-    content_of,
-    conversation,
-    encoder_text,
-    plain_text,
-    rendered,
-)
+from regard.models.chat.conversation import Conversation, content_of, conversation, encoder_text, plain_text, rendered
 from regard.models.chat.decoder_answer import decoder_answer
 from regard.models.chat.sources import Source, rendered_spans, token_sources
 from regard.records import Ints

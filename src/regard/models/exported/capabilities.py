@@ -39,7 +39,7 @@ SHARED: tuple[Capability[Any, Any], ...] = (
 
 
 def register() -> None:
-    """Let ONNX models answer; called once, when the first of them is opened."""
+    """Register the capabilities of ONNX models; called once, when the first of them is opened."""
     for shared in SHARED:
         shared.register(OnnxModel, _delegated(shared))
     with_weights.register(OnnxModel, _with_weights)

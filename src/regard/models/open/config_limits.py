@@ -52,7 +52,7 @@ _UNUSED: Final = {
 
 @contextmanager
 def opening(source: object) -> Iterator[None]:
-    """Turn whatever a malformed directory makes the libraries raise into one line about it."""
+    """Replace any exception of the libraries about a malformed directory by a one-line error."""
     try:
         yield
     except (RegardError, MemoryError):
@@ -69,7 +69,7 @@ def opening(source: object) -> Iterator[None]:
 
 
 def check_model(folder: Path) -> None:
-    """Refuse a Hugging Face directory whose config.json asks for far more than its weights hold."""
+    """Refuse a Hugging Face directory whose config.json describes a far larger model than its weights."""
     path = folder / "config.json"
     if kind_of(path) != "file":
         return  # another kind of directory, or none: loading says so

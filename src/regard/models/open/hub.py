@@ -96,7 +96,7 @@ def _leave() -> None:
 
 
 def _as_imported(variable: str, off: bool) -> bool:
-    """The value that a library imported inside the block would have had outside."""
+    """Return the value that a library would have had if it were imported outside the block."""
     switched_on = (os.environ.get(variable) or "").upper() in ("1", "ON", "YES", "TRUE")
     if variable == "USE_HUB_KERNELS":
         return switched_on if variable in os.environ else not off

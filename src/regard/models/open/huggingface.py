@@ -290,7 +290,7 @@ def _class_pooled(folder: Path | None) -> bool:
 
 
 def settings(config: Any) -> dict[str, Json]:
-    """The settings that make the architecture, without where they were loaded from."""
+    """Return the settings of the architecture, without the path they were loaded from."""
     raw = json.loads(config.to_json_string(use_diff=False))
     return {
         k: v for k, v in raw.items() if k not in ("_name_or_path", "transformers_version", "dtype", "architectures")
@@ -338,7 +338,7 @@ def _two(size: Any) -> tuple[int, int]:
 
 
 def _class_tokens(module: nn.Module) -> int:
-    """Vectors that stand before the patches, counted by the names transformers gives them."""
+    """Count the vectors before the patches by their names in transformers."""
     names = {"cls_token": 1, "distillation_token": 1, "class_embedding": 1, "register_tokens": 0}
     count = 0
     for path, shape in _shapes(module).items():

@@ -81,6 +81,11 @@ def _by_name(raw: Any) -> dict[str, Tensor]:
     """Tensors of an output by name or number, without the scalars that losses are."""
     if isinstance(raw, Tensor):
         return {"logits": raw}
+    return {name: part for name, part in output_tensors(raw).items() if part.ndim > 0}
+
+
+def output_tensors(raw: Any) -> dict[str, Tensor]:
+    """Return the tensors of a tuple, mapping or dataclass by name or number."""
     if is_dataclass(raw) and not isinstance(raw, Mapping):
         raw = {item.name: getattr(raw, item.name) for item in fields(raw)}
     if not isinstance(raw, Mapping | tuple | list):
@@ -90,4 +95,4 @@ def _by_name(raw: Any) -> dict[str, Tensor]:
             got=type(raw).__name__,
         )
     pairs = raw.items() if isinstance(raw, Mapping) else ((str(i), part) for i, part in enumerate(raw))
-    return {str(name): part for name, part in pairs if isinstance(part, Tensor) and part.ndim > 0}
+    return {str(name): part for name, part in pairs if isinstance(part, Tensor)}

@@ -11,7 +11,7 @@ from torch.nn.modules.dropout import _DropoutNd
 
 
 def training_modules(model: object) -> list[str]:
-    """Names of the modules of a model that are in training mode and behave otherwise there.
+    """Return the names of the modules that are in training mode and behave differently in it.
 
     >>> training_modules(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.1)).train())
     ['1 (Dropout)']

@@ -258,7 +258,7 @@ def _extras_of_text(encode: Encode) -> Callable[[str, str | None], dict[str, Arr
 
 
 def further_inputs(encoding: Any) -> dict[str, Array]:
-    """The entries of a mapping beside the one that holds the units, and beside those that a tokenizer adds."""
+    """Return the entries of a mapping other than the units and those that a tokenizer adds."""
     if not isinstance(encoding, Mapping):
         return {}
     main = "input_ids" if "input_ids" in encoding else next(iter(encoding), "")

@@ -82,7 +82,7 @@ class FixedSpread(Function):
 
 
 class SameValue(Function):
-    """The value that the model computed, with the gradient of a tensor that was recomputed for it."""
+    """The model's value with the gradient of a recomputed tensor."""
 
     @staticmethod
     def forward(ctx: Any, recomputed: Tensor, value: Tensor) -> Tensor:

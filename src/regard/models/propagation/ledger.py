@@ -29,7 +29,7 @@ class Ledger:
         return torch.stack(list(self.amounts.values())).sum(0)
 
     def absorb(self, out: Tensor, account: str, constant: Tensor) -> Tensor:
-        """Book what flows into a constant that was added to get `out`."""
+        """Record the relevance that flows into a constant added to get `out`."""
         if not out.requires_grad:
             return out
         part = constant.detach().to(out.dtype)

@@ -50,7 +50,7 @@ class Flow:
 
     @property
     def lost(self) -> float:
-        """The same for the whole batch."""
+        """The share of lost relevance over the whole batch."""
         total = self.reached.sum() + sum(amount.sum() for amount in self.absorbed.values())
         return float((self.started.sum() - total).abs() / self.started_size.sum().clamp(min=1e-12))
 

@@ -71,7 +71,7 @@ def as_channels_first(image: Any, channels: int, subject: Text) -> Array:
 
 
 def _reordered(shape: tuple[int, ...], channels: int) -> str:
-    """The line that puts channels on the middle axis into their place."""
+    """Return the remedy for channels on the middle axis: a line of code."""
     return "np.moveaxis(image, 1, -1)" if len(shape) == 3 and shape[1] == channels else ""
 
 
@@ -144,13 +144,7 @@ def image_reader(
         return patches(array, edges, lead, visible, grid)
 
     return ArrayReader(
-        modality="image",
-        main=main,
-        entry="image",
-        prepare=prepare,
-        lay_out=lay_out,
-        fills=FILLS,
-        geometry=geometry,
+        modality="image", main=main, entry="image", prepare=prepare, lay_out=lay_out, fills=FILLS, geometry=geometry
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regard.errors import UnknownName
-from regard.records import Floats, Ints, Units
+from regard.records import Floats, Ints
 
 Aggregation = Literal["sum", "mean", "max", "strongest"]
 Span = tuple[int, int]
@@ -187,26 +187,3 @@ def aggregate(values: ArrayLike, groups: Ints, how: Aggregation = "sum") -> Floa
     for i in np.argsort(strength, kind="stable"):
         out[where[i]] = members[i]
     return out
-
-
-def word_units(units: Units, text: str, text_pair: str = "") -> Units:
-    """The words that the sub-words of `units` belong to, as units of their own (no place on the key axis)."""
-    count = int(units.groups.max()) + 1 if len(units) and units.groups.max() >= 0 else 0
-    places, part = np.zeros((count, 2)), np.zeros(count, dtype=np.int64)
-    for g in range(count):
-        members = units.groups == g
-        places[g] = units.places[members][:, 0].min(), units.places[members][:, 1].max()
-        part[g] = units.part[members][0]
-    sides = (text, text_pair)
-    names = tuple(sides[p][int(a) : int(b)] for p, (a, b) in zip(part, places, strict=True))
-    return Units(
-        names=names,
-        kind="word",
-        place_kind="span",
-        places=places,
-        special=np.zeros(count, dtype=bool),
-        groups=np.arange(count),
-        part=part,
-        keys=np.full(count, -1),
-        shape=(count,),
-    )

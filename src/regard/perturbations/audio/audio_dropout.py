@@ -10,11 +10,7 @@ from regard.records import Example, Perturbed
 from regard.registry import perturbation
 
 
-@perturbation(
-    modality="audio",
-    family="loss",
-    scale="5, 10, 20, 30, 45 % of the time silent",
-)
+@perturbation(modality="audio", family="loss", scale="5, 10, 20, 30, 45 % of the time silent")
 def audio_dropout(example: Example, severity: int, rng: Stream, *, width: float = 0.02) -> Perturbed:
     """Insert gaps of silence, in all channels at once.
 

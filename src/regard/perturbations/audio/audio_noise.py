@@ -12,11 +12,7 @@ from regard.records import Example, Perturbed
 from regard.registry import perturbation
 
 
-@perturbation(
-    modality="audio",
-    family="noise",
-    scale="20, 15, 10, 5, 0 dB of signal over noise",
-)
+@perturbation(modality="audio", family="noise", scale="20, 15, 10, 5, 0 dB of signal over noise")
 def audio_noise(
     example: Example, severity: int, rng: Stream, *, colour: Literal["white", "pink"] = "white"
 ) -> Perturbed:

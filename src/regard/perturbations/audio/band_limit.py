@@ -11,9 +11,7 @@ from regard.registry import perturbation
 
 
 @perturbation(
-    modality="audio",
-    family="frequency",
-    scale="frequencies above 50, 35, 25, 15, 8 % of the highest are gone",
+    modality="audio", family="frequency", scale="frequencies above 50, 35, 25, 15, 8 % of the highest are gone"
 )
 def band_limit(example: Example, severity: int, rng: Stream) -> Perturbed:
     """Cut off high frequencies, with a slope of a tenth of the limit.

@@ -10,11 +10,7 @@ from regard.records import Example, Perturbed
 from regard.registry import perturbation
 
 
-@perturbation(
-    modality="audio",
-    family="level",
-    scale="cut at 80, 60, 40, 25, 12 % of the largest sample",
-)
+@perturbation(modality="audio", family="level", scale="cut at 80, 60, 40, 25, 12 % of the largest sample")
 def clipping(example: Example, severity: int, rng: Stream) -> Perturbed:
     """Clip samples beyond a share of the largest one."""
     signal = opened(example)

@@ -8,11 +8,7 @@ from regard.records import Example, Perturbed
 from regard.registry import perturbation
 
 
-@perturbation(
-    modality="audio",
-    family="level",
-    scale="3, 6, 9, 12, 18 dB louder or quieter",
-)
+@perturbation(modality="audio", family="level", scale="3, 6, 9, 12, 18 dB louder or quieter")
 def gain(example: Example, severity: int, rng: Stream, *, louder: bool | None = None) -> Perturbed:
     """Multiply every sample by one random factor, louder or quieter.
 

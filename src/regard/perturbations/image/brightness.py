@@ -11,10 +11,7 @@ from regard.registry import perturbation
 
 
 @perturbation(
-    modality="image",
-    family="digital",
-    scale="0.1, 0.2, 0.3, 0.4, 0.5 of the range",
-    cite="Hendrycks & Dietterich 2019",
+    modality="image", family="digital", scale="0.1, 0.2, 0.3, 0.4, 0.5 of the range", cite="Hendrycks & Dietterich 2019"
 )
 def brightness(example: Example, severity: int, rng: Stream) -> Perturbed:
     """Brighten every pixel, keeping its colour where possible."""

@@ -11,10 +11,7 @@ from regard.registry import perturbation
 
 
 @perturbation(
-    modality="image",
-    family="noise",
-    scale="3, 6, 9, 17, 27 % of the values",
-    cite="Hendrycks & Dietterich 2019",
+    modality="image", family="noise", scale="3, 6, 9, 17, 27 % of the values", cite="Hendrycks & Dietterich 2019"
 )
 def impulse_noise(example: Example, severity: int, rng: Stream) -> Perturbed:
     """Set some values to 0 or 1 (salt and pepper)."""

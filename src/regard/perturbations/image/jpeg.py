@@ -25,12 +25,7 @@ _DCT = torch.cos((2 * _AT[None, :] + 1) * _AT[:, None] * np.pi / 16) / 2
 _DCT[0] /= np.sqrt(2)
 
 
-@perturbation(
-    modality="image",
-    family="digital",
-    scale="quality 25, 18, 15, 10, 7",
-    cite="Hendrycks & Dietterich 2019",
-)
+@perturbation(modality="image", family="digital", scale="quality 25, 18, 15, 10, 7", cite="Hendrycks & Dietterich 2019")
 def jpeg(example: Example, severity: int, rng: Stream) -> Perturbed:
     """Compress the image with low JPEG quality.
 

@@ -11,10 +11,7 @@ from regard.registry import perturbation
 
 
 @perturbation(
-    modality="image",
-    family="blur",
-    scale="enlarged by up to 11, 16, 21, 26, 31 %",
-    cite="Hendrycks & Dietterich 2019",
+    modality="image", family="blur", scale="enlarged by up to 11, 16, 21, 26, 31 %", cite="Hendrycks & Dietterich 2019"
 )
 def zoom_blur(example: Example, severity: int, rng: Stream) -> Perturbed:
     """Average the image with enlarged copies of itself."""

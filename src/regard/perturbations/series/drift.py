@@ -10,11 +10,7 @@ from regard.records import Example, Perturbed
 from regard.registry import perturbation
 
 
-@perturbation(
-    modality="series",
-    family="level",
-    scale="up to 0.1, 0.2, 0.4, 0.6, 1 of each channel's own deviation",
-)
+@perturbation(modality="series", family="level", scale="up to 0.1, 0.2, 0.4, 0.6, 1 of each channel's own deviation")
 def drift(example: Example, severity: int, rng: Stream, *, points: int = 5) -> Perturbed:
     """Add a slow curve to every channel, 0 at the start, with one maximum on the way.
 

@@ -11,9 +11,7 @@ from regard.registry import perturbation
 
 
 @perturbation(
-    modality="series",
-    family="digital",
-    scale="64, 32, 16, 8, 4 levels between the smallest and the largest value",
+    modality="series", family="digital", scale="64, 32, 16, 8, 4 levels between the smallest and the largest value"
 )
 def quantisation(example: Example, severity: int, rng: Stream) -> Perturbed:
     """Round every channel to a few levels between its minimum and maximum."""

@@ -12,11 +12,7 @@ from regard.records import Example, Perturbed
 from regard.registry import perturbation
 
 
-@perturbation(
-    modality="series",
-    family="loss",
-    scale="5, 10, 20, 30, 45 % of the steps lost",
-)
+@perturbation(modality="series", family="loss", scale="5, 10, 20, 30, 45 % of the steps lost")
 def series_dropout(
     example: Example, severity: int, rng: Stream, *, fill: Literal["hold", "mean", "zero"] = "hold", width: int = 3
 ) -> Perturbed:

@@ -10,11 +10,7 @@ from regard.records import Example, Perturbed
 from regard.registry import perturbation
 
 
-@perturbation(
-    modality="series",
-    family="noise",
-    scale="0.5, 1, 2, 4, 8 % of the values, at least one",
-)
+@perturbation(modality="series", family="noise", scale="0.5, 1, 2, 4, 8 % of the values, at least one")
 def spikes(example: Example, severity: int, rng: Stream, *, size: float = 4.0) -> Perturbed:
     """Shift single values by `size` standard deviations of their channel, up or down."""
     signal = opened(example)

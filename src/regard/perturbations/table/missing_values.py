@@ -9,10 +9,7 @@ from regard.registry import perturbation
 
 
 @perturbation(
-    modality="table",
-    family="loss",
-    scale="5, 10, 20, 35, 50 % of the columns, at least one",
-    needs=("columns",),
+    modality="table", family="loss", scale="5, 10, 20, 35, 50 % of the columns, at least one", needs=("columns",)
 )
 def missing_values(example: Example, severity: int, rng: Stream, *, centre: tuple[float, ...] = ()) -> Perturbed:
     """Replace some columns by the column median, as imputation of missing values does.

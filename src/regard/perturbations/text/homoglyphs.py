@@ -7,13 +7,7 @@ from regard.perturbations.script import Script, chosen
 from regard.records import Example, Perturbed
 from regard.registry import perturbation
 
-LOOK_ALIKE = dict(
-    zip(
-        "aceopxyisjhdqwABCEHIJKMOPSTXYZvugnrb",
-        "асеорхуіѕјһԁԛԝАВСЕНІЈКМОРЅТХУΖνսցոгЬ",
-        strict=True,
-    )
-)
+LOOK_ALIKE = dict(zip("aceopxyisjhdqwABCEHIJKMOPSTXYZvugnrb", "асеорхуіѕјһԁԛԝАВСЕНІЈКМОРЅТХУΖνսցոгЬ", strict=True))
 """Latin letters and Cyrillic, Greek or Armenian ones that most type shows alike."""
 
 

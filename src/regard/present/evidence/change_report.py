@@ -80,7 +80,7 @@ def _methods(old: Material, new: Material) -> tuple[str, str]:
 
 
 def _settings(old: Material, new: Material) -> tuple[str, str]:
-    """The settings of methods and batches that differ, or that none does; the seed has its own row."""
+    """Name the settings of methods and batches that differ, or state that none does; the seed has its own row."""
     before, now = (dict(m.manifest.get("settings") or {}) for m in (old, new))
     names = sorted(n for n in {*before, *now} - {"seed"} if before.get(n) != now.get(n))
     if not names:

@@ -40,7 +40,7 @@ class Chunks(Mapping[str, bytes]):
             self._used += len(blobs[name])
 
     def offer(self, parts: Iterable[Part]) -> bool:
-        """All of these or none."""
+        """Add all of these parts if they fit the budget, or none."""
         arrays = list(parts)
         if self._lazy:
             size = sum(array.nbytes for _, array in arrays)

@@ -1,4 +1,4 @@
-"""Records -> a pack, what every viewer shows: from a capture just made, or from a stored run.
+"""Records -> a pack, the data of every viewer: from a fresh capture or from a stored run.
 
     pack = pack_of_capture(regard.capture("bilstm", "a quiet film"), model="bilstm")
     page = viewer_page(pack)                      # present/pack/viewer_block.py: one self-contained file
@@ -327,7 +327,7 @@ def _measured(value: Mapping[str, Any] | None) -> MeasuredEntry | None:
 
 
 def walk_entry(found: Walkthrough, sites: Sequence[str], *, features: int = 8, keys: int = 12) -> WalkEntry:
-    """A walk-through cut to what can be read: its strongest keys and features."""
+    """Shorten a walk-through to its strongest keys and features."""
     return _walk(found.cut(features=features, keys=keys), sites)
 
 

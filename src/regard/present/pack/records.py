@@ -1,4 +1,4 @@
-"""The nouns of a pack, the one data format of every viewer: a manifest (JSON) and gzip chunks (bytes) by name.
+"""Records of a pack, the one data format of every viewer: a manifest (JSON) and gzip chunks (bytes) by name.
 
 The TypeScript types of the viewer are generated from this file (`scripts/viewer_types.py`; a test compares them), so
 a field is changed here and nowhere else. Arrays of numbers never stand in the manifest: they are chunks.

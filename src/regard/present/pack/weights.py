@@ -93,7 +93,7 @@ def chunks_of(packed: Bytes, prefix: str, storage: Storage, heads: Sequence[int]
 
 
 def compressed(parts: Sequence[tuple[str, NDArray[np.generic]]]) -> dict[str, bytes]:
-    """gzip of each; zlib lets other threads go on. No time stamp: the same weights give the same bytes."""
+    """Compress each with gzip, in threads; without time stamps, so that the same weights give the same bytes."""
 
     def one(part: tuple[str, NDArray[np.generic]]) -> tuple[str, bytes]:
         return part[0], gzip.compress(np.ascontiguousarray(part[1]).tobytes(), compresslevel=6, mtime=0)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import base64
-import io
-import wave
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from regard.datasets.formats.sounds import wav_bytes
 from regard.present.alignment_words import rates, rule_sentence, where
-from regard.present.messages.messages import columns, language, render, say
+from regard.present.messages.messages import columns, render, say
 from regard.present.palette import MINUS, PLUS
-from regard.present.report.markup import Html, table, tag
+from regard.present.report.markup import Html, page, table, tag
 from regard.records import Floats
 from regard.store.blobs import write_output
 
@@ -30,29 +29,19 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; media-src data:; img-sr
 
 
 def alignment_page(facts: Mapping[str, Any], inputs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page of the JSON of `Alignments`; inputs: what each example is, for its waveform."""
+    """Return the page of the JSON of `Alignments`; inputs: the input of each example, for its waveform."""
     title = say("align.title", model=facts["model"])
-    head = tag(
-        "head",
-        None,
-        tag("meta", {"charset": "utf-8"}),
-        tag("meta", {"http-equiv": "Content-Security-Policy", "content": POLICY}),
-        tag("meta", {"name": "viewport", "content": "width=device-width"}),
-        tag("title", None, title),
-        tag("style", None, Html(STYLE)),
-    )
     rows = rates(facts)
-    body = tag(
-        "body",
-        None,
-        tag("h1", None, title),
+    return page(
+        title,
+        STYLE,
+        POLICY,
         tag("p", None, tag("strong", None, say("align.caveat"))),
         tag("p", None, rule_sentence(facts)),
         table(columns("align.rates"), rows) if rows else None,
         [_example(example, given, facts["modality"]) for example, given in zip(facts["examples"], inputs, strict=True)],
         [tag("p", None, tag("small", None, render(note))) for note in facts["notes"]],
     )
-    return f"<!doctype html>{tag('html', {'lang': language()}, head, body)}\n"
 
 
 def write_alignment_page(facts: Mapping[str, Any], inputs: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -109,13 +98,14 @@ def _overlay(sound: Floats, rate: int, words: Sequence[Mapping[str, Any]]) -> Ht
         marks.append(tag("rect", {**place, "y": STRIP, "height": HEIGHT, "fill": colour, "fill-opacity": 0.25}, name))
         label = {"x": round(x, 1), "y": 10 + 11 * (k % 2), "font-size": 11, "fill": "#1a1a1a"}
         marks.append(tag("text", label, word["word"]))
+    encoded = base64.b64encode(wav_bytes(sound, rate)).decode()
     box = {"viewBox": f"0 0 {WIDTH} {STRIP + HEIGHT}", "role": "img", "aria-label": say("align.waveform")}
     return tag(
         "figure",
         None,
         tag("svg", box, shape, marks),
         _spectrogram(sound),
-        tag("audio", {"controls": "", "src": f"data:audio/wav;base64,{_wav(sound, rate)}"}),
+        tag("audio", {"controls": "", "src": f"data:audio/wav;base64,{encoded}"}),
     )
 
 
@@ -148,13 +138,3 @@ def _spectrogram(sound: Floats) -> Html:
     return tag(
         "svg", {"viewBox": f"0 0 {WIDTH} {tall * BANDS}", "role": "img", "aria-label": say("align.spectrogram")}, cells
     )
-
-
-def _wav(sound: Floats, rate: int) -> str:
-    content = io.BytesIO()
-    with wave.open(content, "wb") as out:
-        out.setnchannels(1)
-        out.setsampwidth(2)
-        out.setframerate(rate)
-        out.writeframes(np.rint(np.clip(sound, -1, 32767 / 32768) * 32768).astype("<i2").tobytes())
-    return base64.b64encode(content.getvalue()).decode()

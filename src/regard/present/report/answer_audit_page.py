@@ -17,8 +17,8 @@ from regard.present.answer_audit_words import (
     rule_words,
     sentences,
 )
-from regard.present.messages.messages import columns, language, say
-from regard.present.report.markup import Html, table, tag
+from regard.present.messages.messages import columns, say
+from regard.present.report.markup import Html, page, table, tag
 
 STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
@@ -33,19 +33,10 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 def answer_audit_page(facts: Mapping[str, Any]) -> str:
     """Return the page for the JSON of an answer audit, in the language that is spoken."""
     title = say("answers.page.title")
-    head = tag(
-        "head",
-        None,
-        tag("meta", {"charset": "utf-8"}),
-        tag("meta", {"http-equiv": "Content-Security-Policy", "content": POLICY}),
-        tag("meta", {"name": "viewport", "content": "width=device-width"}),
-        tag("title", None, title),
-        tag("style", None, Html(STYLE)),
-    )
-    body = tag(
-        "body",
-        None,
-        tag("h1", None, title),
+    return page(
+        title,
+        STYLE,
+        POLICY,
         tag("p", {"class": "headline"}, tag("strong", None, headline_words(facts))),
         tag("p", None, about_words(facts)),
         [tag("p", None, sentence) for sentence in sentences(facts)],
@@ -58,7 +49,6 @@ def answer_audit_page(facts: Mapping[str, Any]) -> str:
         *_examples(facts),
         *_problems(facts),
     )
-    return f"<!doctype html>{tag('html', {'lang': language()}, head, body)}\n"
 
 
 def _methods(facts: Mapping[str, Any]) -> Html:

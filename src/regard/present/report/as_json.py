@@ -1,4 +1,4 @@
-"""A run as one JSON value: what `regard audit --json` and `regard report --format json` print."""
+"""A run as one JSON value, the output of `regard audit --json` and `regard report --format json`."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from regard.present.report.sections.exhibits import (
     other_lines,
     suspect_line,
 )
-from regard.present.report.sections.facts import examples, right_beside_majority
+from regard.present.report.sections.facts import fact_words
 from regard.present.report.sections.limits import ALWAYS, untested
 from regard.present.report.sections.plan_followed import plan_lines
 from regard.present.results_table import evidence, main_settings, shown
@@ -47,7 +47,7 @@ def _document(material: Material) -> str:
     m = material.manifest
     parts = [
         f"# {plain_markdown(say('page.title', model=m['model']['name'], data=m['data']['name']))}",
-        plain_markdown(_facts(material)),
+        plain_markdown(fact_words(material)),
         *([f"**{plain_markdown(warning)}**"] if (warning := model_warning(material)) else []),
         *_broken(material),
         *_reading(material),
@@ -65,7 +65,7 @@ def _document(material: Material) -> str:
 
 
 def plain_markdown(text: str) -> str:
-    """Text that Markdown shows as it is, whatever stands in it."""
+    """Escape text so that Markdown shows it literally."""
     text = visible(text)
     for mark in "\\`*_[]<>|#":
         text = text.replace(mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark])
@@ -79,20 +79,6 @@ def _list(lines: Iterable[str]) -> str:
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _facts(material: Material) -> str:
-    m = material.manifest
-    return say(
-        "facts.line",
-        model=m["model"]["name"],
-        data=m["data"]["name"],
-        examples=examples(material),
-        right=right_beside_majority(material),
-        seed=m.get("seed", say("unknown")),
-        profile=m.get("profile", say("unknown")),
-        made=str(m.get("created", say("unknown")))[:10],
-    )
 
 
 def _plan(material: Material) -> list[str]:

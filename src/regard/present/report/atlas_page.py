@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from regard.present.messages.messages import catalogue, language, render, say
 from regard.present.palette import AMOUNT
-from regard.present.report.markup import Html, data, table, tag
+from regard.present.report.markup import Html, data, page, table, tag
 
 STYLE = """
 :root{color-scheme:light dark}
@@ -42,20 +42,11 @@ def atlas_page(facts: Mapping[str, Any], pyramids: Sequence[tuple[NDArray[Any], 
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     title = say("atlas.title", model=facts["model"])
-    head = tag(
-        "head",
-        None,
-        tag("meta", {"charset": "utf-8"}),
-        tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
-        tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
-        tag("title", None, title),
-        tag("style", None, Html(STYLE)),
-    )
     layers, chunks = _layers(facts, pyramids)
-    body = tag(
-        "body",
-        None,
-        tag("h1", None, title),
+    return page(
+        title,
+        STYLE,
+        policy,
         tag("p", None, tag("strong", None, say("atlas.caveat"))),
         tag("h2", None, say("atlas.matrix")),
         _matrix(facts),
@@ -67,8 +58,8 @@ def atlas_page(facts: Mapping[str, Any], pyramids: Sequence[tuple[NDArray[Any], 
         tag("script", {"type": "application/json", "id": "atlas-data"}, data(_drawn(facts, layers))),
         chunks,
         tag("script", {"type": "module"}, Html(script)),
+        viewport="width=device-width, initial-scale=1",
     )
-    return f"<!doctype html>{tag('html', {'lang': language()}, head, body)}\n"
 
 
 def _drawn(facts: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -114,9 +105,7 @@ def _matrix(facts: Mapping[str, Any]) -> Html:
 def _cell(facts: Mapping[str, Any], sentence: int, passage: int, share: float) -> Html:
     red, green, blue = AMOUNT
     strongest = say(
-        "atlas.strongest",
-        head=facts["strongest_heads"][sentence][passage],
-        share=facts["strongest"][sentence][passage],
+        "atlas.strongest", head=facts["strongest_heads"][sentence][passage], share=facts["strongest"][sentence][passage]
     )
     button = tag(
         "button",

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.present.citation_words import citation_errors, unclear_reasons
-from regard.present.messages.messages import language, render, say
+from regard.present.messages.messages import render, say
 from regard.present.palette import MINUS, PLUS
-from regard.present.report.markup import Html, join, table, tag
+from regard.present.report.markup import Html, join, page, table, tag
 
 STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
@@ -25,20 +25,11 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 def citations_page(facts: Mapping[str, Any]) -> str:
     """Return the page for the JSON of a cited answer, in the language that is spoken."""
     title = say("cite.page.title")
-    head = tag(
-        "head",
-        None,
-        tag("meta", {"charset": "utf-8"}),
-        tag("meta", {"http-equiv": "Content-Security-Policy", "content": POLICY}),
-        tag("meta", {"name": "viewport", "content": "width=device-width"}),
-        tag("title", None, title),
-        tag("style", None, Html(STYLE)),
-    )
     cost = say("term.cite.cost", passes=facts["passes"], tokens=facts["prompt_tokens"], ranking=facts["ranking_passes"])
-    body = tag(
-        "body",
-        None,
-        tag("h1", None, title),
+    return page(
+        title,
+        STYLE,
+        POLICY,
         tag("p", None, tag("strong", None, say("term.cite.caveat"))),
         tag("h2", None, f"{say('cite.page.answer')} ({facts['model']})"),
         tag("p", {"class": "answer"}, [_sentence(sentence) for sentence in facts["sentences"]]),
@@ -52,7 +43,6 @@ def citations_page(facts: Mapping[str, Any]) -> str:
         _regions(facts),
         tag("ol", None, [tag("li", {"id": f"s{i + 1}"}, source["text"]) for i, source in enumerate(facts["sources"])]),
     )
-    return f"<!doctype html>{tag('html', {'lang': language()}, head, body)}\n"
 
 
 def _regions(facts: Mapping[str, Any]) -> Html | None:

@@ -11,12 +11,12 @@ from contextvars import ContextVar
 from html import escape
 from typing import Literal, TypeAlias
 
-from regard.present.messages.messages import say
+from regard.present.messages.messages import language, say
 from regard.records import Json
 
 
 class Html(str):
-    """Text that is markup already. Made by `tag` and `join` only, from escaped pieces."""
+    """Markup. Only `tag` and `join` build it, from escaped pieces."""
 
     __slots__ = ()
 
@@ -68,6 +68,21 @@ def tag(name: str, attributes: Attributes | None = None, *children: Child) -> Ht
             f"<{name}{attribute_text}>" if name in {"meta", "br", "hr", "input"} else f"<{name}{attribute_text}/>"
         )
     return Html(f"<{name}{attribute_text}>{join(*children)}</{name}>")
+
+
+def page(title: str, style: str, policy: str, *children: Child, viewport: str = "width=device-width") -> str:
+    """Build a whole HTML page in the language that is spoken, with its title as the first heading."""
+    head = tag(
+        "head",
+        None,
+        tag("meta", {"charset": "utf-8"}),
+        tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
+        tag("meta", {"name": "viewport", "content": viewport}),
+        tag("title", None, title),
+        tag("style", None, Html(style)),
+    )
+    body = tag("body", None, tag("h1", None, title), *children)
+    return f"<!doctype html>{tag('html', {'lang': language()}, head, body)}\n"
 
 
 def command_line(line: str) -> Html:

@@ -1,4 +1,4 @@
-"""The report as a PDF: printed by a browser of this machine, else by WeasyPrint, else a clear word about what to do."""
+"""The report as a PDF: printed by a browser of this machine, else by WeasyPrint, else an error with the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run whose words are placeholders: what `--redact` shows instead of the run itself."""
+"""Redacted run: placeholders replace its words, for `--redact`."""
 
 from __future__ import annotations
 

@@ -151,9 +151,7 @@ def _sections(material: Material, paper: Paper | None) -> tuple[dict[str, Html],
         body = tag("div", {"id": f"{anchor}-open", "class": "inside"}, inner)
         fold = {"class": "whole printed" if name in printed else "whole"}
         sections[name] = tag(
-            "section",
-            {"id": anchor},
-            tag("details", fold, tag("summary", None, tag("h2", None, titles[name])), body),
+            "section", {"id": anchor}, tag("details", fold, tag("summary", None, tag("h2", None, titles[name])), body)
         )
     return sections, titles
 
@@ -173,7 +171,7 @@ def _not_printed(titles: Mapping[str, str], paper: Paper | None) -> Html | None:
 
 
 def _within(sections: dict[str, Html], titles: Mapping[str, str], frame: int) -> Html:
-    """Takes sections out until the page is within its budget, the largest first; says which, or that none had to go.
+    """Drop sections, the largest first, until the page is within its budget; report which.
 
     frame: bytes of style and script.
     """
@@ -192,7 +190,7 @@ def _within(sections: dict[str, Html], titles: Mapping[str, str], frame: int) ->
 
 
 def veiled(material: Material) -> Html | None:
-    """State that words are placeholders, where they are."""
+    """State that words are placeholders, if the run is redacted."""
     why = material.manifest.get("veil")
     return tag("p", {"class": "note"}, say("page.no_text" if why == "no text" else "page.redacted")) if why else None
 

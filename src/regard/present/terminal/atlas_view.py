@@ -34,11 +34,7 @@ def atlas_view(facts: Mapping[str, Any]) -> RenderableType:
 
 
 def _matrix(facts: Mapping[str, Any]) -> Table:
-    head = [
-        say("atlas.sentence"),
-        *(f"[{i + 1}]" for i in range(len(facts["passages"]))),
-        say("atlas.elsewhere"),
-    ]
+    head = [say("atlas.sentence"), *(f"[{i + 1}]" for i in range(len(facts["passages"]))), say("atlas.elsewhere")]
     rows = [
         [_short(sentence["text"]), *(f"{share:.1%}" for share in values)]
         for sentence, values in zip(facts["sentences"], facts["matrix"], strict=True)

@@ -39,7 +39,7 @@ def comparison(example: Mapping[str, Any], methods: Mapping[str, tuple[Floats, b
 
 
 def agreement_table(pairs: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """The pairs from the most to the least agreeing; what chance gives stands beside."""
+    """Pairs of methods, from the most to the least agreeing, with the chance level."""
     if not pairs:
         return Text("")
     rows = []

@@ -146,7 +146,7 @@ def _stability(stable: Sequence[Between]) -> list[RenderableType]:
 
 
 def metrics_json(summaries: Sequence[Summary], stable: Sequence[Between]) -> dict[str, Any]:
-    """The same as JSON."""
+    """The metrics of a run as JSON."""
     names = dict.fromkeys(s.metric for s in summaries)
     facts = ("family", "better", "formula", "cite", "baseline", "ceiling", "cost", "misleads")
     return {

@@ -25,7 +25,7 @@ _COLOURS = {"p": PLUS, "m": MINUS, "a": AMOUNT}
 
 
 def style(strength: int, direction: str) -> str:
-    """The rich style of a unit; weak units stay as they are."""
+    """Return the rich style of a unit; none for weak units."""
     if strength < 2:
         return ""
     r, g, b = mixed(_COLOURS[direction], 0.2 + 0.8 * strength / LEVELS, GROUND)

@@ -1,4 +1,4 @@
-"""The state of a model's attention as a whole: what would make any reading of it empty."""
+"""Health of a model's attention as a whole: defects that would make every map of it meaningless."""
 
 from __future__ import annotations
 

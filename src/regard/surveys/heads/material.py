@@ -17,7 +17,7 @@ from regard.surveys.heads.importance import batches
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Examples as the model reads them, and what its objective is about for each."""
+    """Encoded examples with the target of each."""
 
     model: Model
     examples: list[Example]

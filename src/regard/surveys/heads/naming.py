@@ -44,7 +44,7 @@ def named_heads(sites: Sequence[Site]) -> list[Head]:
 
 
 def former_name(name: str) -> str:
-    """The name that a head had before.
+    """Return the former name of a head.
 
     >>> former_name("L0H10"), former_name("cross.L3H7"), former_name("decoder.0.attn.H1")
     ('0.10', 'cross.3.7', 'decoder.0.attn.1')

@@ -1,4 +1,4 @@
-"""Heads that say the same: how far apart their maps are, and which of them are close together."""
+"""Redundant heads: the distances between their maps, and groups of close ones."""
 
 from __future__ import annotations
 

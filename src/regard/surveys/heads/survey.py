@@ -1,4 +1,4 @@
-"""`heads`: what every head of a model does on a corpus, how much it matters, and how healthy attention is."""
+"""`heads`: role and importance of every head of a model on a corpus, and the health of its attention."""
 
 from __future__ import annotations
 

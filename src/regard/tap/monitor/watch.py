@@ -26,7 +26,7 @@ class Writer(Protocol):
 
 
 class _Attached:
-    """The forward of a module, replaced by one that sometimes takes a look.
+    """Replacement for the forward of a module that samples some passes.
 
     One attribute of the module is set and taken back; hooks would be seen by passes of other threads.
     """
@@ -224,5 +224,5 @@ class AttentionHealth:
         return sample
 
     def close(self) -> None:
-        """The module's own forward again."""
+        """Restore the module's own forward."""
         self._attached.detach()

@@ -49,7 +49,7 @@ class MLflowWriter:
 
 @dataclass(frozen=True, slots=True)
 class Writers:
-    """Each of several writers gets everything; none of them is fine too."""
+    """Writer that passes every number on to several others, or to none."""
 
     each: Sequence[Writer]
 

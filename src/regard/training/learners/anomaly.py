@@ -1,4 +1,4 @@
-"""`anomaly`: a detector that learns normal windows by heart, and scores a window by what it cannot give back."""
+"""`anomaly`: an autoencoder of normal windows; its reconstruction error scores a window."""
 
 from __future__ import annotations
 

@@ -83,11 +83,5 @@ def translator(
 
     how = f"{attention} attention" if encoder == "recurrent" else f"{layers} layers"
     return Learner(
-        f"{encoder} translator with {how}",
-        network,
-        rows,
-        save,
-        RECIPES[encoder],
-        measure=EXACT_MATCH,
-        further=further,
+        f"{encoder} translator with {how}", network, rows, save, RECIPES[encoder], measure=EXACT_MATCH, further=further
     )

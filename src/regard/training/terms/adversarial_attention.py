@@ -1,4 +1,4 @@
-"""`adversarial_attention`: say the label also where attention is a little worse."""
+"""`adversarial_attention`: predict the label also under slightly worse attention."""
 
 from __future__ import annotations
 

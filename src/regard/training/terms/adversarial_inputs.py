@@ -1,4 +1,4 @@
-"""`adversarial_inputs`: say the label also where the word vectors are a little worse."""
+"""`adversarial_inputs`: predict the label also from slightly worse word vectors."""
 
 from __future__ import annotations
 

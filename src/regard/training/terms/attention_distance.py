@@ -1,4 +1,4 @@
-"""`attention_distance`: look where another model looks, or, with a negative weight, elsewhere."""
+"""`attention_distance`: match the attention of another model, or, with a negative weight, avoid it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`attention_entropy`: look at few words, or, with a negative weight, at many."""
+"""`attention_entropy`: attend to few words, or, with a negative weight, to many."""
 
 from __future__ import annotations
 

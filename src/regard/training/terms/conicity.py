@@ -1,4 +1,4 @@
-"""`conicity`: states that point apart."""
+"""`conicity`: penalise states that point in the same direction."""
 
 from __future__ import annotations
 

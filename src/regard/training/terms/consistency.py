@@ -1,4 +1,4 @@
-"""`consistency`: answer, and look, the same after a small change."""
+"""`consistency`: keep prediction and attention under a small change."""
 
 from __future__ import annotations
 

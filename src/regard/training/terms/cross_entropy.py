@@ -1,4 +1,4 @@
-"""`cross_entropy`: say the label."""
+"""`cross_entropy`: predict the label."""
 
 from __future__ import annotations
 

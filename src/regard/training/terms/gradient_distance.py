@@ -1,4 +1,4 @@
-"""`gradient_distance`: look where the answer is steep."""
+"""`gradient_distance`: attend to the words with large gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hidden_mass`: do not be seen looking at some words."""
+"""`hidden_mass`: keep attention off given words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prediction_distance`: answer as another model does."""
+"""`prediction_distance`: match the predictions of another model."""
 
 from __future__ import annotations
 

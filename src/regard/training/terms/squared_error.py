@@ -1,4 +1,4 @@
-"""`squared_error`: say the number."""
+"""`squared_error`: predict the number."""
 
 from __future__ import annotations
 

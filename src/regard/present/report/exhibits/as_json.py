@@ -1,4 +1,4 @@
-"""The exhibits as JSON: what `--json` and `--format json` say of the first screen."""
+"""Exhibits of the first screen as JSON, for `--json` and `--format json`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from regard.records import Score, decoded
 
 
 def attacks(material: Material) -> Html | None:
-    """Table, curve over queries, and what makes the numbers suspicious."""
+    """Table, curve over queries, and warnings about suspicious numbers."""
     results = material.conclusions.attacks
     if results is None:
         return None

@@ -1,4 +1,4 @@
-"""The worst examples, side by side with what became of them and where the model looks."""
+"""The worst examples beside their changed versions, with the attention of both."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from regard.present.run_reader import Material
 
 
 def agreement_matrix(material: Material) -> Html | None:
-    """Methods by methods: mean tau with its interval, and what chance and the ceiling would give."""
+    """Methods by methods: mean tau with its interval, chance level and ceiling."""
     agreement, names = material.conclusions.rank_agreement, material.methods
     if agreement is None:
         return None

@@ -1,4 +1,4 @@
-"""The attention of the kept examples, and what every method says about them: the interactive views."""
+"""Interactive views of the stored examples: their attention and the relevance of every method."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from regard.records import is_message
 
 
 def facts(material: Material) -> Html | None:
-    """Everything that names this run."""
+    """Model, data, examples, accuracy, seed, profile, date and hashes of the run."""
     m = material.manifest
     model, data = m["model"], m["data"]
     lines = {
@@ -34,9 +34,14 @@ def facts(material: Material) -> Html | None:
 
 
 def fact_line(material: Material) -> Html:
-    """The same in a line."""
+    """The facts of the run as the paragraph below the title."""
+    return tag("p", {"class": "lead"}, fact_words(material))
+
+
+def fact_words(material: Material) -> str:
+    """The facts of the run in one sentence."""
     m = material.manifest
-    words = say(
+    return say(
         "facts.line",
         model=m["model"]["name"],
         data=m["data"]["name"],
@@ -46,7 +51,6 @@ def fact_line(material: Material) -> Html:
         profile=m.get("profile", say("unknown")),
         made=str(m.get("created", say("unknown")))[:10],
     )
-    return tag("p", {"class": "lead"}, words)
 
 
 def unfinished(material: Material) -> Html | None:
@@ -83,7 +87,7 @@ def right(material: Material) -> str:
 
 
 def right_beside_majority(material: Material) -> str:
-    """The same in words, with the share of the most frequent label where that is known."""
+    """Render the accuracy in words, with the share of the most frequent label if known."""
     share, works = right(material), material.conclusions.model_works
     if not share:
         return say("facts.no_labels")
@@ -93,7 +97,7 @@ def right_beside_majority(material: Material) -> str:
 
 
 def short(value: Any) -> str:
-    """A hash that can be read aloud; the whole one is in the settings."""
+    """Shorten a hash; the settings show the whole one."""
     return str(value)[:16] if value else say("unknown")
 
 

@@ -17,10 +17,7 @@ def meaning(material: Material) -> Html | None:
     """Build the section, where something was judged."""
     if not material.manifest.get("judgements"):
         return None
-    return join(
-        tag("p", None, say("meaning.holds")),
-        [_one(name) for name in QUESTIONS],
-    )
+    return join(tag("p", None, say("meaning.holds")), [_one(name) for name in QUESTIONS])
 
 
 def _one(name: str) -> Html:

@@ -1,4 +1,4 @@
-"""The table of the audit, and the same as dots with intervals."""
+"""Results: the table of the audit, and a chart of the same estimates with intervals."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from regard.records import Spec
 
 
 def settings(material: Material) -> Html | None:
-    """Enough to repeat the run and to argue about it."""
+    """Data, labels, predictions, methods, costs and versions: enough to repeat the run."""
     m = material.manifest
     return join(_notes(m), _labels(m), _predictions(material), _specs(m), _costs(material), _versions(m))
 
@@ -86,8 +86,7 @@ def _costs(material: Material) -> Html | None:
         rows.append([str(cost["method"]), *(tag("td", {"class": "n"}, s) for s in texts)])
     head = [say(f"settings.{name}") for name in ("method", "seconds", "forwards", "backwards", "share", "limit")]
     return join(
-        tag("h3", None, say("settings.costs")),
-        table(head, rows, caption=say("settings.cost_caption"), numeric=True),
+        tag("h3", None, say("settings.costs")), table(head, rows, caption=say("settings.cost_caption"), numeric=True)
     )
 
 

@@ -43,7 +43,7 @@ def _judgement(judgement: Mapping[str, Any], material: Material, *, alone: bool)
 
 
 def _verdict(verdict: Mapping[str, Any], material: Material) -> Html:
-    """The answer and its words are seen at once; the rest opens."""
+    """A verdict: its answer and words at once, the rest unfolds."""
     behind, target = weakest(verdict), anchor(verdict["question"])
     badge = tag(
         "span",

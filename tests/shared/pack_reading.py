@@ -7,7 +7,6 @@ import gzip
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import InputError, phrase
 from regard.present.pack.records import Pack, SiteEntry
 from regard.present.pack.weights import TILE
 
@@ -16,11 +15,7 @@ def head_weights(pack: Pack, example: int, site: int, head: int) -> NDArray[np.f
     """(query, key) weights of one head as they are stored: within `SiteEntry.error` of the true ones."""
     entry = pack.manifest.examples[example].sites[site]
     if head not in entry.full:
-        raise InputError(
-            phrase("errors.present.head_head", head=head, entry=entry.key),
-            expected=phrase("errors.present.one_whose_weights_in_pack"),
-            got=phrase("errors.present.only_pooled_version"),
-        )
+        raise KeyError(f"head {head} of {entry.key}: only a pooled version")
     packed = _bytes(pack, entry, f"{example}/{site}", head)
     squared: NDArray[np.float32] = np.float32(entry.tops[head]) * (packed.astype(np.float32) / np.float32(255)) ** 2
     return squared
