@@ -205,7 +205,7 @@ def _show(found: Improvement) -> None:
         sentence = say(key, arm=arm, what=render(what), control=render(found.recipes.get(against, "")))
         out.print("\n" + sentence, markup=False, soft_wrap=True)
         table = [_cells(row, found.plan) for row in rows]
-        out.print(plain_table(columns("term.improve.columns"), table, right=(2, 3, 4, 6, 7, 8, 9)))
+        out.print(plain_table(columns("term.improve.columns"), table, right=(2, 3, 4, 6, 7, 8)))
     for line in _costs(found):
         out.print(line, style="dim", markup=False, soft_wrap=True)
     out.print(say("improvement.rule"), style="dim", markup=False, soft_wrap=True)
@@ -228,11 +228,16 @@ def _cells(row: Row, plan: Plan) -> tuple[str, ...]:
         _signed(row.difference),
         say("term.improve.to", low=_signed(row.low), high=_signed(row.high)) if math.isfinite(row.low) else "-",
         f"{row.corrected:.3f}" if math.isfinite(row.low) else "-",
-        "-" if row.p_seeds is None else f"{row.p_seeds:.3f}",
         say("term.improve.of", a=row.seeds_better, b=row.seeds),
         str(row.n),
-        say(f"term.improve.{MARKS[row.verdict]}"),
+        _verdict(row),
     )
+
+
+def _verdict(row: Row) -> str:
+    if row.seeds_differ:
+        return say("term.improve.seeds_differ", p="-" if row.p_seeds is None else f"{row.p_seeds:.2f}")
+    return say(f"term.improve.{MARKS[row.verdict]}")
 
 
 def _signed(value: float) -> str:
