@@ -251,7 +251,7 @@ def lines_of(record: dict[str, Any]) -> list[Line]:
         detail = {f"{side} {name}": compared[side][name] for side in ("before", "after") for name in compared[side]}
         what = f"standard audit, CPU time / {REFERENCE} ({compared['limit']} texts)"
         lines.append(Line(what, compared["cpu_ratio"], 0.5, "<=", detail))
-        same = float(compared["same_answers_by_one_judge"])
+        same = float(compared.get("same_answers_by_one_judge", False))
         lines.append(Line(f"standard audit, answers from the evidence of {REFERENCE}, today's judge", same, 1.0, ">="))
     for row in record.get("growth", ()):
         if row["dimension"] == "examples":

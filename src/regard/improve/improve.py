@@ -367,5 +367,5 @@ def _measured(
     return by_arm
 
 
-def _silent(sentence: str) -> None:
+def _silent(sentence: Text) -> None:
     """Ignore messages."""
