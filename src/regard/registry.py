@@ -485,6 +485,16 @@ def _outsiders(kind: str) -> Mapping[str, importlib.metadata.EntryPoint]:
     return {e.name: e for e in importlib.metadata.entry_points(group=f"regard.{kind}s")}
 
 
+def hyphenated(method: str) -> str:
+    """A method as recipes are typed on the command line: hyphens in its name, parameters as they are.
+
+    >>> hyphenated("attention_effects:toward=few_words")
+    'attention-effects:toward=few_words'
+    """
+    name, colon, parameters = method.partition(":")
+    return f"{name.replace('_', '-')}{colon}{parameters}"
+
+
 def names(kind: str) -> list[str]:
     """List every public name of a kind, including those of other packages; import none of them."""
     if kind not in ROOMS:

@@ -153,6 +153,8 @@ class Bar:
         self._progressed("predicting", say("term.passes"), done, total, eta)
 
     def _progressed(self, first_stage: str, unit: str, done: int, total: int, eta: float | None) -> None:
+        if not self._paces:  # the model is open: a network that is trained now is one that a method asks for
+            self._making = say("term.making_twin")
         pace = self._paces.setdefault(unit, Pace())
         pace.update(done, self._clock())
         seconds = pace.seconds(total - done) if pace.rate else eta
@@ -168,7 +170,7 @@ class Bar:
         self._workers = say("term.worker_rates", n=len(rates), **ends) if len(rates) > 1 else ""
 
     def training(self, report: Report) -> None:
-        """Show the progress of a training; print `making` first, since the model did not exist yet."""
+        """Show the progress of a training; print `making` first, since the network did not exist yet."""
         if self._making:
             self._console.print(self._making, style="dim", markup=False)
             self._making = ""

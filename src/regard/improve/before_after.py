@@ -52,6 +52,11 @@ class Row:
     examples: int
     verdict: Verdict
 
+    @property
+    def seeds_differ(self) -> bool:
+        """Whether only the paired t over seeds keeps the difference from counting."""
+        return self.verdict == "no significant change" and self.corrected < LEVEL and self.seeds >= FEW_SEEDS
+
     def to_json(self) -> dict[str, Json]:
         """Every field; null where a number is undefined, as JSON has no NaN."""
         return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in asdict(self).items()}

@@ -20,7 +20,7 @@ from regard.improve.origin import Origin, origin
 from regard.improve.recipe import Recipe
 from regard.improve.search import SEARCHED, Search, mixed, search
 from regard.perturbations.apply import modality_of
-from regard.records import Json, Spec
+from regard.records import Json, Spec, Text
 from regard.registry import arguments, build, entry
 from regard.store.shapes import Mismatch
 from regard.training.directory import claimed, read_record, write_json
@@ -33,7 +33,7 @@ from regard.training.train_one import Splits
 FILE = "improvement.json"
 FORMAT, VERSION = "regard-improvement", 1
 PLAIN = "plain"
-Say = Callable[[str], None]
+Say = Callable[[Text], None]
 Tell = Callable[[str, int, int], None]
 """(what, finished, total): progress of measuring the trained networks."""
 
@@ -367,5 +367,5 @@ def _measured(
     return by_arm
 
 
-def _silent(sentence: str) -> None:
+def _silent(sentence: Text) -> None:
     """Ignore messages."""

@@ -17,8 +17,8 @@ from regard.improve.measurements import NetworkMeasurements, Plan
 from regard.improve.origin import Origin
 from regard.improve.recipe import Recipe
 from regard.measures.keyed_random import keyed_rng
-from regard.records import Json, Spec
-from regard.registry import build, entry
+from regard.records import Json, Message, Spec, Text
+from regard.registry import build, entry, hyphenated
 from regard.store.shapes import Mismatch
 from regard.store.shard_result import passes_of
 from regard.training.directory import claimed, read_record, write_json
@@ -95,7 +95,7 @@ def search(
     seed: int,
     plan: Plan,
     settings: Mapping[str, Json],
-    announce: Callable[[str], None],
+    announce: Callable[[Text], None],
 ) -> Search:
     """Train candidates one by one until the budget of passes is spent, and judge them on the validation split.
 
@@ -123,7 +123,7 @@ def search(
         for number, parts in enumerate(order, 1):
             if spent + runner.training_passes(parts) + measuring > passes:
                 break
-            announce(f"search {number}: {' + '.join(parts)}")
+            announce(Message.of("improvement.candidate", number=number, parts=" + ".join(map(hyphenated, parts))))
             tried.append(runner.candidate(parts, number))
             spent += tried[-1].passes
         if not tried:

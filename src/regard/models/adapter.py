@@ -16,6 +16,7 @@ from regard.cards import Card, HasCard
 from regard.errors import EnvironmentProblem, InputError, UnknownName, phrase
 from regard.models.ask.answer_names import answer_name, written_names
 from regard.models.ask.prefix_sharing import PrefixCache
+from regard.models.class_row import TASKS, ClassRow
 from regard.models.model_cards import capture_card, model_card
 from regard.models.objective import TensorAnswers
 from regard.models.open import fingerprint as identity
@@ -121,6 +122,8 @@ class TorchModel(HasCard):
         self.call, self._notes = call, list(notes)
         self._prefix = PrefixCache() if traits.shares else None
         self._edits = EditedRuns()
+        by_class = row.name in TASKS and traits.pooling in ("auto", "class") and not traits.encoder_decoder
+        self._class_row = ClassRow() if by_class else None
         self._memory: dict[object, Any] = {}
 
     # ------------------------------------------------------------------ what it is
@@ -195,6 +198,18 @@ class TorchModel(HasCard):
 
     # ------------------------------------------------------------------ running
 
+    def run_read(self, tensors: Mapping[str, Tensor], request: Request, *, tapped: bool = False) -> Outputs:
+        """`run` for the answer alone: layers above the last attention may compute only the position that it reads.
+
+        tapped: attention is changed on the way, so that this pass shows nothing about the layers.
+        """
+        if self._class_row is None:
+            return self.run(tensors, request)
+        if tapped:
+            with self._class_row.only(len(request.items)):
+                return self.run(tensors, request)
+        return self._class_row.outputs(self.module, len(request.items), lambda: self.run(tensors, request))
+
     def run(self, tensors: Mapping[str, Tensor], request: Request) -> Outputs:
         """Call the module once; return its outputs by name."""
         if self.module.training:
@@ -212,7 +227,7 @@ class TorchModel(HasCard):
             shared = self._prefix.logits(self.module, tensors, [item.length for item in items])
             if shared is not None:
                 return {"logits": shared[:, None]}, Request(_ends(items), tensors, None)
-        return self.run(tensors, request), request
+        return self.run_read(tensors, request), request
 
     def generate(self, items: Sequence[Item]) -> list[list[int]]:
         """The greedy continuation, without the start token, up to and with the end token."""

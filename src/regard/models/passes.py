@@ -33,6 +33,7 @@ class Runs(Protocol):
     def name(self) -> str: ...
     def tensors(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[dict[str, Tensor], Request]: ...
     def run(self, tensors: Mapping[str, Tensor], request: Request) -> Outputs: ...
+    def run_read(self, tensors: Mapping[str, Tensor], request: Request, *, tapped: bool) -> Outputs: ...
     def groups(self, items: Sequence[Item]) -> list[list[int]]: ...
 
 
@@ -125,7 +126,7 @@ class EditedRuns:
                 _, self._resume = record_below(model.module, lambda: model.run(tensors, request), *patterns_of(edits))
             outputs, _ = capture_call(
                 model.module,
-                lambda: model.run(tensors, request),
+                lambda: model.run_read(tensors, request, tapped=True),
                 edits=edits,
                 key_padding=key_padding(tensors),
                 resume=self._resume,
@@ -141,7 +142,7 @@ def _spread(model: Runs, items: Sequence[Item], targets: Sequence[Target], edits
         tensors, request = model.tensors(items, targets)
         outputs, _ = capture_call(
             model.module,
-            lambda: model.run(tensors, request),
+            lambda: model.run_read(tensors, request, tapped=True),
             edits=edits,
             key_padding=key_padding(tensors),
             resume=below.for_rows([0] * len(items)),

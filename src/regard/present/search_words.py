@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from regard.present.messages.messages import say
+from regard.registry import hyphenated
 
 
 def search_sentence(search: dict[str, Any]) -> str:
@@ -15,10 +16,10 @@ def search_sentence(search: dict[str, Any]) -> str:
         tried=len(search["tried"]),
         possible=search["possible"],
         budget=search["budget"],
-        passes=search["passes"],
+        passes=f"{search['passes']:,}",
         seed=search["seed"],
         n=search["n"],
-        best=" + ".join(best["parts"]),
+        best=" + ".join(map(hyphenated, best["parts"])),
         share=_share(best["share"]),
         plain_share=_share(search["plain"]["share"]),
         accuracy=f"{best['accuracy']:.3f}",

@@ -221,8 +221,14 @@ def _cells(row: Row, plan: Plan) -> tuple[str, ...]:
         f"{row.corrected:.3f}" if math.isfinite(row.low) else "-",
         say("term.improve.of", a=row.seeds_better, b=row.seeds),
         str(row.n),
-        say(f"term.improve.{MARKS[row.verdict]}"),
+        _verdict(row),
     )
+
+
+def _verdict(row: Row) -> str:
+    if row.seeds_differ:
+        return say("term.improve.seeds_differ", p="-" if row.p_seeds is None else f"{row.p_seeds:.2f}")
+    return say(f"term.improve.{MARKS[row.verdict]}")
 
 
 def _signed(value: float) -> str:

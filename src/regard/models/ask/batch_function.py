@@ -128,7 +128,7 @@ class _BatchFunction:
         else:  # x is all that the module reads
             tensors, request = {self.model.reader.main: x}, Request(items, {})
         with self.model.backward_allowed(), inserted(self.model, tensors, x) as inputs:
-            logits = self.model.run(inputs, request)["logits"]
+            logits = self.model.run_read(inputs, request)["logits"]
         if logits.ndim != 2:
             raise InputError(
                 phrase("errors.models.output_module"),

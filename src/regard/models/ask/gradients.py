@@ -110,7 +110,7 @@ def _backward(
 
     def call() -> Outputs:
         with inserted(model, tensors, x) as inputs:
-            return model.run(inputs, request)
+            return model.run_read(inputs, request, tapped=chunk[0][1].detached)
 
     with model.backward_allowed(), torch.enable_grad():
         outputs = rewritten_call(model.module, call, lambda known: _DETACHED)[0] if chunk[0][1].detached else call()
@@ -176,7 +176,7 @@ def _evaluate(model: TorchModel, items: Sequence[Item], targets: Sequence[Target
     tensors, request = model.tensors([items[i] for i, _ in chunk], about)
     x, _ = placed_inputs(model, items, chunk)
     with torch.no_grad(), inserted(model, tensors, x) as inputs:
-        values = model.row.read(model.run(inputs, request), request, about).value.double().cpu().numpy()
+        values = model.row.read(model.run_read(inputs, request), request, about).value.double().cpu().numpy()
     nothing = np.zeros(0)
     return [(nothing, nothing, float(value)) for value in values]
 

@@ -64,7 +64,7 @@ class _InputFunction:
         about = [self.target] * rows
         tensors, request = self.model.tensors([self.item] * rows, about)
         with self.model.backward_allowed(), inserted(self.model, tensors, x) as inputs:
-            return self.model.row.read(self.model.run(inputs, request), request, about).value
+            return self.model.row.read(self.model.run_read(inputs, request), request, about).value
 
 
 @capability(needs="gradient")

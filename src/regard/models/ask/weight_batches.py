@@ -137,7 +137,7 @@ class _Batch:
         request = Request([self.items[r] for r in rows], tensors, self.request.positions)
         outputs, _ = rewritten_call(
             self.model.module,
-            lambda: self.model.run(tensors, request),
+            lambda: self.model.run_read(tensors, request, tapped=True),
             lambda known: _Put(_known(parts, known)),
             key_padding=key_padding(tensors),
             resume=resume,
