@@ -25,7 +25,7 @@ GENERATE = (1024, 4096, 8192)
 NEW_TOKENS = 32
 ACCURACY = (1024, 4096, 8192)
 """Tokens of the prompt."""
-DOUBLE = 4096
+DOUBLE = 1024
 """Longest prompt that is also read in float64."""
 ERROR = 1e-5
 """Largest difference between captured and eager weights."""
