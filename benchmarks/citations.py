@@ -6,7 +6,8 @@ passage, or a wrong one; answers that come from no passage are cited all the sam
 Writes results/citations.json; rows are remembered in a file beside it, so that a stopped run goes on. Answers are
 teacher-forced, so a model that would answer otherwise is measured too; `top_1_right` counts only answers that the model
 gives more than half of its probability. `--model copier` measures the second decoder with weights, a tiny one that is
-trained here, on prompts of its own (three models: each copies, or answers from memory).
+trained here, on prompts of its own (three models: each copies, or answers from memory). `--model gemma3` measures
+Gemma-3-270M, if its packages are installed: a base model without chat template reads the same words as a plain prompt.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from benchmarks.__main__ import commit
 from regard.datasets.copying_prompts import RULES, copying_prompts
 from regard.datasets.planted_answers import KINDS, PlantedAnswer, planted_answers
 from regard.measures.intervals import wilson
+from regard.models.ask.chat_model import chat_model
 from regard.models.open.load import load
 from regard.surveys.citation_rule import DELTA, GAIN, LIMIT, SUFFICIENT
 from regard.surveys.cite import cite
@@ -39,8 +41,11 @@ T = TypeVar("T")
 
 def measured(model: Any, prompt: PlantedAnswer) -> list[Row]:
     """Cite one prompt: one row per sentence of its answer."""
+    messages: Any = prompt.messages
+    if not chat_model(model).tokenizer.chat_template:
+        messages = "".join(message["content"] + "\n\n" for message in messages)
     start = time.process_time()
-    result = cite(model, prompt.messages, prompt.answer, sources=prompt.passages, prefix=prompt.prefix)
+    result = cite(model, messages, prompt.answer, sources=prompt.passages, prefix=prompt.prefix)
     seconds = time.process_time() - start
     shared = {
         "kind": prompt.kind,

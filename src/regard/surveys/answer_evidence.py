@@ -19,11 +19,14 @@ from regard.surveys.answer_sufficiency import Sufficiency
 from regard.surveys.citation_rule import (
     LIMIT,
     QUIET,
+    RESERVE,
     STRONG,
+    TOGETHER,
     Decision,
     TooCostly,
     candidates,
     decision,
+    needed,
     separate_sources,
     sufficient,
 )
@@ -72,14 +75,19 @@ class Evidence:
 
     def group_of(self, u: int) -> Group | None:
         """Return the sources that were deleted together with the only candidate of a sentence, if that costs enough."""
+        group = self.joint_deletion(u)
+        return group if group and group.exact >= needed(len(group.sources), delta=self.delta) else None
+
+    def joint_deletion(self, u: int) -> Group | None:
+        """Return the group with which the only candidate of a sentence was deleted, and what that costs it."""
         own = self._candidates(self._row(u))
         group = next((group for group in self._groups if own[:1] and own[0] in group), frozenset[int]())
-        if len(own) != 1 or not group or group not in self._deletions:
+        drop = self._exact(group, u)
+        if len(own) != 1 or len(group) < 2 or drop is None:
             return None
         others = sorted(group - {own[0]})
         costs = np.maximum(np.nan_to_num(self.effects[u, others]), 0.0)
-        exact = float(self.deletion(*group, sentence=u)[u] - costs.sum())
-        return Group(tuple(sorted(group)), exact) if exact >= self.delta else None
+        return Group(tuple(sorted(group)), drop - float(costs.sum()))
 
     def deletion(self, *numbers: int, sentence: int | None = None) -> Floats:
         """Return (sentences,) the exact effect of deleting sources together.
@@ -161,7 +169,7 @@ class Evidence:
                 sufficiency.gather(own)
             decisions = self._insufficient(own, sufficiency)
             remaining = [row for u, row in enumerate(effects) if u not in decisions]
-            self._groups = separate_sources(remaining, delta=self.delta, check=self.check)
+            self._groups = self._affordable_groups(remaining)
         with suppress(TooCostly):
             for group in self._groups:
                 self._without(group, 0)
@@ -199,7 +207,18 @@ class Evidence:
         passes = sum(sufficiency.cost(u, numbers) + sufficiency.cost(u, ()) for u, numbers in own.items())
         single = {frozenset((c,)) for numbers in own.values() for c in numbers}
         passes += sum(self.objective.cost(self.reader.without(key)) for key in single)
-        return self.objective.passes + passes <= self._limit
+        return self.objective.passes + passes + RESERVE <= self._limit
+
+    def _affordable_groups(self, effects: Sequence[Sequence[float | None]]) -> list[frozenset[int]]:
+        """Return the candidates in the smallest groups whose deletion the limit pays for."""
+        groups: list[frozenset[int]] = []
+        for most in range(1, TOGETHER + 1):
+            groups = separate_sources(effects, delta=self.delta, check=self.check, most=most)
+            prompts = [(self.reader.without(group), range(self._needed(group, 0))) for group in groups]
+            passes = sum(self.objective.cost(prompt, tokens) for prompt, tokens in prompts)
+            if self.objective.passes + passes + RESERVE <= self._limit:
+                break
+        return groups
 
     def _insufficient(self, own: Mapping[int, Sequence[int]], sufficiency: Sufficiency) -> dict[int, Decision]:
         """Decide about sentences to which no source leads, before any source is deleted for them."""
@@ -257,6 +276,9 @@ class Evidence:
         start, stop = self.spans[u]
         keys = [frozenset((c,)) for c in range(len(effects))]
         strongest = max(effect for effect in effects if effect is not None)
+        exact = tuple(self._exact(key, u) for key in keys)
+        single = any(exact[c] is not None for c in self._candidates(effects))
+        together = self.group_of(u) if single else self.joint_deletion(u)
         return CitedSentence(
             text=self.reply.text[start:stop],
             start=start,
@@ -265,10 +287,10 @@ class Evidence:
             log_odds=float(self.objective.base[u]),
             log_probability=float(self.objective.log_probabilities[u]),
             effects=tuple(effects),
-            exact=tuple(self._exact(key, u) for key in keys),
+            exact=exact,
             whole=whole,
             pair=outcome.pair,
-            group=self.group_of(u) if outcome.checked else None,
+            group=together if outcome.checked else None,
             alone=outcome.alone,
             checked=outcome.checked,
             status=outcome.status,
@@ -291,7 +313,13 @@ class SentenceMeasurements:
         group = self.evidence.group_of(self.sentence)
         if group is not None and source in group.sources:
             return group.exact
-        return float(self.evidence.deletion(source, sentence=self.sentence)[self.sentence])
+        try:
+            return float(self.evidence.deletion(source, sentence=self.sentence)[self.sentence])
+        except TooCostly:
+            group = self.evidence.joint_deletion(self.sentence)
+            if group is None or source not in group.sources or group.exact >= self.evidence.delta:
+                raise
+            return group.exact  # even with the others, deleting it does not cost the threshold
 
     def pair(self, one: int, other: int) -> Pair:
         """Hide, and delete, two sources together."""

@@ -2,13 +2,13 @@
 
 The sentence is read straight after the prompt, without the sentences before it: what they say would compete with the
 sources, or replace them. Its own sources are the only ones of the prompt. Where the limit of passes does not pay for
-that, the prompt holds the possible sources of all sentences and is read once (`company`); a sentence that fails in
-company is read with its own sources.
+that, the prompt holds all sources (`company`): it was read before, and sources that do not lead to a sentence make it
+less likely, not more. A sentence that fails in company is read with its own sources.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,8 +19,11 @@ from regard.models.chat.answer_objective import AnswerObjective
 from regard.models.chat.log_odds import weighted_probability
 from regard.models.chat.prompt_reader import PromptReader
 from regard.records import Floats
-from regard.surveys.citation_rule import sufficient
+from regard.surveys.citation_rule import SUFFICIENT, sufficient
 from regard.surveys.cited_answer import Alone
+
+AGAIN = 2.0
+"""A sentence that failed in company must be this much likelier with its own sources than the rule asks at first."""
 
 
 class Measured(Protocol):
@@ -46,10 +49,10 @@ class Sufficiency:
     company: frozenset[int] = frozenset()
     _read: dict[tuple[frozenset[int], int], tuple[float, Floats]] = field(default_factory=dict)
 
-    def gather(self, sources: Mapping[int, Sequence[int]]) -> None:
-        """Read sentences in company: their possible sources are the only ones of one prompt. By sentence, sources."""
-        self.company = frozenset(c for numbers in sources.values() for c in numbers)
-        for u in sources:
+    def gather(self, sentences: Iterable[int]) -> None:
+        """Read sentences in company: straight after the prompt with all sources, which was read before."""
+        self.company = frozenset(range(len(self.evidence.reader.sources)))
+        for u in sentences:
             self._isolated(u, frozenset())
             self._isolated(u, self.company)
 
@@ -60,6 +63,8 @@ class Sufficiency:
             together = self._tested(u, numbers, self.company)
             if sufficient(together, delta=self.evidence.delta):
                 return together
+            again = self._tested(u, numbers, own)
+            return again if again.probability >= AGAIN * SUFFICIENT else together
         return self._tested(u, numbers, own)
 
     def cost(self, u: int, numbers: Sequence[int]) -> float:

@@ -44,13 +44,13 @@ def share(k: int, n: int) -> Share:
 
 MEASURED = {
     "en": Reliability(
-        model="SmolLM2-135M-Instruct", language="en", prompts=302, false=share(0, 210), wrong=share(2, 188)
+        model="SmolLM2-135M-Instruct", language="en", prompts=374, false=share(0, 244), wrong=share(1, 268)
     ),
     "zh": Reliability(
         model="SmolLM2-135M-Instruct", language="zh", prompts=62, false=share(1, 56), wrong=share(0, 117)
     ),
 }
-"""By language of the answer."""
+"""By language of the answer. English: seed 81, and of seed 80 the answers of one sentence, whose rule is the same."""
 
 
 def measured_reliability(answer: str) -> Reliability | None:

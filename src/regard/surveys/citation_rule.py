@@ -24,13 +24,16 @@ STRONG = 5.0
 """Where the limit of passes does not pay for the test of a source alone, the source is cited all the same if hiding it
 and deleting it each cost this multiple of the threshold (5 nats: odds that fall below 1 % of themselves). Hiding a
 source cost none of 400 sentences that come from nowhere as much (at most 4.0 nats; development seed 78)."""
-QUIET = 0.5
+QUIET = 1.0
 """Sources of different sentences are deleted together if hiding one costs the other's sentence less than this share of
 the threshold. What it does cost is subtracted from the effect of the deletion; what it adds is left in."""
-FEW = 2
-"""Up to so many different sources are deleted one by one."""
-TOGETHER = 2
-"""Most sources that are deleted together. Neighbours share most of the cost; the effects of more add up less well."""
+TOGETHER = 4
+"""Most sources that are deleted together, where the limit of passes does not pay for smaller groups."""
+SHARED = 0.5
+"""A source that was deleted with others must cost its sentence this share of the threshold for every source of the
+group, and no less than the threshold: deleting a source that does not matter moves a sentence all the same."""
+RESERVE = 1.0
+"""Passes that groups leave for the sentences that need a second measurement, and for hops."""
 LIMIT = 6.0
 """Most passes over the prompt, all measurements included."""
 
@@ -104,34 +107,44 @@ def candidates(effects: Sequence[float | None], *, delta: float, check: int) -> 
     return [c for minus, c in ranked if -minus >= delta and minus <= SECOND * ranked[0][0]]
 
 
-def separate_sources(effects: Sequence[Sequence[float | None]], *, delta: float, check: int) -> list[frozenset[int]]:
-    """Return groups of sources that can be deleted together: each is the only candidate of its sentences, and the
-    others do not matter to them. Empty where single deletions are as cheap.
+def separate_sources(
+    effects: Sequence[Sequence[float | None]], *, delta: float, check: int, most: int = TOGETHER
+) -> list[frozenset[int]]:
+    """Return all candidates in groups of at most `most` that can be deleted together, early sources first.
 
-    >>> separate_sources([[3, 0, 0.1], [0, 2, 0], [0, 0.2, 4]], delta=1.0, check=2)
-    [frozenset({0, 1})]
+    Each source of a group is the only candidate of its sentences, and the others do not matter to them.
+
+    >>> separate_sources([[3, 0, 0.1], [0, 2, 0], [0, 0.2, 4]], delta=1.0, check=2, most=2)
+    [frozenset({0, 1}), frozenset({2})]
     """
     own = [candidates(row, delta=delta, check=check) for row in effects]
-    if len({c for numbers in own for c in numbers}) <= FEW:
-        return []
-    shared = {c for numbers in own if len(numbers) > 1 for c in numbers}
+    rivals = {c for numbers in own if len(numbers) > 1 for c in numbers}
     sentences: dict[int, list[int]] = {}
     for u, numbers in enumerate(own):
-        if len(numbers) == 1 and numbers[0] not in shared:
-            sentences.setdefault(numbers[0], []).append(u)
+        for c in numbers:
+            sentences.setdefault(c, []).append(u)
 
     def quiet(c: int, other: int) -> bool:
         return all((effects[u][c] or 0.0) < QUIET * delta for u in sentences[other])
 
     groups: list[list[int]] = []
     for c in sorted(sentences):
-        small = [group for group in groups if len(group) < TOGETHER]
-        fitting = [group for group in small if all(quiet(c, other) and quiet(other, c) for other in group)]
+        open_groups = [group for group in groups if len(group) < most and not rivals & {c, *group}]
+        fitting = [group for group in open_groups if all(quiet(c, other) and quiet(other, c) for other in group)]
         if fitting:
             fitting[0].append(c)
         else:
             groups.append([c])
-    return [frozenset(group) for group in groups if len(group) > 1]
+    return [frozenset(group) for group in groups]
+
+
+def needed(size: int, *, delta: float) -> float:
+    """Return the drop that confirms a source which was deleted with others, `size` in all.
+
+    >>> [needed(size, delta=1.0) for size in (1, 2, 3, 4)]
+    [1.0, 1.0, 1.5, 2.0]
+    """
+    return delta * max(1.0, SHARED * size)
 
 
 def _decision(
