@@ -6,7 +6,8 @@ for yes-or-no values the exact binomial tail). A sample without the rare large v
 not claim that there are none. The tail is that of a sum of weighted exponentials, by the saddlepoint approximation of
 Lugannani and Rice (1980). Clusters (patients, documents) are weighted as wholes: their deviations are divided by one
 minus their part of all examples, as a jackknife does (CR3), and the tail is that of Student's t with the degrees of
-freedom of the effective number of clusters.
+freedom of the effective number of clusters. The pseudo-observation weighs as much as the clusters that make the sum
+skewed: the mean weight where each counts by its square (for clusters of one size, that size).
 """
 
 from __future__ import annotations
@@ -80,13 +81,23 @@ class BoundedMean:
         """
         way = 1.0 if claim == "below" else -1.0
         end = self.reach[1] if claim == "below" else self.reach[0]
-        against = way * np.append(self.weights * (self.means + shift - margin), self.weights.mean() * (end - margin))
+        against = way * np.append(self.weights * (self.means + shift - margin), self._one_more * (end - margin))
         if float(np.abs(against).max()) < 1e-12:
             return 1.0
         tail = exponential_tail(against, np.append(np.full(len(self.means), times), 1.0) if times != 1.0 else None)
         if tail <= 0.0 or tail >= 1.0 or math.isinf(self.freedom):
             return tail
         return _student_tail(-_NORMAL.inv_cdf(max(tail, 1e-300)), (self.freedom + 1.0) * times - 1.0)
+
+    @property
+    def _one_more(self) -> float:
+        """The weight of the pseudo-observation.
+
+        The skew of a sum of weighted values grows with sum w^3 / sum w^2. With the plain mean weight, the rate of wrong
+        claims at a nominal 5 % was up to 9 % for clusters of very unequal sizes (benchmarks/coverage.py).
+        """
+        squares = self.weights * self.weights
+        return float(squares @ self.weights / squares.sum())
 
     def limit(self, claim: Claim, level: float) -> float:
         """The margin at which the p of the claim is `level` (one-sided): the end of the interval on that side."""
