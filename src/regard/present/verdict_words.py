@@ -91,6 +91,22 @@ def estimate_line(judgement: Mapping[str, Any]) -> str:
     return _about_units("graded.estimate", judgement, share=share, best=graded["best"], n=graded["n"], good=good)
 
 
+def single_class_line(judgement: Mapping[str, Any]) -> str:
+    """Name the classes on which "partly" or "no" rests, where the share is over more classes; "" where it needs none.
+
+    Without it, a share above the threshold could stand beside an answer that contradicts it.
+    """
+    verdict = next((v for v in judgement["verdicts"] if v["question"] == "points"), None)
+    if verdict is None or verdict["answer"] not in ("mixed", "fails"):
+        return ""
+    below = [c for c in verdict["contrasts"][: verdict.get("rests_on", 0)] if c["claim"] == "below"]
+    names = dict.fromkeys(str(c["where"]["class"]) for c in below if "class" in c["where"])
+    classes = dict.fromkeys(str(row["class"]) for row in verdict.get("rows") or () if "class" in row)
+    if not names or not set(names) < set(classes):
+        return ""
+    return say("graded.single_class", answer=answer(verdict), classes=say("listed").join(names))
+
+
 def action_lines(judgement: Mapping[str, Any]) -> list[str]:
     """The readings that are ruled out, and the method to show with those that tie with it."""
     graded, lines = judgement.get("graded"), []
