@@ -96,7 +96,7 @@ def test_differences_that_were_never_negative_may_still_be() -> None:
     gains = np.where(np.arange(60) < 4, 0.3, 0.0)
     assert cluster_interval(single(gains), scale="any").low > 0, "an amount"
     assert cluster_interval(single(gains), scale="signed").low < 0
-    assert cluster_interval(single(gains)).low < 0, "nothing is known of a metric"
+    assert cluster_interval(single(gains), scale="unknown").low < 0, "nothing is known of a metric"
 
 
 def test_values_that_are_nearly_nothing_hide_rare_large_ones() -> None:

@@ -226,7 +226,7 @@ def cluster_interval(
     *,
     level: float = 0.95,
     bounds: tuple[float, float] | None = None,
-    scale: Scale = "unknown",
+    scale: Scale = "any",
 ) -> Interval:
     """The mean over all examples with its interval; few clusters make it wide, and one leaves it open (NaN).
 

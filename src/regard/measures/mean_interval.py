@@ -39,4 +39,4 @@ def mean_interval(
         low, high = wilson(sums.mean * draws_made, draws_made, level=level)
         return Interval(sums.mean, float(low), float(high), level)
     same = kind == "amount" and bool((v[np.isfinite(v)] == 1.0).all())
-    return cluster_interval(sums, level=level, scale="none" if same else "any" if kind == "amount" else "unknown")
+    return cluster_interval(sums, level=level, scale="none" if same else "any")
