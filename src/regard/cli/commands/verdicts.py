@@ -72,8 +72,9 @@ def _skipped(skipped: Mapping[str, str]) -> Message:
         return phrase("errors.cli.run_without_experiments")
     (reason, n), *others = reasons.most_common()
     more = sum(count for _, count in others)
-    key = "errors.cli.experiments_skipped_others" if more else "errors.cli.experiments_skipped"
-    return phrase(key, n=n, reason=reason, more=more)
+    if not more:
+        return phrase("errors.cli.experiments_skipped", n=n, reason=reason)
+    return phrase("errors.cli.experiments_skipped_others", n=n, reason=reason, more=more)
 
 
 def _beside(shift: dict[str, Any], judgement: dict[str, Any]) -> dict[str, Any] | None:
