@@ -94,5 +94,21 @@ def test_few_clusters_make_a_wide_interval_and_one_none() -> None:
 
 def test_differences_that_were_never_negative_may_still_be() -> None:
     gains = np.where(np.arange(60) < 4, 0.3, 0.0)
-    assert cluster_interval(single(gains)).low > 0
+    assert cluster_interval(single(gains), scale="any").low > 0, "an amount"
     assert cluster_interval(single(gains), scale="signed").low < 0
+    assert cluster_interval(single(gains), scale="unknown").low < 0, "nothing is known of a metric"
+
+
+def test_values_that_are_nearly_nothing_hide_rare_large_ones() -> None:
+    """Of thirty examples none may be one of the 4 % that move by .5."""
+    values = 0.003 * np.abs(np.random.default_rng(0).standard_normal(30))
+    assert cluster_interval(single(values)).high > 0.04 * 0.5
+    assert cluster_interval(single(values + 0.4)).high < 0.41, "away from 0 they are what they are"
+
+
+def test_pseudo_observation_weighs_as_the_clusters_that_make_the_sum_skewed() -> None:
+    counts = np.array([20, 10, *[1] * 40])
+    sums = ClusterSums(tuple(map(str, range(42))), 0.1 * counts, counts, 0)
+    equal = ClusterSums(tuple(map(str, range(42))), np.full(42, 0.1), np.ones(42, np.int64), 0)
+    assert BoundedMean.of(sums, (0.0, 1.0))._one_more == pytest.approx((20**3 + 10**3 + 40) / (20**2 + 10**2 + 40))
+    assert BoundedMean.of(equal, (0.0, 1.0))._one_more == 1.0

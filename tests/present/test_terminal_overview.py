@@ -12,6 +12,7 @@ from regard.cli.safe_console import SafeConsole
 from regard.present.overview import Gauge
 from regard.present.run_reader import Material
 from regard.present.terminal.overview_view import DOT, SPAN, THRESHOLD, gauge_lines, overview_view
+from regard.present.verdict_words import single_class_line
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -101,3 +102,18 @@ def test_long_step_without_a_terminal_still_prints_a_line() -> None:
     assert any(line.startswith("explaining, passes: 5% 6/120") for line in lines)
     assert lines[-1].startswith("still working: judging")
     assert len(lines) == 6
+
+
+def test_first_page_names_the_class_that_partly_rests_on() -> None:
+    """Attention may stand above the threshold over all classes, and below it for one."""
+    numbers = {"estimate": -0.1, "low": -0.2, "high": -0.01, "margin": 0.0, "n": 20, "p": 0.03, "corrected": 0.04}
+    sides = (("below", "positive"), ("above", "negative"))
+    rests = [{**numbers, "name": "x", "claim": claim, "where": {"class": name}} for claim, name in sides]
+    judgement = judged().manifest["judgements"][0]
+    points = next(v for v in judgement["verdicts"] if v["question"] == "points")
+    rows = [{"class": "negative"}, {"class": "positive"}]
+    points |= {"contrasts": rests, "rests_on": len(rests), "rows": rows}
+    sentence = "This share is over all predicted classes; the answer “partly” rests on positive."
+    assert single_class_line(judgement) == sentence
+    points["rows"] = rows[1:]
+    assert single_class_line(judgement) == ""

@@ -53,7 +53,8 @@ def _summary(
     score: Score, clusters: Mapping[str, str], *, seed: int, level: float, specs: Mapping[str, Spec]
 ) -> Summary:
     own = specs.get(score.method)
-    return summarise(score, [clusters[name] for name in score.ids], seed=seed, level=level, role=role(score, own))
+    names = [clusters[name] for name in score.ids]
+    return summarise(score, names, seed=seed, level=level, role=role(score, own), scale="unknown")
 
 
 def role(score: Score, spec: Spec | None = None) -> Role:

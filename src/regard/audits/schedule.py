@@ -18,6 +18,14 @@ MOST_PREDICTIONS_SHARE = 0.25
 LEAST_PREDICTIONS = 200
 TIMED_PREDICTIONS = 64
 """Predictions that are timed before it is decided how many there will be."""
+LATEST_END_SHARE = 0.1
+"""Of a budget in time: the least that must be left when a stage ends; up to twice as much on a machine that became
+slower than in the pilot."""
+SLOWEST = 2.0
+SLICE = 32
+"""Examples of a round that run before the passes are compared with the budget again."""
+SLICE_SHARE = 0.05
+"""Of a budget in time: the most that one slice may take, so that the clock is read often enough."""
 PILOT_SHARE = 0.5
 FURTHER_SHARE = 0.2
 """Of the passes that are left after the pilot: kept back for further methods."""
@@ -30,7 +38,9 @@ class Schedule:
     available: examples of the data. predictions: how many of them are predicted. pilot: examples of the first round.
     passes: all that may be spent. looks: cumulative numbers of examples after which the judge is asked; the last is the
     most that the budget pays for. taken: the looks so far. stopped: why no further round follows. further: names of the
-    further methods. extended: looks after the headline questions were settled, for further questions.
+    further methods. extended: looks after the headline questions were settled, for further questions. slice: examples
+    that run before passes and clock are compared with the budget again. ended: passes after which the clock ended the
+    further methods.
     """
 
     budget: str
@@ -45,6 +55,8 @@ class Schedule:
     stopped: str = ""
     further: tuple[str, ...] = ()
     extended: tuple[int, ...] = ()
+    slice: int = SLICE
+    ended: int = 0
     actual: Mapping[str, Json] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Json]:
@@ -61,6 +73,8 @@ class Schedule:
             "stopped": self.stopped,
             "further": [*self.further],
             **({"extended": [*self.extended]} if self.extended else {}),
+            **({"slice": self.slice} if self.slice != SLICE else {}),
+            **({"ended": self.ended} if self.ended else {}),
             "actual": dict(self.actual),
         }
 
@@ -99,7 +113,7 @@ def predictions_within(budget: Budget, available: int, seconds_per_prediction: f
 
 
 def allowance(budget: Budget, spent: int, elapsed: float, seconds_per_pass: float) -> int:
-    """Return all passes that the budget pays for, including those already spent; the only reader of the clock."""
+    """Return all passes that the budget pays for, including those already spent."""
     if budget.passes is not None:
         return budget.passes
     left = max(0.0, (budget.seconds or 0.0) * (1 - END_SHARE) - elapsed)
@@ -130,6 +144,26 @@ def affordable_examples(
             break
         count += 1
     return count
+
+
+def slice_within(budget: Budget, seconds_per_example: float, workers: int) -> int:
+    """Return how many examples run before the clock is read again: at most 5 % of a budget in time, one per worker.
+
+    >>> slice_within(Budget("", seconds=900.0), 45.0, 1), slice_within(Budget("", passes=100), 45.0, 1)
+    (1, 32)
+    """
+    if budget.seconds is None:
+        return SLICE
+    return min(SLICE, max(workers, int(SLICE_SHARE * budget.seconds / max(seconds_per_example, 1e-9)), 1))
+
+
+def latest_end(budget: Budget, slowness: float) -> float:
+    """Return the second at which a stage must have ended; slowness: of the machine, as a multiple of the pilot's pace.
+
+    >>> latest_end(Budget("", seconds=100.0), 1.0), latest_end(Budget("", seconds=100.0), 9.0)
+    (90.0, 80.0)
+    """
+    return (budget.seconds or 0.0) * (1 - LATEST_END_SHARE * min(SLOWEST, max(1.0, slowness)))
 
 
 def looks_within(pilot: int, most: int, *, rounds: bool) -> tuple[int, ...]:

@@ -1,15 +1,15 @@
 """The shards of an audit with a budget, in stages: predictions, a pilot, rounds for the headline questions, the rest.
 
 Passes decide how far it goes, and they are counted, so equal budgets in passes give equal runs. A budget in time
-becomes one in passes when the pilot is finished; the run stores that number. Every stage leaves pages that can be
-judged.
+becomes one in passes when the pilot is finished. If the machine becomes slower after that, the clock ends a stage
+before the passes do, never later. The run stores both decisions, and a resumed run follows them. Every stage leaves
+pages that can be judged.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from regard.audits import brief_protocol
@@ -31,9 +31,11 @@ from regard.audits.schedule import (
     looks_within,
     pilot_size,
     predictions_within,
+    slice_within,
 )
 from regard.audits.scheduler import Progress, Workshop
 from regard.audits.shard import PREDICTIONS, Settings
+from regard.audits.stage_clock import StageClock
 from regard.desk.case import label, selected
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Task
@@ -42,9 +44,7 @@ from regard.store.shard_result import ShardResult, joined_relevance, relevance_t
 
 PREDICTED_AT_ONCE = 32
 """Examples in a shard of predictions."""
-SLICE = 32
-"""Examples of a round that run before the passes are compared with the budget again."""
-SETTLED, OUT_OF_DATA, OUT_OF_PASSES = "settled", "data", "passes"
+SETTLED, OUT_OF_DATA, OUT_OF_PASSES, OUT_OF_TIME = "settled", "data", "passes", "time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,6 @@ class Stages:
     budget: Budget
     listeners: Listeners
     workers: int = 1
-    started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         stored = self.workshop.writer.schedule()
@@ -81,6 +80,7 @@ class Stages:
         self.headline, self.items = self.plan.settings, list[Item]()
         self._answered: set[str] = set()
         self._pilot_backwards = 0
+        self.clock = StageClock(self.budget, self.spending, self.workers)
 
     def run(self) -> None:
         """Run every stage."""
@@ -156,7 +156,7 @@ class Stages:
         pace = self._timed(order[:1])
         first = self.spending.passes - before
         if not self.schedule.pilot:
-            passes = allowance(self.budget, self.spending.passes, self._elapsed(), pace)
+            passes = allowance(self.budget, self.spending.passes, self.clock.elapsed(), pace)
             size = pilot_size(passes, self.spending.passes, first, len(order))
             self._note(pilot=size)
             if size < min(PILOT, len(order)):
@@ -173,39 +173,41 @@ class Stages:
 
         Pages of an earlier session took the seconds that they recorded.
         """
-        passes, seconds, before, start = (
-            self.spending.passes,
-            self.spending.seconds,
-            self.spending.before,
-            time.monotonic(),
-        )
+        spending, start = replace(self.spending), self.clock.elapsed()
         self._explain(names)
-        spent = time.monotonic() - start if self.spending.before == before else self.spending.seconds - seconds
+        replayed = self.spending.before != spending.before
+        spent = self.spending.seconds - spending.seconds if replayed else self.clock.elapsed() - start
+        passes = spending.passes
         return spent / max(1, self.spending.passes - passes) if self.spending.passes > passes else 0.0
 
     def _schedule_rounds(self, order: Sequence[str], cost: int) -> None:
         if not self.schedule.looks:
             schedule = self.schedule
-            passes = allowance(self.budget, self.spending.passes, self._elapsed(), schedule.seconds_per_pass)
+            passes = allowance(self.budget, self.spending.passes, self.clock.elapsed(), schedule.seconds_per_pass)
             most = affordable_examples(
                 order,
                 self.plan.subject.lengths,
                 pilot=schedule.pilot,
                 cost=cost,
                 passes=passes - self.spending.passes,
-                further=self._further_share if self.items else 0.0,
+                further=self._kept_back,
             )
             self._note(
                 passes=passes,
                 passes_per_example=round(cost / schedule.pilot, 3),
                 looks=looks_within(schedule.pilot, most, rounds=not named(self.options)),
                 further=tuple(item.name for item in self.items),
+                slice=slice_within(self.budget, cost / schedule.pilot * schedule.seconds_per_pass, self.workers),
             )
+        self.clock.planned_at = self.clock.elapsed()
         self._announce_plan()
         self.workshop.writer.note_estimate(self._estimate().to_json())
 
     @property
-    def _further_share(self) -> float:
+    def _kept_back(self) -> float:
+        """The share of the rest that the rounds leave to further methods."""
+        if not self.items:
+            return 0.0
         return brief_protocol.FURTHER_SHARE if self.plan.settings.headline else FURTHER_SHARE
 
     def _estimate(self) -> Estimate:
@@ -224,17 +226,23 @@ class Stages:
         """Run rounds until the headline questions are settled, or the passes or the data end; return the examples."""
         count = self.schedule.pilot
         for look in self.schedule.looks:
-            while count < look and self.spending.passes < self.schedule.passes:
-                names = order[count : min(look, count + SLICE)]
+            end = self.schedule.taken[-1] if self.schedule.stopped else look
+            why = OUT_OF_PASSES
+            while count < min(look, end) and self.spending.passes < self.schedule.passes:
+                names = order[count : min(look, count + self.schedule.slice)]
+                if self._is_late(len(names) * self.schedule.passes_per_example, self._kept_back):
+                    why = OUT_OF_TIME
+                    break
                 self._explain(names)
                 count += len(names)
-            if count in self.schedule.taken:  # decided in an earlier session, from the pages of that moment
-                if self.schedule.stopped and count == self.schedule.taken[-1]:
-                    break
-                continue
-            if count < look:
-                self._note(taken=(*self.schedule.taken, count), stopped=OUT_OF_PASSES)
+            is_taken = count in self.schedule.taken  # decided in an earlier session, from the pages of that moment
+            if is_taken and self.schedule.stopped and count == self.schedule.taken[-1]:
                 break
+            if count < look:
+                self._note(taken=(*self.schedule.taken, *(() if is_taken else (count,))), stopped=why)
+                break
+            if is_taken:
+                continue
             last = look == self.schedule.looks[-1]
             enough = count >= min(PILOT, len(order)) and not named(self.options)
             settled = enough and self.listeners.is_settled()
@@ -247,9 +255,13 @@ class Stages:
     def _end(self, look: int) -> str:
         return OUT_OF_DATA if look >= len(self.predictions) else OUT_OF_PASSES
 
+    def _is_late(self, passes: float, kept_back: float = 0.0) -> bool:
+        return self.clock.is_late(passes, self.schedule.seconds_per_pass, kept_back)
+
     def _explain(self, names: Sequence[str]) -> None:
         groups = shards({name: self.plan.subject.lengths[name] for name in names})
-        self.workshop.run(groups, partial(self._task, self.headline), self._settled, stage="headline")
+        with self.clock.paced():
+            self.workshop.run(groups, partial(self._task, self.headline), self._settled, stage="headline")
 
     def _task(self, settings: Settings, key: str, shard: Sequence[str], alone: bool) -> Task:
         return Task(key, self.plan.payload(shard, settings, alone=alone))
@@ -259,17 +271,21 @@ class Stages:
     def _further(self, names: Sequence[str]) -> None:
         """Spend the remaining passes on further methods, on as many of the explained examples as they pay for."""
         prior = self.schedule.passes_per_example
-        while names:
+        while names and not (self.schedule.ended and self.spending.passes >= self.schedule.ended):
             left = self.schedule.passes - self.spending.passes
             choice = best_item(self.items, len(names), left, prior)
             if choice is None:
                 return
             item, size = choice
+            if self._is_late(size * item.expected(prior)):
+                self._note(ended=self.spending.passes)
+                return
             chunk = names[item.examples : item.examples + size]
             before = self.spending.passes
             groups = shards({name: self.plan.subject.lengths[name] for name in chunk})
             task = partial(self._further_task, item.settings)
-            self.workshop.run(groups, task, self._settled, stage=f"further {item.name}")
+            with self.clock.paced():
+                self.workshop.run(groups, task, self._settled, stage=f"further {item.name}")
             item.examples, item.passes = item.examples + size, item.passes + self.spending.passes - before
 
     def _more_rounds(self, order: Sequence[str], count: int) -> int:
@@ -281,7 +297,8 @@ class Stages:
             if look not in self.schedule.extended:  # not decided in an earlier session
                 rate = self.schedule.passes_per_example
                 cost = (look - count) * (rate + sum(item.expected(rate) for item in self.items))
-                if self.spending.passes + cost > self.schedule.passes or not self.listeners.is_awaited():
+                late = self.schedule.ended or self.schedule.actual or self._is_late(cost)
+                if late or self.spending.passes + cost > self.schedule.passes or not self.listeners.is_awaited():
                     break
                 self._note(extended=(*self.schedule.extended, look))
                 self.listeners.say(Message.of("budget.extended", n=look))
@@ -322,11 +339,8 @@ class Stages:
             for relevance in page.relevances:
                 rows = self.explained.setdefault(relevance.method, {})
                 rows.update({name: (relevance, i) for i, name in enumerate(relevance.ids)})
+        self.clock.computes |= computed
         self._report()
-
-    def _elapsed(self) -> float:
-        """Seconds of this session, and those of the pages of earlier ones."""
-        return time.monotonic() - self.started + self.spending.before / self.workers
 
     def _report(self, total: int = 0) -> None:
         if self.listeners.progress is None:
@@ -341,7 +355,7 @@ class Stages:
         """The passes of the whole audit before the pilot has timed them: at the pace so far, if there is any."""
         if self.budget.passes is not None:
             return self.budget.passes
-        share = self._elapsed() / max(1e-9, (self.budget.seconds or 0.0) * (1 - END_SHARE))
+        share = self.clock.elapsed() / max(1e-9, (self.budget.seconds or 0.0) * (1 - END_SHARE))
         return int(self.spending.passes / min(1.0, max(share, 1e-3)))
 
     def _planned_passes(self) -> int:
@@ -381,7 +395,7 @@ class Stages:
         items: dict[str, Json] = {item.name: item.examples for item in self.items if item.examples}
         actual: dict[str, Json] = {
             "passes": self.spending.passes,
-            "seconds": round(self._elapsed(), 1),
+            "seconds": round(self.clock.elapsed(), 1),
             "examples": count,
             "further": items,
         }
@@ -389,5 +403,7 @@ class Stages:
             self._note(actual=actual)
         rounds = self.schedule.taken[-1] if self.schedule.extended else count
         self.listeners.say(Message(f"budget.stopped_{self.schedule.stopped}", {"n": rounds}))
+        if self.schedule.ended:
+            self.listeners.say(Message("budget.ended"))
         if self.listeners.progress is not None:
             self.listeners.progress(self.spending.passes, self.spending.passes, 0.0)

@@ -195,10 +195,10 @@ def evidence_of(
 def _looks(schedule: Mapping[str, Any]) -> tuple[int, ...]:
     """The looks that share the level.
 
-    Passes do not depend on what was seen. A last look that they force may therefore spend all that is left of the
-    level; the looks before it spent less than their fractions of this maximum.
+    Passes and the clock do not depend on what was seen. A last look that they force may therefore spend all that is
+    left of the level; the looks before it spent less than their fractions of this maximum.
     """
-    name = "taken" if schedule.get("stopped") == "passes" and schedule.get("taken") else "looks"
+    name = "taken" if schedule.get("stopped") in ("passes", "time") and schedule.get("taken") else "looks"
     return tuple(int(n) for n in schedule.get(name) or ())
 
 

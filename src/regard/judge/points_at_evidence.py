@@ -281,9 +281,13 @@ def _pooled_between(considered: Sequence[OfClass], everything: OfClass) -> Rulin
     below, above = ([c for c in candidates if c.passes(part)] for part in ("not_good", "not_bad"))
     if not below or not above:
         return None
-    less = min((_of(c, "not_good") for c in below), key=all_of)
-    more = min((_of(c, "not_bad") for c in above), key=all_of)
-    ruling = Ruling("mixed", "Q2.pooled", sentence, _times((*less, *more), len(candidates)))
+    less, more = (
+        min(some, key=lambda c: all_of(_of(c, part))) for some, part in ((below, "not_good"), (above, "not_bad"))
+    )
+    if less is not everything and len(considered) > 1:  # below the bar for this class, not for all together
+        sentence = Message.of("judge.points.mixed", of=_of_classes([less]))
+    rests = (*_of(less, "not_good"), *_of(more, "not_bad"))
+    ruling = Ruling("mixed", "Q2.pooled", sentence, _times(rests, len(candidates)))
     return ruling if ruling.p < LEVEL else None
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from regard.measures.bounded_mean import cluster_interval
+from regard.measures.bounded_mean import Scale, cluster_interval
 from regard.measures.intervals import ClusterSums
 from regard.records import Json, Score, Spec, Summary
 
@@ -15,15 +15,23 @@ Role = Literal["method", "baseline", "ceiling", "null"]
 
 
 def summarise(
-    score: Score, clusters: Sequence[str], *, seed: int, level: float = 0.95, role: Role = "method"
+    score: Score,
+    clusters: Sequence[str],
+    *,
+    seed: int,
+    level: float = 0.95,
+    role: Role = "method",
+    scale: Scale = "any",
 ) -> Summary:
     """Mean over the defined examples, with an interval over clusters (`Example.cluster`, one per example).
+
+    scale: of the values (see `BoundedMean.of`); metrics may be differences of probabilities, findings are amounts.
 
     A curve with a single point per example (the null spread of an agreement, the number of units) is not a curve
     but a column: its mean goes into `where`, beside the setting.
     """
     sums = ClusterSums.of(score.values, clusters)
-    interval = cluster_interval(sums, level=level)
+    interval = cluster_interval(sums, level=level, scale=scale)
     where = dict(score.where)
     for name, column in score.curves.items():
         if np.shape(column) == (len(score.ids), 1) and np.isfinite(column).any():

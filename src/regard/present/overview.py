@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.present.run_reader import Material
-from regard.present.verdict_words import Tone, tone
+from regard.present.verdict_words import Tone, shows_another, tone
 from regard.records import Json
 from regard.store.codec import fields_to_json
 from regard.store.judgements import answer_id
@@ -17,6 +17,7 @@ from regard.visible import shell_word
 QUESTIONS = ("map", "matter", "points", "mixture", "better_method")
 """Headline questions: is there a map, does it matter, does it point, is it so everywhere, what is better."""
 TEXT = "--text '...'"
+PAIR = "--text '...' --pair '...'"
 ROOM = 4 / 3
 """Passes of an audit for each pass of its rounds: the rest goes to predictions and further methods."""
 AT_LEAST = 60
@@ -83,8 +84,7 @@ def overview(material: Material) -> Overview | None:
     judgement = judgements[0]
     verdicts = {str(v["question"]): v for v in judgement["verdicts"]}
     graded = judgement.get("graded") or {}
-    show = str(graded.get("show") or "")
-    show = "" if show == "attention" else show
+    show = str(graded["show"]) if shows_another(graded) else ""
     return Overview(
         reading=str(judgement["reading"]),
         gauge=_gauge(judgement),
@@ -118,10 +118,13 @@ def _gauge(judgement: Mapping[str, Any]) -> Gauge | None:
 
 def _steps(material: Material, judgement: Mapping[str, Any], show: str) -> tuple[NextStep, ...]:
     steps, spans = [], any(e["units"]["place_kind"] == "span" for e in material.examples[:1])
+    pair = any(max(e["units"]["part"], default=0) > 0 for e in material.examples[:1])
     if show:
-        steps.append(NextStep("next.show", explain_command(material.manifest, show, spans=spans)))
+        steps.append(NextStep("next.show", explain_command(material.manifest, show, spans=spans, pair=pair)))
     elif judgement["reading"] in ("read as evidence", "for most inputs"):
-        steps.append(NextStep("next.attention", explain_command(material.manifest, "attention", spans=spans)))
+        steps.append(
+            NextStep("next.attention", explain_command(material.manifest, "attention", spans=spans, pair=pair))
+        )
     if judgement["reading"] == "undecided" and judgement["n"] < _available(material.manifest):
         fewest = (judgement.get("decides_between") or (None, None))[0] or judgement.get("decides_at") or 0
         key = "next.settle" if fewest <= _available(material.manifest) else "next.too_few"
@@ -131,11 +134,11 @@ def _steps(material: Material, judgement: Mapping[str, Any], show: str) -> tuple
     return tuple(steps)
 
 
-def explain_command(manifest: Mapping[str, Any], method: str, *, spans: bool) -> str:
-    """The command that explains one input by a method. spans: the input is a text to type."""
+def explain_command(manifest: Mapping[str, Any], method: str, *, spans: bool, pair: bool = False) -> str:
+    """The command that explains one input by a method. spans: the input is a text to type; pair: or two."""
     source = str(manifest["model"].get("source") or manifest["model"]["name"])
     data = str(manifest["data"].get("source") or manifest["data"]["name"])
-    row = TEXT if spans else f"--data {shell_word(data)} --row 0"
+    row = (PAIR if pair else TEXT) if spans else f"--data {shell_word(data)} --row 0"
     return f"regard explain {shell_word(source)} {row} --method {shell_word(method)}"
 
 

@@ -26,6 +26,7 @@ _TONES: Final[dict[str, dict[str, Tone]]] = {
 SIGNS: Final[dict[Tone, str]] = {"good": "✓", "bad": "✗", "part": "~", "open": "?", "plain": "•"}
 """Told apart by shape, not by colour alone."""
 _STYLES: Final[dict[Tone, str]] = {"good": "green", "bad": "red", "part": "yellow", "open": "dim", "plain": ""}
+ATTENTION = "attention"
 
 
 def headline(judgement: Mapping[str, Any]) -> str:
@@ -91,6 +92,22 @@ def estimate_line(judgement: Mapping[str, Any]) -> str:
     return _about_units("graded.estimate", judgement, share=share, best=graded["best"], n=graded["n"], good=good)
 
 
+def single_class_line(judgement: Mapping[str, Any]) -> str:
+    """Name the classes on which "partly" or "no" rests, where the share is over more classes; "" where it needs none.
+
+    Without it, a share above the threshold could stand beside an answer that contradicts it.
+    """
+    verdict = next((v for v in judgement["verdicts"] if v["question"] == "points"), None)
+    if verdict is None or verdict["answer"] not in ("mixed", "fails"):
+        return ""
+    below = [c for c in verdict["contrasts"][: verdict.get("rests_on", 0)] if c["claim"] == "below"]
+    names = dict.fromkeys(str(c["where"]["class"]) for c in below if "class" in c["where"])
+    classes = dict.fromkeys(str(row["class"]) for row in verdict.get("rows") or () if "class" in row)
+    if not names or not set(names) < set(classes):
+        return ""
+    return say("graded.single_class", answer=answer(verdict), classes=say("listed").join(names))
+
+
 def action_lines(judgement: Mapping[str, Any]) -> list[str]:
     """The readings that are ruled out, and the method to show with those that tie with it."""
     graded, lines = judgement.get("graded"), []
@@ -99,10 +116,18 @@ def action_lines(judgement: Mapping[str, Any]) -> list[str]:
     if judgement["reading"] == "undecided" and graded["ruled_out"]:
         readings = [say(f"reading.{name.replace(' ', '_')}") for name in graded["ruled_out"]]
         lines.append(say("graded.ruled_out", readings=say("graded.or").join(readings)))
-    if graded["show"] and graded["show"] != "attention":
+    if shows_another(graded):
         key = "graded.show_until" if judgement["reading"] == "undecided" else "graded.show"
         lines.append(say(key, method=graded["show"], lead=_lead(judgement, graded), ties=_ties(graded)))
+    elif graded["show"] and graded["show"] != ATTENTION:
+        others = {**graded, "ties": [name for name in graded["ties"] if name != ATTENTION]}
+        lines.append(say("graded.no_better", lead=_lead(judgement, graded, of=graded["show"]), ties=_ties(others)))
     return lines
+
+
+def shows_another(graded: Mapping[str, Any]) -> bool:
+    """Return whether there is a method to show instead of attention: one that does not tie with it."""
+    return bool(graded.get("show")) and ATTENTION not in (graded["show"], *graded.get("ties", ()))
 
 
 def _about_units(key: str, judgement: Mapping[str, Any], **values: object) -> str:
@@ -113,12 +138,13 @@ def _about_units(key: str, judgement: Mapping[str, Any], **values: object) -> st
     return render({"message": key, "params": {**nouns, **values}})
 
 
-def _lead(judgement: Mapping[str, Any], graded: Mapping[str, Any]) -> str:
+def _lead(judgement: Mapping[str, Any], graded: Mapping[str, Any], of: str = "") -> str:
     estimate, low, high = graded["ahead"]
     if estimate is None or low is None or high is None:
         return ""
     numbers = {"points": _percent(estimate, ""), "low": _percent(low, ""), "high": _percent(high, "")}
-    return _about_units("graded.lead" if low > 0 else "graded.lead_open", judgement, **numbers)
+    key = "graded.lead_of" if of else "graded.lead" if low > 0 else "graded.lead_open"
+    return _about_units(key, judgement, method=of, **numbers)
 
 
 def _effect(judgement: Mapping[str, Any]) -> dict[str, str]:

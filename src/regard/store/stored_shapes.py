@@ -191,6 +191,7 @@ SCHEDULE = record(
         **{"looks": listed(COUNT), "passes": optional(COUNT), "seconds_per_pass": optional(NUMBER)},
         **{"predictions": COUNT, "pilot": COUNT, "taken": listed(COUNT), "further": TEXTS},
         **{"passes_per_example": NUMBER, "actual": _FREE, "stopped": TEXT, "extended": listed(COUNT)},
+        **{"slice": COUNT, "ended": COUNT},
     },
 )
 """The plan of an audit with a budget: cumulative numbers of examples at which the judge is asked, and what it costs."""

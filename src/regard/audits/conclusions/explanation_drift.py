@@ -19,7 +19,8 @@ from regard.audits.conclusions.finding_means import (
     severities,
 )
 from regard.audits.conclusions.run_facts import RunFacts
-from regard.measures.paired import paired_difference
+from regard.measures.bounded_mean import cluster_interval
+from regard.measures.intervals import ClusterSums
 from regard.records import Score, Spec
 from regard.registry import entry, names
 
@@ -127,8 +128,8 @@ def _stable(facts: RunFacts, rank: Sequence[Score], drifts: Sequence[MethodDrift
     first, second = order[:2]
     values, other_values = (dict(zip(*columns[m], strict=True)) for m in (first, second))
     ids = [name for name in values if name in other_values]
-    lead, _ = paired_difference(
-        [values[i] for i in ids], [other_values[i] for i in ids], facts.clusters(ids), seed=facts.seed
+    lead = cluster_interval(
+        ClusterSums.of([values[i] - other_values[i] for i in ids], facts.clusters(ids)), scale="signed"
     )
     both = [i for i in ids if np.isfinite(values[i] - other_values[i])]
     return MostStable(first, real[first], second, Measured(lead, len(both)), len(set(facts.clusters(both))))

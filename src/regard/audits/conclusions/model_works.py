@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 from regard.audits.conclusions.run_facts import RunFacts
-from regard.measures.intervals import ClusterSums, bootstrap
+from regard.measures.bounded_mean import cluster_interval
+from regard.measures.intervals import ClusterSums
 from regard.measures.mean_interval import mean_interval
 
 QUANTILES = (0.1, 0.5, 0.9)
@@ -56,7 +57,7 @@ def model_works(facts: RunFacts) -> ModelWorks | None:
     hits = np.array([right[str(row["id"])] for row in rows if str(row["id"]) in right], np.float64)
     base = np.array([facts.label(row["label"]) == top for row in rows if str(row["id"]) in right], np.float64)
     share = mean_interval(hits, clusters)
-    gain = bootstrap(ClusterSums.of(hits - base, clusters), seed=facts.seed)
+    gain = cluster_interval(ClusterSums.of(hits - base, clusters), scale="signed")
     works: Literal["yes", "no", "unclear", ""] = ""
     if len(labels) > 1:
         works = "yes" if gain.low > 0 else "no" if gain.estimate <= 0 else "unclear"

@@ -14,7 +14,8 @@ from regard.audits.conclusions.faithfulness import Faithfulness, by_units, most_
 from regard.audits.conclusions.function_words import is_function_word
 from regard.audits.conclusions.run_facts import RunFacts
 from regard.audits.conclusions.word_units import gathered
-from regard.measures.intervals import ClusterSums, Interval, bootstrap, wilson
+from regard.measures.bounded_mean import cluster_interval
+from regard.measures.intervals import ClusterSums, Interval, wilson
 from regard.measures.roc import roc_area
 
 MOST = 4
@@ -106,7 +107,7 @@ def reliance(facts: RunFacts, compared: tuple[Faithfulness, ...]) -> Reliance | 
     classes, shares = [], {}
     for name in names[:MOST_CLASSES]:
         own = [r for r in table if r["predicted"] == name]
-        units = _units(facts, own)
+        units = _units(own)
         shares.update({(name, u.name): u.share for u in units})
         # by what is sure, not by what is largest: a rare word with one large value comes late
         ranked = sorted(units, key=lambda u: (-round(u.share.low, 6), -round(u.share.estimate, 6), u.name))
@@ -165,7 +166,7 @@ def _row(facts: RunFacts, example: dict[str, Any], method: str) -> dict[str, Any
     }
 
 
-def _units(facts: RunFacts, rows: Sequence[Mapping[str, Any]]) -> list[Unit]:
+def _units(rows: Sequence[Mapping[str, Any]]) -> list[Unit]:
     """Return every unit that occurs in enough independent examples of one class, with its share of the relevance."""
     clusters_with: dict[str, set[str]] = defaultdict(set)
     count: dict[str, int] = defaultdict(int)
@@ -180,12 +181,12 @@ def _units(facts: RunFacts, rows: Sequence[Mapping[str, Any]]) -> list[Unit]:
     units = []
     for name in _strongest_of_each(enough):
         sums = ClusterSums.of([r["units"].get(name, 0.0) for r in rows], clusters)
-        units.append(Unit(name, count[name], bootstrap(sums, seed=facts.seed, draws=1000)))
+        units.append(Unit(name, count[name], cluster_interval(sums)))
     return units
 
 
 def _strongest_of_each(names: Sequence[str]) -> list[str]:
-    """The first names of each kind, content words and function words, since an interval costs a resample."""
+    """The first names of each kind, content words and function words, since an interval costs time."""
     content = [name for name in names if not is_function_word(name)]
     minor = [name for name in names if is_function_word(name)]
     return [*content[:MOST_RESAMPLED], *minor[:MOST_RESAMPLED]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from regard.cli.console import print_json, results
 from regard.cli.model_options import listed, own_methods
 from regard.cli.verb import verb
 from regard.errors import Incomplete, phrase
+from regard.message import Message
 
 
 @verb(
@@ -34,11 +37,10 @@ def command(run: Path, rules: bool, question: str | None, as_json: bool) -> None
     stored_run = Run(run)
     judgements: list[dict[str, Any]] = [judgement_to_json(j) for j in verdicts(stored_run)]
     if not judgements:
-        reasons = "; ".join(f"{k}: {v}" for k, v in stored_run.skipped.items() if k.startswith("experiment "))
         raise Incomplete(
             phrase("errors.common.run_run", run=run),
             expected=phrase("errors.cli.evidence_about_attention"),
-            got=reasons or phrase("errors.cli.run_without_experiments"),
+            got=_skipped(stored_run.skipped),
             remedy=phrase("errors.cli.audit_without_explainers"),
         )
     shift = shift_of(stored_run)
@@ -61,6 +63,18 @@ def command(run: Path, rules: bool, question: str | None, as_json: bool) -> None
                 results().print(f"{asked_question(v)} [{v['rule']}]", markup=False, style="bold")
                 lines = [contrast(c) for c in v["contrasts"] if c["estimate"] is not None]
                 results().print(bullets([render(v["rule_in_words"]), *lines]))
+
+
+def _skipped(skipped: Mapping[str, str]) -> Message:
+    """The reason that most experiments were skipped for, and how many had another; the report lists all."""
+    reasons = Counter(reason for name, reason in skipped.items() if name.startswith("experiment "))
+    if not reasons:
+        return phrase("errors.cli.run_without_experiments")
+    (reason, n), *others = reasons.most_common()
+    more = sum(count for _, count in others)
+    if not more:
+        return phrase("errors.cli.experiments_skipped", n=n, reason=reason)
+    return phrase("errors.cli.experiments_skipped_others", n=n, reason=reason, more=more)
 
 
 def _beside(shift: dict[str, Any], judgement: dict[str, Any]) -> dict[str, Any] | None:

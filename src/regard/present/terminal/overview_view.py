@@ -12,7 +12,15 @@ from regard.present.messages.messages import render, say
 from regard.present.overview import Gauge, HeadlineAnswer, Overview, overview
 from regard.present.report.gauge import gauge_line
 from regard.present.run_reader import Material
-from regard.present.verdict_words import SIGNS, action_lines, answer, answer_style, headline, question
+from regard.present.verdict_words import (
+    SIGNS,
+    action_lines,
+    answer,
+    answer_style,
+    headline,
+    question,
+    single_class_line,
+)
 
 NARROWEST, WIDEST = 20, 60
 """Cells of a gauge."""
@@ -32,6 +40,8 @@ def overview_view(material: Material, *, width: int) -> RenderableType | None:
     ]
     if page.gauge is not None:
         parts += [Text(""), *gauge_lines(page.gauge, width=width)]
+        single = single_class_line(judgement)
+        parts += [Text(single, style="dim")] if single else []
     parts += [Text(""), _answers(page.answers), Text("")]
     parts += [Text(line) for line in action_lines(judgement)]
     parts += _steps(page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,6 +42,8 @@ def _card(name: str, *inner: Child) -> Html:
 def written(found: Interval, sign: str = "") -> tuple[str, str]:
     """An estimate and its interval."""
     d = decimals(found.estimate, found.low, found.high)
+    if math.isnan(found.low) and math.isnan(found.high):
+        return f"{found.estimate:{sign}.{d}f}", say("graded.too_few")
     return f"{found.estimate:{sign}.{d}f}", f"[{found.low:{sign}.{d}f}, {found.high:{sign}.{d}f}]"
 
 

@@ -13,7 +13,17 @@ from regard.present.report.drawings.unit_drawing import unit_drawing
 from regard.present.report.gauge import gauge_drawing, gauge_words
 from regard.present.report.markup import Html, command_line, join, tag
 from regard.present.run_reader import Material
-from regard.present.verdict_words import SIGNS, about, action_lines, answer, estimate_line, headline, question, said
+from regard.present.verdict_words import (
+    SIGNS,
+    about,
+    action_lines,
+    answer,
+    estimate_line,
+    headline,
+    question,
+    said,
+    single_class_line,
+)
 
 MARKS = {
     "read as evidence": "good",
@@ -68,8 +78,9 @@ def _reading(material: Material) -> Html:
 def _gauge(material: Material, gauge: Gauge | None) -> Html | None:
     if gauge is None:
         return None
-    words = estimate_line(material.manifest["judgements"][0]) or gauge_words(gauge)
-    caption = tag("figcaption", None, words)
+    judgement = material.manifest["judgements"][0]
+    words = estimate_line(judgement) or gauge_words(gauge)
+    caption = tag("figcaption", None, words, " ", single_class_line(judgement))
     return tag("figure", {"id": "gauge", "class": "plain"}, gauge_drawing(gauge), caption)
 
 

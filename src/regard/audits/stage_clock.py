@@ -1,0 +1,57 @@
+"""The clock of an audit with a budget in time: it ends a stage early where the machine became slower after the pilot.
+
+Counted passes plan an audit. The clock may only shorten that plan; `Schedule` stores where it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+
+from regard.audits.budget import Budget
+from regard.audits.schedule import Spending, latest_end
+
+
+@dataclass(slots=True)
+class StageClock:
+    """Seconds so far, and whether more passes end in time.
+
+    planned_at: seconds at which the rounds were planned. computes: whether the last block computed pages; those of an
+    earlier session are no measure, and what followed them was decided then. pace: seconds per pass of that block.
+    """
+
+    budget: Budget
+    spending: Spending
+    workers: int
+    started: float = field(default_factory=lambda: monotonic())
+    planned_at: float = 0.0
+    computes: bool = False
+    pace: float = 0.0
+
+    def elapsed(self) -> float:
+        """Seconds of this session, and those of the pages of earlier ones."""
+        return monotonic() - self.started + self.spending.before / self.workers
+
+    @contextmanager
+    def paced(self) -> Iterator[None]:
+        """Measure a block that computes pages."""
+        passes, start = self.spending.passes, monotonic()
+        self.computes = False
+        yield
+        if self.computes and self.spending.passes > passes:
+            self.pace = (monotonic() - start) / (self.spending.passes - passes)
+
+    def is_late(self, passes: float, planned_pace: float, kept_back: float = 0.0) -> bool:
+        """Return whether so many more passes would end too late, at the pace of the last ones if that is slower.
+
+        kept_back: share of the time since the plan that belongs to later stages.
+        """
+        if self.budget.seconds is None or not self.computes:
+            return False
+        planned_pace = max(planned_pace, 1e-9)
+        pace = max(planned_pace, self.pace)
+        end = latest_end(self.budget, pace / planned_pace)
+        end -= kept_back * (end - self.planned_at)
+        return self.elapsed() + passes * pace > end
