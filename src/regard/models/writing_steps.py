@@ -35,12 +35,12 @@ class StepModel(OtherTask):
     def __init__(self, model: TorchModel) -> None:
         super().__init__(model, TASKS["written_token"])
         self._whole = model
-        self._counts = {"inputs": 0, "steps": 0, "unsure": 0, "other": 0}
+        self._counts = {"count": 0, "steps": 0, "unsure": 0, "other": 0}
 
     @property
     def notes(self) -> list[Text]:
         facts = self._counts
-        if not facts["inputs"]:
+        if not facts["count"]:
             return super().notes
         return [*super().notes, Message.of("data.written_steps", most=STEPS, sure=SURE, **facts)]
 
@@ -83,7 +83,7 @@ class StepModel(OtherTask):
         steps = [i for i in own if bool(sure[i])]
         lot = keyed_rng(0, "steps", example.id).permutation(len(steps))[:STEPS]
         chosen = sorted(steps[int(k)] for k in lot)
-        self._counts["inputs"] += 1
+        self._counts["count"] += 1
         self._counts["steps"] += len(chosen)
         self._counts["unsure"] += len(own) - len(steps)
         self._counts["other"] += len(steps) - len(chosen)
