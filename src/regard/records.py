@@ -183,6 +183,7 @@ class Units:
     groups: the larger unit each belongs to (sub-word -> word); -1 for special units.
     part: 0 for the first text, 1 for the second.
     keys: where the unit stands on the key axis of the model's attention; -1 where it has no place there.
+    key_counts: positions from there on that belong to the unit; None: one each.
     """
 
     names: tuple[str, ...]
@@ -194,6 +195,7 @@ class Units:
     part: Ints
     keys: Ints
     shape: tuple[int, ...]
+    key_counts: Ints | None = None
 
     def __post_init__(self) -> None:
         n = len(self.names)
@@ -204,7 +206,7 @@ class Units:
                 expected=phrase("errors.records.places_shape", value=(n, width)),
                 got=str(np.shape(self.places)),
             )
-        for name in ("special", "groups", "part", "keys"):
+        for name in ("special", "groups", "part", "keys", *(() if self.key_counts is None else ("key_counts",))):
             if np.shape(getattr(self, name)) != (n,):
                 raise InputError(
                     "units",
@@ -219,6 +221,8 @@ class Units:
             part=frozen(self.part, np.int64),
             keys=frozen(self.keys, np.int64),
         )
+        if self.key_counts is not None:
+            _freeze(self, key_counts=frozen(self.key_counts, np.int64))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -227,6 +231,27 @@ class Units:
     def free(self) -> Bools:
         """Units that may be removed and that relevance is shared among."""
         return np.logical_not(self.special)
+
+    @property
+    def positions(self) -> int:
+        """Positions of the key axis up to the last one that belongs to a unit."""
+        return int((self.keys + (1 if self.key_counts is None else self.key_counts)).max(initial=0))
+
+    def keys_of(self, unit: int) -> range:
+        """Positions of the key axis that belong to a unit with a place there."""
+        first = int(self.keys[unit])
+        return range(first, first + (1 if self.key_counts is None else int(self.key_counts[unit])))
+
+    @property
+    def free_keys(self) -> list[range]:
+        """Positions of the key axis that belong to each free unit."""
+        return [self.keys_of(int(unit)) for unit in np.flatnonzero(self.free)]
+
+    def gathered(self, values: Floats) -> Floats:
+        """(..., key) -> (..., unit): the sum over the positions of each unit."""
+        if self.key_counts is None:
+            return values[..., np.maximum(self.keys, 0)]
+        return np.stack([values[..., [*self.keys_of(unit)]].sum(-1) for unit in range(len(self))], -1)
 
 
 @dataclass(frozen=True, slots=True)

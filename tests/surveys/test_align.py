@@ -151,7 +151,7 @@ def test_command_and_page(tmp_path: Path) -> None:
     from regard.datasets.formats.sounds import write_wav
 
     folder = tiny_models.whisper(tmp_path / "model")
-    write_wav(tmp_path / "a.wav", beep("word"), RATE)
+    write_wav(tmp_path / "a.wav", beep("word"), 8000)  # a note about the rate belongs to the result
     page = tmp_path / "page.html"
     run: Any = CliRunner().invoke(root, ["align", folder, "--audio", str(tmp_path / "a.wav"), "--html", str(page)])
     assert run.exit_code == 0, run.output
@@ -159,6 +159,7 @@ def test_command_and_page(tmp_path: Path) -> None:
     text = page.read_text()
     assert "data:audio/wav;base64," in text
     assert text.count("<svg") == 2
+    assert "8000 Hz" in text
 
 
 def test_long_sounds_are_read_in_pieces_and_silence_is_named(tmp_path: Path) -> None:

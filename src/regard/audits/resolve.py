@@ -182,12 +182,13 @@ def _opened(model: str | Model, options: AuditOptions) -> Model:
         device_map=options.device_map,
         quantize=options.quantize,
     )
-    if options.task is not None:
-        return live
     from regard.models.forecast_direction import direction_if_forecast
+    from regard.models.sound_segments import in_segments
     from regard.models.writing_steps import steps_if_writer
 
-    return direction_if_forecast(steps_if_writer(live))
+    if options.task is not None:
+        return in_segments(live)
+    return in_segments(direction_if_forecast(steps_if_writer(live)))
 
 
 def default_data(model: str | Model) -> str:

@@ -29,12 +29,30 @@ Heads = str | int
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows of a site that the objective reads. weights: (head, row, unit) on free units; open: (row, unit) visible."""
+    """Rows of a site that the objective reads. weights: (head, row, unit) on free units; open: (row, unit) visible.
+
+    keys: positions of the free units. owner: (key,) the free unit of each. within: (head, row, key) the share of its
+    unit's weight that each position has; None where every unit has one position.
+    """
 
     read: Read
     keys: tuple[int, ...]
     weights: Floats
     open: Bools
+    owner: Ints
+    within: Floats | None = None
+
+    def by_key(self, weights: Floats) -> Floats:
+        """(..., unit) -> (..., key): the weight of a unit keeps its shares among the positions of the unit."""
+        return weights if self.within is None else weights[..., self.owner] * self.within
+
+    def by_unit(self, gradient: Floats) -> Floats:
+        """(head, row, position) slopes by weights of positions -> (head, row, unit) by weights of units."""
+        slopes = gradient[:, :, list(self.keys)]
+        if self.within is None:
+            return slopes
+        parts = slopes * self.within
+        return np.stack([parts[..., self.owner == unit].sum(-1) for unit in range(self.weights.shape[-1])], -1)
 
     def edit(self, weights: Floats) -> Edit:
         """Build the edit that patches in these weights."""
@@ -44,7 +62,7 @@ class Rows:
             heads=self.read.heads,
             queries=self.read.queries,
             keys=self.keys,
-            values=np.asarray(weights, np.float32),
+            values=np.asarray(self.by_key(weights), np.float32),
         )
 
 
@@ -103,7 +121,9 @@ def maps(case: Case, layers: Layers, heads: Heads, name: str) -> list[Map]:
 def _map(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> Map:
     units = case.units[i]
     free = np.flatnonzero(units.free)
-    keys = tuple(int(k) for k in units.keys[free])
+    unit_keys = units.free_keys
+    keys = tuple(key for some in unit_keys for key in some)
+    owner = np.repeat(np.arange(len(free)), [len(some) for some in unit_keys])
     sites, read = [], []
     for site in chosen_sites(case, i, layers, name):
         queries = tuple(rows_read(case, i, site))
@@ -113,12 +133,32 @@ def _map(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> Map:
         read.append(pooled_heads(weights.mean(1), heads))
         only = (heads,) if isinstance(heads, int) else None
         selected_heads = weights if only is None else weights[list(only)]
-        part = Read(site.site.key, queries, only)
-        sites.append(Rows(part, keys, selected_heads[:, :, list(keys)], _open(site, queries, keys, selected_heads)))
+        sites.append(
+            Rows(
+                read=Read(site.site.key, queries, only),
+                keys=keys,
+                weights=units.gathered(selected_heads)[:, :, free],
+                open=_open(site, queries, [some[0] for some in unit_keys], selected_heads),
+                owner=owner,
+                within=None if units.key_counts is None else _shares(selected_heads[:, :, list(keys)], owner),
+            )
+        )
     alpha, _ = on_units(read, units, renormalise=True)
     alpha_free = alpha[free]
     # nothing on any unit (all on special tokens): there is no preference among them
     return Map(alpha_free if alpha_free.sum() > 0 else np.full(len(free), 1 / max(1, len(free))), free, tuple(sites))
+
+
+def _shares(weights: Floats, owner: Ints) -> Floats:
+    """(..., key) the share that each position has in the weight of its unit; equal shares where there is none."""
+    shares = np.empty_like(weights)
+    for unit in np.unique(owner):
+        inside = owner == unit
+        total = weights[..., inside].sum(-1, keepdims=True)
+        shares[..., inside] = np.where(
+            total > 0, weights[..., inside] / np.where(total > 0, total, 1), 1 / inside.sum()
+        )
+    return shares
 
 
 def _open(site: SiteAttention, queries: Sequence[int], keys: Sequence[int], weights: NDArray[np.float64]) -> Bools:

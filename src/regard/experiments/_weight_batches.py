@@ -182,7 +182,7 @@ def _linear(case: Case, i: int, m: Map, value: float, target: object) -> Linear:
             )
         gradient = np.asarray(gradients[rows.read.site], np.float64)
         head_gradient = gradient if rows.read.heads is None else gradient[list(rows.read.heads)]
-        slopes.append(head_gradient[:, list(rows.read.queries)][:, :, list(rows.keys)])
+        slopes.append(rows.by_unit(head_gradient[:, list(rows.read.queries)]))
     attained = sum(float((rows.weights * slope).sum()) for rows, slope in zip(m.sites, slopes, strict=True))
     assert isinstance(target, int)
     return Linear(value - attained, tuple(slopes), target)

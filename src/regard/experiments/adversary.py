@@ -204,7 +204,11 @@ def _steered(case: Case, i: int, m: Map, base: Floats) -> Answer:
 
     function = weight_function(case, i, edits(m, given(m, m.alpha[None])))
     masks = [
-        (torch.from_numpy(r.open.astype(np.float32)), torch.from_numpy(r.weights.sum(-1, keepdims=True)).float())
+        (
+            torch.from_numpy(r.open.astype(np.float32)),
+            torch.from_numpy(r.weights.sum(-1, keepdims=True)).float(),
+            None if r.within is None else (torch.from_numpy(r.owner), torch.from_numpy(r.within).float()),
+        )
         for r in m.sites
     ]
     base_distribution = torch.from_numpy(np.asarray(base)).float()
@@ -213,9 +217,10 @@ def _steered(case: Case, i: int, m: Map, base: Floats) -> Answer:
         with torch.inference_mode(False), torch.enable_grad():
             x = torch.from_numpy(share[0]).float().requires_grad_()
             weights = []
-            for visible, mass in masks:
+            for visible, mass, positions in masks:
                 part = x[:, None, None, :] * visible
-                weights.append(mass * part / part.sum(-1, keepdim=True).clamp(min=1e-12))
+                shared = mass * part / part.sum(-1, keepdim=True).clamp(min=1e-12)
+                weights.append(shared if positions is None else shared[..., positions[0]] * positions[1])
             p = function(weights)
             change = 0.5 * (p - base_distribution.to(p.device)).abs().sum(-1)
             (slope,) = torch.autograd.grad(change.sum(), x)

@@ -118,7 +118,7 @@ def _slopes(case: Case, i: int, m: Map) -> tuple[Floats, Floats]:
             )
         whole = gradients[rows.read.site]
         head_gradient = whole if rows.read.heads is None else whole[list(rows.read.heads)]
-        part = head_gradient[:, list(rows.read.queries)][:, :, list(rows.keys)]
+        part = rows.by_unit(head_gradient[:, list(rows.read.queries)])
         gradient += part.sum((0, 1))
         product += (part * rows.weights).sum((0, 1))
     return gradient, product

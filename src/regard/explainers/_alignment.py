@@ -19,7 +19,7 @@ def misfit(units: Units, attention: SiteAttention) -> Text:
     if (keys < 0).any():
         return phrase("errors.explainers.some_units_no_place_on_key")
     _, _, _, length = attention.shape
-    positions = int(units.keys.max(initial=-1)) + 1
+    positions = units.positions
     if attention.site.kind == "windowed" and length != positions:
         return phrase("errors.explainers.keys_window_not_positions", length=length, positions=positions)
     return (
@@ -34,7 +34,7 @@ def rows_read(case: Case, i: int, attention: SiteAttention) -> Sequence[int]:
     are the rows into which the objective has a gradient; all rows for a model without gradients.
     """
     rows, (_, _, queries, _) = read_rows(case, i, attention.site), attention.shape
-    positions = int(case.units[i].keys.max(initial=-1)) + 1
+    positions = case.units[i].positions
     asked_everywhere = len(rows) == positions and max(rows, default=0) == positions - 1
     if attention.site.kind == "cross" and queries != positions and asked_everywhere:
         return _sloped(case, i, attention) or tuple(range(queries))
@@ -102,8 +102,7 @@ def on_units(rows: Sequence[Floats], units: Units, *, renormalise: bool) -> tupl
 
     Special units get exactly 0; with `renormalise` the rest sums to 1 (unless there is nothing to share).
     """
-    places = np.maximum(units.keys, 0)
-    laid = rows[0][places] if len(rows) == 1 else np.mean([row[places] for row in rows], axis=0)
+    laid = units.gathered(rows[0]) if len(rows) == 1 else np.mean([units.gathered(row) for row in rows], axis=0)
     values = np.where(units.free, laid, 0.0)
     mass = float(values.sum())
     # a maximum over heads may sum to more than 1, a row with a sink to less: a share is of the larger

@@ -48,6 +48,6 @@ def attention_x_gradient(
         slopes = {s.site.key: s for s in weight_gradients(case, i, gradient)}
         site_slopes = [slopes[site.site.key] for site in sites]
         read = [pooled_heads((s.weights.astype(np.float64) * s.gradient).sum(1), heads) for s in site_slopes]
-        laid = np.mean([row[np.maximum(units.keys, 0)] for row in read], axis=0)
+        laid = np.mean([units.gathered(row) for row in read], axis=0)
         rows.append(np.where(units.free, laid, 0.0))
     return Relevance.of("attention_x_gradient", case.ids, rows, signed=True)

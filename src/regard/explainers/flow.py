@@ -48,7 +48,7 @@ def flow(case: Case, *, residual: float = 0.5, heads: str | int = "mean", renorm
         rows.append(values)
         masses.append(mass)
         counts.append(float(len(chain.layers)))
-        free = flows.saturated[units.keys[units.free]]
+        free = flows.saturated[[key for keys in units.free_keys for key in keys]]
         shares.append(float(free.mean()) if len(free) else 0.0)
     extras = {"saturation": np.array(shares), "special_mass": np.array(masses), "sites": np.array(counts)}
     return Relevance.of("flow", case.ids, rows, extras=extras)

@@ -49,9 +49,11 @@ def knock_out(
     cuts = []
     for i, units in enumerate(case.units):
         sites = of_layers(sites_over_units(case, i, "knock_out"), layers)
-        keys = [int(k) for k in units.keys[units.free]]
         cuts.append(
-            [[_cut(case, i, site=site, key=key, heads=heads, queries=queries) for site in sites] for key in keys]
+            [
+                [_cut(case, i, site=site, key=key, heads=heads, queries=queries) for site in sites for key in keys]
+                for keys in units.free_keys
+            ]
         )
     base, answers = case.base(), edited(case, cuts)
     rows = []

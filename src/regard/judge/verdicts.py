@@ -73,7 +73,7 @@ def verdicts(run: Run | str | Path, *, keep: bool = False) -> Judgements:
         judgements = [refused(judgement, broken) for judgement in judgements]
     units = next((row["units"] for row in examples if row["units"] is not None), None)
     if units is not None and units["place_kind"] in INPUTS:
-        heard = units["kind"] == "frame"
+        heard = units["kind"] in ("frame", "segment")
         nouns = {"unit": str(units["kind"]), "input": "sound" if heard else INPUTS[units["place_kind"]]}
         judgements = [_about(judgement, nouns) for judgement in judgements]
     if keep:

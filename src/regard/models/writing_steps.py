@@ -35,12 +35,12 @@ class StepModel(OtherTask):
     def __init__(self, model: TorchModel) -> None:
         super().__init__(model, TASKS["written_token"])
         self._whole = model
-        self._counts = {"inputs": 0, "steps": 0, "unsure": 0, "other": 0}
+        self._counts = {"count": 0, "steps": 0, "unsure": 0, "repeated": 0, "other": 0}
 
     @property
     def notes(self) -> list[Text]:
         facts = self._counts
-        if not facts["inputs"]:
+        if not facts["count"]:
             return super().notes
         return [*super().notes, Message.of("data.written_steps", most=STEPS, sure=SURE, **facts)]
 
@@ -79,13 +79,15 @@ class StepModel(OtherTask):
             outputs, _ = self._whole.outputs([item], [list(ids)])
             rows = torch.softmax(outputs["logits"][0, : len(ids)].float(), -1)
             sure = rows[torch.arange(len(ids)), torch.tensor(ids, device=rows.device)] > SURE
-        own = [i for i, token in enumerate(ids) if token not in self._never_asked]
+        written = [i for i, token in enumerate(ids) if token not in self._never_asked]
+        own = written[: first_repeat([ids[i] for i in written])]
         steps = [i for i in own if bool(sure[i])]
         lot = keyed_rng(0, "steps", example.id).permutation(len(steps))[:STEPS]
         chosen = sorted(steps[int(k)] for k in lot)
-        self._counts["inputs"] += 1
+        self._counts["count"] += 1
         self._counts["steps"] += len(chosen)
         self._counts["unsure"] += len(own) - len(steps)
+        self._counts["repeated"] += len(written) - len(own)
         self._counts["other"] += len(steps) - len(chosen)
         return [
             replace(
@@ -106,6 +108,24 @@ class StepModel(OtherTask):
         end = getattr(getattr(native, "generation_config", None), "eos_token_id", None)
         ends = end if isinstance(end, list) else [end]
         return self.traits.forced | {int(i) for i in ends if i is not None} | self.traits.ends | {self.traits.pad_id}
+
+
+def first_repeat(tokens: Sequence[int]) -> int:
+    """Where a text begins to repeat itself up to its end, at least three times; its length where it does not.
+
+    A model that is caught in a loop copies its own text: such steps are no questions about the input.
+
+    >>> first_repeat([7, 1, 2, 1, 2, 1, 2, 1]), first_repeat([1, 2, 1, 2]), first_repeat([])
+    (3, 4, 0)
+    """
+    count = first = len(tokens)
+    for period in range(1, count // 3 + 1):
+        start = count
+        while start > period and tokens[start - 1] == tokens[start - 1 - period]:
+            start -= 1
+        if count - (start - period) >= 3 * period:
+            first = min(first, start)
+    return first
 
 
 def writer(model: Model) -> TorchModel:

@@ -216,7 +216,8 @@ def units_to_json(units: Units) -> dict[str, Json]:
     """Convert units to JSON."""
     arrays = {name: getattr(units, name).tolist() for name in ("places", *_UNIT_TYPES)}
     names: dict[str, Json] = {"names": list(units.names), "kind": units.kind, "place_kind": units.place_kind}
-    return {**names, **arrays, "shape": list(units.shape)}
+    counts: dict[str, Json] = {} if units.key_counts is None else {"key_counts": units.key_counts.tolist()}
+    return {**names, **arrays, **counts, "shape": list(units.shape)}
 
 
 def units_from_json(value: Mapping[str, Any]) -> Units:
@@ -224,6 +225,8 @@ def units_from_json(value: Mapping[str, Any]) -> Units:
     places = np.asarray(value["places"], np.float64).reshape(len(value["names"]), WIDTHS[value["place_kind"]])
     arrays: dict[str, Any] = {name: np.asarray(value[name], dtype) for name, dtype in _UNIT_TYPES.items()}
     tuples: dict[str, Any] = {name: tuple(value[name]) for name in ("names", "shape")}
+    if value.get("key_counts") is not None:
+        arrays["key_counts"] = np.asarray(value["key_counts"], np.int64)
     return Units(kind=value["kind"], place_kind=value["place_kind"], places=places, **tuples, **arrays)
 
 

@@ -232,7 +232,10 @@ def units(value: Any, place: str) -> None:
     """Units: every list is as long as the names, every place has the coordinates of its kind."""
     _UNITS(value, place)
     count, width = len(value["names"]), WIDTHS[value["place_kind"]]
-    for name in ("places", "special", "groups", "part", "keys"):
+    several = value.get("key_counts") is not None
+    if several:
+        listed(COUNT)(value["key_counts"], f"{place}.key_counts")
+    for name in ("places", "special", "groups", "part", "keys", *(("key_counts",) if several else ())):
         if len(value[name]) != count:
             raise Mismatch(
                 f"{place}.{name}",

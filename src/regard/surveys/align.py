@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from regard.measures.time_alignment import monotone_path, trimmed
 from regard.models.open.load import load
 from regard.models.writing_steps import writer
 from regard.protocols import Model
-from regard.records import Example, Floats, Text, Units
+from regard.records import Example, Floats, Text, Units, encoded
 from regard.registry import upstairs
 
 FEWEST = 4
@@ -97,7 +97,7 @@ class Alignments:
 
     def to_json(self) -> dict[str, Any]:
         """The whole result; an undefined number is null."""
-        facts: dict[str, Any] = _finite({**asdict(self), "used": [head.name for head in self.used]})
+        facts: dict[str, Any] = _finite({**encoded(self), "used": [head.name for head in self.used]})
         return facts
 
     def save(self, path: Any, data: Sequence[Example]) -> None:

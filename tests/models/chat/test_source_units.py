@@ -58,6 +58,11 @@ def test_without_a_question_mark_the_last_part_is_the_task() -> None:
     assert texts(plain_text("One.\n\nTwo.\n\nSummarise.")) == ["One.", "Two."]
 
 
+def test_a_task_above_a_text_leaves_the_end_of_the_text_a_source() -> None:
+    assert texts(plain_text("Summarise the report.\n\nOne. Two. Three.")) == ["One.", "Two.", "Three."]
+    assert texts(plain_text("总结这份报告。\n\n第一。第二。")) == ["第一。", "第二。"]
+
+
 def test_documents_come_first_and_the_models_own_turns_never() -> None:
     prompt = chat("Hi.", "What?", "One. Two.", roles=("assistant", "user", "document"))
     assert texts(prompt) == ["One. Two."]

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from regard.errors import EnvironmentProblem, InputError, UnknownName
 from regard.models.ask.gradients import slopes as slopes_at
 from regard.models.capture import capture
+from regard.models.open.checkpoints import missing_package
 from regard.models.open.load import load, rebuild
 from regard.models.read_rows import read_rows
 from regard.networks.checkpoint import save_checkpoint
@@ -344,6 +345,17 @@ def test_a_missing_package_of_a_tokenizer_is_named_with_its_command(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(EnvironmentProblem, match="pip install sentencepiece"):
         load(str(saved))
+
+
+def test_a_sentencepiece_file_needs_sentencepiece_whatever_transformers_tried_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    error = ValueError("`tiktoken` is required to read a `tiktoken` file. Install it with `pip install tiktoken`.")
+    (tmp_path / "tokenizer.model").write_bytes(b"IQ== 0\n")
+    assert missing_package(error, str(tmp_path)) == "tiktoken"
+    (tmp_path / "spiece.model").write_bytes(b"\n\x0e\n\x05<unk>")
+    assert missing_package(error, str(tmp_path)) == "sentencepiece"
 
 
 def test_a_missing_start_token_is_reported(saved: Path, tmp_path: Path) -> None:

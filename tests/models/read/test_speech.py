@@ -13,10 +13,12 @@ import transformers
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.errors import InputError
+from regard.experiments._map import maps
 from regard.explainers._alignment import rows_read
 from regard.models.capture_generation import capture_generation
 from regard.models.open.load import load, rebuild
 from regard.models.open.sound_models import sound_front
+from regard.models.sound_segments import in_segments
 from regard.models.writing_steps import STEPS, StepModel, steps_of
 from regard.records import Example
 
@@ -135,3 +137,36 @@ def test_steps_are_rebuilt_from_their_spec(model: Any) -> None:
 def test_a_sound_longer_than_the_context_is_refused(model: Any) -> None:
     with pytest.raises(InputError, match="at most 1 seconds"):
         model.encode(heard(1.2))
+
+
+def test_segments_gather_the_frames_of_their_samples(model: Any) -> None:
+    frames, segments = steps_of(model), in_segments(steps_of(model), 0.1)
+    (step, *_) = frames.windows(heard(0.83, 3))
+    small, large = frames.encode(step), segments.encode(step)
+    assert len(large.units) == 8  # the last 0.03 seconds join the segment before
+    assert large.units.key_counts.tolist() == [5, 5, 5, 5, 5, 5, 5, 6]
+    assert large.units.positions == len(small.units) == large.length
+    per_frame, per_segment = (DeskCase(Desk(m), [step]).relevance("attention")[0] for m in (frames, segments))
+    sums = np.add.reduceat(per_frame, large.units.keys)
+    assert per_segment == pytest.approx(sums, abs=1e-6)
+    drop = np.zeros(len(large.units), bool)
+    drop[2] = True
+    gone = segments.remove(large, drop, "silence", np.random.default_rng(0)).arrays["samples"]
+    same = frames.remove(small, np.repeat(drop, large.units.key_counts), "silence", np.random.default_rng(0))
+    assert (gone == same.arrays["samples"]).all()
+    assert rebuild(segments.spec).reader.segment == 0.1
+    assert model.reader.segment == 0  # the model itself still reads frames
+
+
+def test_weights_of_a_segment_keep_their_shares_among_its_frames(model: Any) -> None:
+    segments = in_segments(steps_of(model), 0.1)
+    step = segments.windows(heard(0.83, 3))[0]
+    case = DeskCase(Desk(segments), [step])
+    (m,) = maps(case, "last", "mean", "test")
+    (site,) = [s for s in case.attention(0) if s.site.key == m.reads[0].site]
+    own = np.asarray(site.rows(0, m.reads[0].queries))
+    (same,) = m.moved(np.arange(len(m)))
+    assert same.values == pytest.approx(own[:, :, list(same.keys)], abs=1e-6)
+    (single,) = m.single(3)
+    assert single.values.sum(-1) == pytest.approx(same.values.sum(-1), abs=1e-6)
+    assert (single.values[..., m.sites[0].owner != 3] == 0).all()

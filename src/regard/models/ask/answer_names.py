@@ -43,6 +43,8 @@ def written_names(task: str, target: Target, reader: Reader) -> tuple[str, ...] 
 
 def answer_name(task: str, target: Target, labels: Sequence[str], reader: Reader, item: Item | None) -> Json:
     """Name an answer; the target itself where no name is known. item: the example, for a place in it."""
+    if task == "similarity":
+        return _vector_name(target)
     ids = written_ids(task, target)
     if ids is not None:
         text = _decoded(ids, reader, whole=task in WHOLE)
@@ -50,6 +52,18 @@ def answer_name(task: str, target: Target, labels: Sequence[str], reader: Reader
     if item is not None and isinstance(target, list) and len(target) == 2:
         return _placed(task, target, labels, reader, item)
     return named(target, labels)
+
+
+def _vector_name(target: Target) -> Json:
+    """Shorten an embedding to its first numbers and its length.
+
+    >>> _vector_name({"own": [0.25, -1.5, 3.0, 4.0]})
+    '[0.25, -1.5, ...] (4)'
+    """
+    vector = target.get("own") if isinstance(target, dict) else target
+    if not isinstance(vector, list):
+        return target
+    return f"[{', '.join(f'{number:.3g}' for number in vector[:2])}, ...] ({len(vector)})"
 
 
 def _decoded(ids: list[int], reader: Reader, *, whole: bool) -> str | None:

@@ -161,7 +161,7 @@ def _between_labels(prompt: Conversation, span: FieldSpan) -> list[FieldSpan]:
 
 
 def _without_question(prompt: Conversation, spans: list[FieldSpan]) -> list[FieldSpan]:
-    """Leave the question out: parts of the last user message that end with a question mark, else its last part.
+    """Leave the question out: parts of the last user message that end with a question mark, else the task.
 
     Of a text that an encoder reads, the first and the last part are left out if they end with a question mark.
     """
@@ -169,8 +169,20 @@ def _without_question(prompt: Conversation, spans: list[FieldSpan]) -> list[Fiel
         return [span for span in spans if span not in (spans[0], spans[-1]) or not _is_question(prompt, span)]
     field = _last_user(prompt)
     own = [span for span in spans if span[0] == field]
-    questions = [span for span in own if _is_question(prompt, span)] or own[-1:]
+    questions = [span for span in own if _is_question(prompt, span)] or _task(prompt, own)
     return [span for span in spans if span not in questions]
+
+
+def _task(prompt: Conversation, own: list[FieldSpan]) -> list[FieldSpan]:
+    """The part of a message without a question mark that says what to do.
+
+    The last one; but the first where its paragraph is one sentence and the last paragraph is several, as in "Summarise
+    this report." above the report: else the end of the report would be no source.
+    """
+    text = prompt.fields[own[0][0]] if own else ""
+    paragraphs = [text[start:stop] for start, stop in block_spans(text, "\n\n")]
+    counts = [len(sentence_spans(paragraph)) for paragraph in paragraphs]
+    return own[:1] if len(counts) > 1 and counts[0] == 1 and counts[-1] > 1 else own[-1:]
 
 
 def _is_question(prompt: Conversation, span: FieldSpan) -> bool:

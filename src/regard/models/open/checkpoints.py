@@ -257,7 +257,7 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
             )
     except Exception as error:  # each tokenizer fails in its own way
         problem = error
-        if (package := missing_package(error)) is not None:
+        if (package := missing_package(error, source)) is not None:
             raise EnvironmentProblem(
                 phrase("errors.common.of_key", key=noun, subject=source),
                 expected=phrase("errors.models.package_package", package=package),
@@ -275,8 +275,11 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
     return processor
 
 
-def missing_package(error: BaseException) -> str | None:
+def missing_package(error: BaseException, source: str = "") -> str | None:
     """The optional package whose absence an error of transformers is about; None for another error.
+
+    source: the directory of the model. transformers 5 tries tiktoken on a SentencePiece file that it could not open,
+    and complains about tiktoken alone.
 
     >>> missing_package(ImportError("T5Tokenizer requires the SentencePiece library but it was not found"))
     'sentencepiece'
@@ -286,7 +289,14 @@ def missing_package(error: BaseException) -> str | None:
         words in text for words in ("not found", "not installed", "install", "no module", "requires the")
     )
     absent = (name for name in _OPTIONAL if name in text and importlib.util.find_spec(_OPTIONAL[name]) is None)
-    return next(absent, None) if lacking else None
+    package = next(absent, None) if lacking else None
+    fallback = package == "tiktoken" and importlib.util.find_spec("sentencepiece") is None
+    return "sentencepiece" if fallback and _has_sentencepiece_file(Path(source)) else package
+
+
+def _has_sentencepiece_file(folder: Path) -> bool:
+    """Return whether a directory holds a SentencePiece model: a protocol buffer, where tiktoken writes text."""
+    return any(file.read_bytes()[:1] == b"\n" for ending in ("*.model", "*.spm") for file in folder.glob(ending))
 
 
 def _hollow(tokenizer: Any) -> bool:

@@ -33,6 +33,7 @@ from regard.models.open.stored_model import code_file
 from regard.models.open.wrap import wrap
 from regard.models.read.chinese_words import Words, checked_words, chinese_word_spans
 from regard.models.read.text import Overflow, TextReader
+from regard.models.sound_segments import in_segments
 from regard.models.writing_steps import steps_of
 from regard.networks.family import Family, is_family, read_family
 from regard.protocols import Model
@@ -54,6 +55,7 @@ def load(
     download: bool = False,
     rebuild: bool = False,
     words: Words = "characters",
+    segment: float = 0.0,
     name: str | None = None,
     device_map: DeviceMap | None = None,
     quantize: str | None = None,
@@ -69,6 +71,7 @@ def load(
     task: overrides what the architecture says. labels: "neg=0,pos=1", or all names in order.
     overflow: "windows", "cut" or "error" for texts longer than the model; max_length makes that shorter.
     words: how Chinese characters are gathered to words: each alone, or by "jieba" (pip install 'regard[chinese]').
+    segment: seconds of sound that are one unit of a model that reads frames; 0: every frame is one.
     dtype: fp32, fp16 or bf16. device_map: "auto", or module -> device, for a model larger than one device.
     quantize: "4bit" or "8bit" (bitsandbytes). A .gguf file, and weights in several files, are read as they are.
     """
@@ -89,7 +92,8 @@ def load(
         device_map=device_map,
         quantize=quantize,
     )
-    return model if words == "characters" else _with_words(model, words)
+    model = model if words == "characters" else _with_words(model, words)
+    return in_segments(model, segment) if segment else model
 
 
 def _with_words(model: Model, words: Words) -> Model:

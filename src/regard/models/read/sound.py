@@ -43,6 +43,7 @@ class SoundReader(ArrayReader):
     rate: samples per second, 0 where unknown. spell, join: ids -> names of tokens, and their text, of a model that
     writes; expected: a text that it should write -> its ids, and the characters of each.
     most: samples that the model reads at once, 0 for any number; a longer sound is read in pieces.
+    segment: seconds of a unit that gathers several frames; 0: every frame is a unit.
     """
 
     rate: int = 0
@@ -50,6 +51,7 @@ class SoundReader(ArrayReader):
     join: Callable[[Sequence[int]], str] = str
     expected: Callable[[str], tuple[list[int], list[tuple[int, int]]]] | None = None
     most: int = 0
+    segment: float = 0.0
     changed: dict[int, int] = field(default_factory=dict)
 
     def encode(self, example: Example) -> Item:
@@ -60,7 +62,8 @@ class SoundReader(ArrayReader):
         if missing := example.inputs.get("missing_seconds"):
             lasts = len(np.asarray(value)) / int(rate or 1)
             self._note(Message.of("data.cut_sound", name=example.id, lasts=lasts, missing=float(missing)))
-        return item
+        gathers = self.segment > 0 and self.rate > 0 and item.units.place_kind == "range"
+        return segmented(item, self.segment * self.rate) if gathers else item
 
     def _at_own_rate(self, example: Example) -> Example:
         """The example resampled to the model's rate, its rationale in samples of that rate."""
@@ -222,6 +225,20 @@ def frames(samples: int, count: int, hop: int, rate: int) -> tuple[Units, Ints]:
     if rate:
         units = replace(units, groups=(begin / (SEGMENT * rate)).astype(np.int64))
     return units, np.minimum(np.arange(samples) // hop, count - 1)
+
+
+def segmented(item: Item, samples: float) -> Item:
+    """The item with segments of so many samples as units; a last one of less than half of that joins the one before."""
+    units = item.units
+    segment = (units.places[:, 0] / samples).astype(np.int64)
+    if segment[-1] and units.places[-1, 1] - segment[-1] * samples < samples / 2:
+        segment[segment == segment[-1]] -= 1
+    _, first, owner, counts = np.unique(segment, return_index=True, return_inverse=True, return_counts=True)
+    places = np.stack([units.places[first, 0], units.places[first + counts - 1, 1]], axis=1)
+    names = [units.names[i] for i in first]
+    gathered = with_class_tokens(names, places, "segment", place_kind="range", shape=(len(first),), lead=0)
+    gathered = replace(gathered, keys=units.keys[first], key_counts=counts)
+    return replace(item, units=gathered, owner=np.append(owner, -1)[item.owner])
 
 
 def _reader(main: str, prepare: Any, lay_out: Any, rate: int) -> SoundReader:

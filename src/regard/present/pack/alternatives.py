@@ -65,7 +65,8 @@ def _given(
 ) -> NDArray[np.float32] | None:
     """(head, query, key) the weights of the site with this share in its rows; None where the keys are not the units."""
     weights = np.array(site.weights[0], np.float64)
-    keys = units.keys[units.free]
+    unit_keys = units.free_keys
+    keys = np.array([key for some in unit_keys for key in some], np.int64)
     if (
         not len(rows)
         or not len(keys)
@@ -76,11 +77,19 @@ def _given(
         return None
     head_index = [heads] if isinstance(heads, int) and not isinstance(heads, bool) else list(range(len(weights)))
     block = np.ix_(head_index, list(rows), keys.tolist())
-    part = np.where(_open(site, list(rows), keys, weights[block]), share, 0.0)
+    owner = np.repeat(np.arange(len(unit_keys)), [len(some) for some in unit_keys])
+    part = np.where(_open(site, list(rows), keys, weights[block]), share[owner] * _within(weights[block], owner), 0.0)
     total = part.sum(-1, keepdims=True)
     mass = weights[block].sum(-1, keepdims=True)
     weights[block] = np.where(total > 0, mass * part / np.where(total > 0, total, 1.0), weights[block])
     return weights.astype(np.float32)
+
+
+def _within(weights: Floats, owner: Ints) -> Floats:
+    """(..., key) the share that each position has in the weight of its unit; equal shares where there is none."""
+    unit_weights = np.stack([weights[..., owner == unit].sum(-1) for unit in range(owner.max() + 1)], -1)[..., owner]
+    equal = 1 / np.bincount(owner)[owner]
+    return np.asarray(np.where(unit_weights > 0, weights / np.where(unit_weights > 0, unit_weights, 1.0), equal))
 
 
 def _open(site: Attention, rows: Sequence[int], keys: Ints, weights: Floats) -> Bools:

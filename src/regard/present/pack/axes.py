@@ -50,9 +50,10 @@ def unit_axis(units: Units, size: int) -> AxisEntry:
     n = len(units)
     place = np.full(size, -1, np.int64)
     if not (size == 1 < n):  # one key for all units is none of them
-        for unit, key in enumerate(units.keys):
-            if 0 <= key < size:
-                place[key] = unit
+        for unit in range(n):
+            for key in units.keys_of(unit):
+                if 0 <= key < size:
+                    place[key] = unit
     boxes = units.place_kind == "box"
     part = [int(units.part[u]) if u >= 0 else 0 for u in place]
     for i in range(1, size):  # what ends a text belongs to it, whatever a tokenizer says of special tokens

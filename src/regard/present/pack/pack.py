@@ -230,6 +230,7 @@ def _stored(material: Material, run: RunReader, name: str, has_attention: bool) 
         part=np.asarray(u["part"], np.int64),
         keys=np.asarray(u["keys"], np.int64),
         shape=tuple(u["shape"]),
+        key_counts=None if u.get("key_counts") is None else np.asarray(u["key_counts"], np.int64),
     )
     inputs = {
         key: run.array(value) if isinstance(value, Mapping) and "blob" in value and isinstance(run, Run) else value
