@@ -125,14 +125,18 @@ def test_every_sentence_of_help_is_a_message() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["explainer", "metric", "experiment", "attack", "citer", "source", "question", "recipe"]
+    "kind", ["explainer", "metric", "experiment", "attack", "citer", "source", "question", "recipe", "planted"]
 )
 def test_every_sentence_of_a_list_is_a_message(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "3000")
     with catalogue_changed(bracketed):
         lines = invoke("list", kind).splitlines()
+        methods = json.loads(invoke("list", kind, "--json"))
     assert len(lines) > 3
     assert [line for line in lines if plain_words(line)] == []
+    names = {"cite", "code", "licence"}  # of papers, parameters and licences
+    facts = [fact for method in methods for name, fact in method["facts"].items() if name not in names]
+    assert [fact for fact in facts if plain_words(str(fact))] == []
 
 
 def test_every_sentence_of_an_attack_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
