@@ -64,7 +64,8 @@ _SEARCH = record(
 )
 _IMPROVEMENT = record(
     {
-        **_all(TEXT, "arm what"),
+        "arm": TEXT,
+        "what": WORDS,
         "seeds": listed(ANYTHING),
         "comparisons": listed(record({"against": TEXT, "rows": listed(_QUANTITY)})),
         "plan": record({"learned_noises": TEXTS, "other_noises": TEXTS, "attack": optional(TEXT)}),
