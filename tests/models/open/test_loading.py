@@ -14,7 +14,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from regard.errors import EnvironmentProblem, InputError, UnknownName
+from regard.errors import EnvironmentProblem, InputError, UnknownName, phrase
 from regard.models.ask.gradients import slopes as slopes_at
 from regard.models.capture import capture
 from regard.models.open.load import load, rebuild
@@ -350,9 +350,10 @@ def test_a_missing_start_token_is_reported(saved: Path, tmp_path: Path) -> None:
     tokenizer = deepcopy(zoo.bert_tokenizer())  # others share it
     tokenizer.bos_token = "[MASK]"
     model = zoo.bert("ForSequenceClassification", num_labels=3)
-    assert not any("start token" in str(note) for note in load(model, processor=tokenizer).notes)
+    note = phrase("errors.models.no_start_token", token="[MASK]")
+    assert note not in load(model, processor=tokenizer).notes
     tokenizer.init_kwargs["add_bos_token"] = True
-    assert any("no start token [MASK]" in str(note) for note in load(model, processor=tokenizer).notes)
+    assert note in load(model, processor=tokenizer).notes
 
 
 def test_chinese_characters_are_gathered_to_words_if_asked() -> None:
