@@ -197,7 +197,7 @@ def test_every_message_of_the_code_is_in_the_catalogue_and_the_other_way_round()
     families = [re.escape(f).replace(r"\{\}", "[a-z_]+") for f in (
         "judge.{}.rule", "judge.{}.not_claimed", "judge.{}.lost", "judge.{}.question", "judge.because.{}",
         "judge.rule.{}", "judge.reading.{}", "judge.why.{}", "judge.contrast.{}", "map.{}", "defect.{}", "margin.{}",
-        "fate.{}", "fate.means.{}",
+        "fate.{}", "fate.means.{}", "data.kind.{}", "data.known.{}", "data.sunspots_{}",
     )]  # fmt: skip
     unused = {key for key in known_keys - written if not any(re.fullmatch(f, key) for f in families)}
     assert sorted(unused) == []

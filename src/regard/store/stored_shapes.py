@@ -294,7 +294,7 @@ _WALK = record(
         **_all(_VECTOR, "query_vector dots scaled added exponentials weights output"),
         **_all(_MATRIX, "key_vectors products weighted_values"),
         **_all(NUMBER_OR_NAN, "factor total difference"),
-        "notes": TEXTS,
+        "notes": listed(WORDS),
     }
 )
 ROW = record(

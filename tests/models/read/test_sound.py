@@ -18,12 +18,11 @@ from regard.desk.desk import Desk
 from regard.desk.questions import attacked
 from regard.errors import InputError
 from regard.experiments.certified import certified
-from regard.measures.resampling import resampled
+from regard.measures.resampling import METHOD, resampled
 from regard.message import Message
 from regard.models.capture import capture
 from regard.models.open.load import load
 from regard.models.trial_input import trial_input
-from regard.present.messages.messages import render
 from regard.records import Example, Floats, Threat
 from regard.surveys.noise_table import noise_table, specs_of
 
@@ -174,7 +173,7 @@ def test_a_classifier_of_sounds_says_what_transformers_says(sounds: Path, folder
     relevance = case.relevance("integrated_gradients")
     error, whole = relevance.extras["completeness_error"], relevance.extras["difference"]
     assert np.all(np.abs(error) < 0.1 * np.abs(whole) + 0.05)
-    assert any("16000 Hz are resampled to 8000 Hz (windowed sinc" in render(note) for note in model.notes)
+    assert Message.of("data.resampled", rate=16000, to=8000, method=METHOD) in model.notes
 
 
 def test_noise_attacks_and_certificates_of_sounds(sounds: Path, folder: Path) -> None:
