@@ -166,8 +166,7 @@ COMMANDS_TO_TRY = (
     "explain bilstm --text film --method attention,leave_one_out",
     "capture bilstm --text film",
     "train classifier --data reviews.csv --out base --set size=8 --set hidden=4 --encoder average --epochs 1",
-    "improve base --data reviews.csv --out better --examples 6 --budget 5 --with noise --with attention-adversarial "
-    "--seeds 1 --set epochs=1",
+    "improve base --data reviews.csv --out better --examples 6 --budget 5 --with noise --seeds 1 --set epochs=1",
     "cite copier.py:make --messages chat.json --answer Rome. -o cited.html",
 )
 
