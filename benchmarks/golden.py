@@ -84,10 +84,10 @@ EXPLANATIONS = {
     "rows of lrp": "9e58809f puts lrp into the default audits: new rows and passes.",
     "top_word: agreement and ceiling": "2fdeb16a: lrp is one of the other methods (in the default audits by 0286be94).",
     "float32 rounding, below 1e-6": "9e58809f and c08bae8d: other variants share a batch.",
-    "bilstm, leave_one_out of two long texts": "b7b92c85 screens long inputs in groups first.",
-    "bilstm, permutation, uniform, pointing and top_word": "b7b92c85 names the limit in `where` (most=40): "
+    "long texts, leave_one_out": "b7b92c85 screens long inputs in groups first.",
+    "long texts, permutation, uniform, pointing and top_word": "b7b92c85 names the limit in `where` (most=40): "
     "the rows look missing and new; without that key only top_word differs.",
-    "bilstm, pointing of gradients": "2fdeb16a compares long inputs with lrp in their place.",
+    "long texts, pointing of gradients": "2fdeb16a compares long inputs with lrp in their place.",
     "displaceable_exact": "a37e6830 settles exclusivity of many classes by its own proof.",
     "cancer, every row": "0cc50b79 holds 179 rows out (52 before): other examples, and a model trained anew.",
     "cancer, varies": "0cc50b79 grades the effect where attention has no share of it.",
