@@ -9,6 +9,7 @@ directories that were not named as they were; exits with 1 if a test failed in a
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,12 @@ def outcome(place: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "tests.xml"
         options = ["--reversed-catalogue", "-p", "no:cacheprovider", "--tb=short", "-n", "0", f"--junitxml={page}"]
-        run = subprocess.run([sys.executable, "-m", "pytest", *options, place], cwd=ROOT, check=False)
+        environment = dict(os.environ)
+        if place.startswith("src"):  # doctests know the option and the fixtures of tests/conftest.py only as a plug-in
+            options += ["-p", "conftest"]
+            environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests"), environment.get("PYTHONPATH", "")])
+        command = [sys.executable, "-m", "pytest", *options, place]
+        run = subprocess.run(command, cwd=ROOT, env=environment, check=False)
         if not page.exists():
             return {"failed": [f"pytest ended with {run.returncode}"]}
         cases = ET.parse(page).getroot().iter("testcase")

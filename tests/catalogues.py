@@ -84,9 +84,17 @@ def english_words() -> frozenset[str]:
 def compares_wording(failure: str) -> bool:
     """Whether a failed assertion expected an English word of the catalogue and got the same word reversed.
 
+    A doctest also where it got the letters that it expected in another order.
+
     >>> compares_wording("assert 'no such file' in 'elif hcus on'"), compares_wording("assert 2 == 0")
     (True, False)
+    >>> compares_wording("Expected:\\n    'n = 80'\\nGot:\\n    ' = n80'\\n")
+    True
     """
+    if shown := re.search(r"^Expected:\n(.*?)^Got:\n(.*?)(?=^\S|\Z)", failure, re.MULTILINE | re.DOTALL):
+        expected, got = (sorted("".join(part.split())) for part in shown.groups())
+        if expected == got:
+            return True
     words = set(re.findall(r"[A-Za-z]{3,}", failure))
     return any(word[::-1] in words for word in words & english_words())
 

@@ -26,16 +26,8 @@ from collections.abc import Iterable, Sequence
 from regard.message import Message as Message
 from regard.message import Text as Text
 
-EXIT_CODES = {
-    0: "fine",
-    1: "a gate failed",
-    2: "bad input or usage",
-    3: "inconclusive or incomplete",
-    4: "environment problem (something is missing on this machine)",
-    129: "the terminal went away (SIGHUP); the run can be resumed",
-    130: "interrupted; the run can be resumed",
-    143: "terminated (SIGTERM); the run can be resumed",
-}
+EXIT_CODES = (0, 1, 2, 3, 4, 129, 130, 143)
+"""How the command may end; `term.help.code_N` of the catalogues says what each code means."""
 
 
 class Stopped(KeyboardInterrupt):

@@ -21,10 +21,11 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName, phrase
 from regard.foreign_code import contained
+from regard.message import Message, Text
 from regard.records import Json, Spec
 from regard.trust import refuse_stored
 
@@ -235,6 +236,8 @@ class Explainer:
     """Facts about an explainer: `def NAME(case, *, own parameters) -> Relevance`.
 
     needs: "attention", "gradient", "removal". role: "method" or "baseline". misleads: when not to trust it.
+    cost: its passes, in words. passes_per: how they grow: "none" (no pass), per "input", "layer", "unit", or as a
+    "setting" of the method says; the app computes the cheap ones first.
 
     formula: f is the objective, x the input, r_j the relevance of unit j, a_ij a weight from row i to key j.
     adapter: it brings in results that somebody else computed, and is never part of `all`.
@@ -245,6 +248,7 @@ class Explainer:
     cite: str = ""
     formula: str = ""
     cost: str = ""
+    passes_per: Literal["none", "input", "layer", "unit", "setting"] = "unit"
     misleads: str = ""
     role: str = "method"
     adapter: bool = False
@@ -531,6 +535,16 @@ def entry(kind: str, name: str) -> Entry:
     if name in _shipped()[kind]:
         return _shipped()[kind][name]
     return language_entry(name) if kind == "language" else describe(find(kind, name))
+
+
+def fact_text(kind: str, name: str, fact: str) -> Text:
+    """Return a fact of a method in words: a message for one of ours, the words of its author for another; "" for none.
+
+    >>> fact_text("experiment", "seed_variance", "cost").key
+    'cost.experiment.seed_variance'
+    """
+    text = str(entry(kind, name).facts.get(fact) or "")
+    return Message(f"{fact}.{kind}.{name}") if text and name in _shipped()[kind] else text
 
 
 def language_file(name: str) -> Traversable:

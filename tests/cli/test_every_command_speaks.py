@@ -51,8 +51,8 @@ def test_another_language_is_refused(regard: Callable[..., Result]) -> None:
 
 
 def test_exit_codes_are_those_of_the_catalogue() -> None:
-    told = catalogue("en")
-    assert {code: told[f"term.help.code_{code}"] for code in EXIT_CODES} == EXIT_CODES
+    told = {key for key in catalogue("en") if key.startswith("term.help.code_")}
+    assert {f"term.help.code_{code}" for code in EXIT_CODES} == told
 
 
 @pytest.mark.parametrize("name", COMMANDS)

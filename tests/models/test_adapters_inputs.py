@@ -90,7 +90,7 @@ def test_windows_cover_the_text_overlap_by_a_quarter_and_have_one_parent() -> No
     assert 0.1 < (seen == 2).mean() < 0.45
     assert len({w.id for w in windows}) == len(windows)
     assert any(w.rationale for w in windows)
-    assert any("windows" in note for note in model.notes)
+    assert any("data.read_in_windows" in repr(note) for note in model.notes)
     assert model.windows(Example("short", {"text": "great fun"})) == [Example("short", {"text": "great fun"})]
 
 

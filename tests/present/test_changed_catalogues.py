@@ -81,9 +81,7 @@ def test_every_sentence_of_a_report_is_a_message() -> None:
     with catalogue_changed(bracketed):
         page = report(run)
     texts = " ".join(str(e["inputs"].get("text")) for e in run.examples())
-    page = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
-    parts = [html.unescape(part) for part in re.split(r"<[^>]+>", page)]
-    for part in parts:
+    for part in page_texts(page):
         words = plain_words(part)
         assert words in texts or any(words in text for text in DATA), part
 
@@ -125,14 +123,18 @@ def test_every_sentence_of_help_is_a_message() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["explainer", "metric", "experiment", "attack", "citer", "source", "question", "recipe"]
+    "kind", ["explainer", "metric", "experiment", "attack", "citer", "source", "question", "recipe", "planted"]
 )
 def test_every_sentence_of_a_list_is_a_message(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "3000")
     with catalogue_changed(bracketed):
         lines = invoke("list", kind).splitlines()
+        methods = json.loads(invoke("list", kind, "--json"))
     assert len(lines) > 3
     assert [line for line in lines if plain_words(line)] == []
+    names = {"cite", "code", "licence"}  # of papers, parameters and licences
+    facts = [fact for method in methods for name, fact in method["facts"].items() if name not in names]
+    assert [fact for fact in facts if plain_words(str(fact))] == []
 
 
 def test_every_sentence_of_an_attack_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,6 +145,64 @@ def test_every_sentence_of_an_attack_is_a_message(monkeypatch: pytest.MonkeyPatc
     texts = " ".join(str(example.inputs["text"]) for example in read("reviews", split="test"))
     untranslated = [line for line in output.splitlines() if (words := plain_words(line)) and words not in texts]
     assert untranslated == []
+
+
+@pytest.mark.parametrize("name", ["digits", "power", "cancer"])
+def test_every_sentence_about_pictures_series_and_tables_is_a_message(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "3000")
+    few = ("--explainers", "attention,random", "--metrics", "comprehensiveness", "--keep", 1, "--limit", 4)
+    with catalogue_changed(bracketed):
+        output = invoke("audit", name, *few, "--budget", "none", "--out", tmp_path / "run")
+    assert [line for line in output.splitlines() if plain_words(line)] == []
+    columns = read(name, split="test", limit=4).columns
+    for part in page_texts((tmp_path / "run" / "report.html").read_text("utf-8")):
+        own = [column for column in columns if column[:20] in part]  # a long name is cut
+        assert own or part.startswith("regard audit") or plain_words(part) == "", part
+
+
+COMMANDS_TO_TRY = (
+    "explain bilstm --text film --method attention,leave_one_out",
+    "capture bilstm --text film",
+    "train classifier --data reviews.csv --out base --set size=8 --set hidden=4 --encoder average --epochs 1",
+    "improve base --data reviews.csv --out better --examples 6 --budget 5 --with noise --seeds 1 --set epochs=1",
+    "cite copier.py:make --messages chat.json --answer Rome. -o cited.html",
+)
+
+
+def test_every_sentence_of_further_commands_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "3000")
+    monkeypatch.chdir(tmp_path)
+    words = ("good", "fine"), ("bad", "poor")
+    rows = [f"it was {words[i // 4 % 2][i // 8 % 2]} {i},{i // 4 % 2},{SPLITS[i % 4]}" for i in range(64)]
+    Path("reviews.csv").write_text("\n".join(["text,label,split", *rows]) + "\n", "utf-8")
+    question = "Anna lives in Rome.\nClara lives in Lima.\nWhere does Anna live?"
+    Path("chat.json").write_text(json.dumps([{"role": "user", "content": question}]), "utf-8")
+    Path("copier.py").write_text(COPIER, "utf-8")
+    with catalogue_changed(bracketed):
+        outputs = {line: invoke(*line.split()) for line in COMMANDS_TO_TRY}
+    pages = page_texts(Path("cited.html").read_text("utf-8"))
+    for name, output in [*outputs.items(), *(("cited.html", part) for part in pages)]:
+        for sentence in question.splitlines():
+            output = output.replace(sentence, "")
+        assert plain_words(output) == "", name
+
+
+SPLITS = ("train", "train", "dev", "test")
+COPIER = """
+from regard.testing.copier import copier
+
+
+def make():
+    return copier(["Rome", "Lima"], ["Anna lives in .", "Clara Where does live ?"], strength=4.0)
+"""
+
+
+def page_texts(page: str) -> list[str]:
+    """The texts of a page between its elements, without scripts and styles."""
+    page = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    return [html.unescape(part) for part in re.split(r"<[^>]+>", page)]
 
 
 def plain_words(text: str) -> str:

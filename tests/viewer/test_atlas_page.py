@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from regard.present.messages.messages import say
 from regard.records import Site
 from regard.surveys.attention_atlas import AnswerSentence, Atlas, AtlasLayer, Passage
 from regard.tap.whole_attention import Blocks, WholeAttention
@@ -58,8 +59,8 @@ def test_reading_searching_and_zooming(chromium: Any, tmp_path: Path, width: int
             page.evaluate("() => regardAtlas.draw()")
             _read(page, result, head)
         page.fill("#search", "word59")
-        assert page.locator("#hits").inner_text().split()[0] == "11"  # word59 and word590 to word599
-        page.get_by_role("button", name="closer").click()
+        assert re.findall(r"\d+", page.locator("#hits").inner_text())[0] == "11"  # word59 and word590 to word599
+        page.get_by_role("button", name=say("atlas.closer")).click()
         page.evaluate("() => regardAtlas.draw()")
         page.locator("[data-passage='1']").click()
         page.evaluate("() => regardAtlas.draw()")
@@ -74,7 +75,9 @@ def _read(page: Any, result: Atlas, head: int) -> None:
     box = page.locator("#map").bounding_box()
     page.locator("#map").hover(position={"x": box["width"] * 0.3, "y": box["height"] * 0.8})
     text = page.locator("#readout").inner_text()
-    numbers = re.match(r"rows (\d+)–.* look at (\d+)–.*mass ([\d.]+) per row, maximum ([\d.]+)", text)
+    template = say("atlas.js.readout", rows="ROWS", columns="COLUMNS", mass="MASS", max="MAX")
+    pattern = re.escape(template.strip()).replace("ROWS", r"(\d+)–.*").replace("COLUMNS", r"(\d+)–.*")
+    numbers = re.match(pattern.replace("MASS", r"([\d.]+)").replace("MAX", r"([\d.]+)"), text)
     assert numbers is not None, text
     row, column = int(numbers[1]) // 8, int(numbers[2]) // 8
     blocks = result.layers[0].blocks

@@ -13,14 +13,14 @@ from regard.audits.fold import fold
 from regard.audits.shard import Settings
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.errors import InputError, RegardError, Unsupported, phrase
+from regard.errors import InputError, RegardError, Text, Unsupported, phrase
 from regard.protocols import Model
 from regard.records import Example, Relevance, Score, Spec, Summary
 from regard.registry import build
 from regard.store.run import Run
 from regard.trust import stored_methods
 
-Say = Callable[[str], None]
+Say = Callable[[Text], None]
 
 
 def judge_again(
@@ -68,7 +68,7 @@ def judge_again(
                 try:
                     score: Score = build(metric)(case, relevance)
                 except Unsupported as reason:
-                    tell(f"skipped {metric.name} of {method}: {reason}")
+                    tell(phrase("term.metrics.skipped", metric=metric.name, method=method, reason=reason))
                     continue
                 scores.append(replace(score, method=method, where={**metric.params, **score.where}))
     classes = {row["id"]: str(row["predicted"]) for row in rows if row["predicted"] is not None}

@@ -14,7 +14,7 @@ from regard.audits.shard import Settings, named_findings
 from regard.errors import Unsupported, error_message
 from regard.protocols import Model
 from regard.records import Example, Message, Score, Spec, Text
-from regard.registry import build, entry
+from regard.registry import build, entry, fact_text
 from regard.store.ledger import Problem, canonical
 from regard.store.run_writer import RunWriter
 from regard.store.shard_result import Cost, ShardResult
@@ -83,8 +83,8 @@ def _run_all(writer: RunWriter, study: AuditStudy, settings: Settings, say: Call
         shard = [f"study {canonical(spec.to_json())}"]
         if writer.key(shard) in settled:
             continue
-        cost = entry(spec.kind, spec.name).facts.get("cost")
-        say(Message.of("estimate.study" if cost else "estimate.study_trains", name=spec.name, cost=cost or ""))
+        cost = fact_text(spec.kind, spec.name, "cost")
+        say(Message.of("estimate.study" if cost else "estimate.study_trains", name=spec.name, cost=cost))
         page = _page(study, spec)
         writer.commit(shard, page)
         for finding in page.findings:

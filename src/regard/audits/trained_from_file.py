@@ -10,6 +10,7 @@ from regard.audits.options import AuditOptions
 from regard.datasets.read import read
 from regard.datasets.sampling import stratified
 from regard.errors import InputError, phrase
+from regard.message import Message, Text
 from regard.protocols import Dataset
 from regard.training.train import read_splits, train
 
@@ -45,13 +46,14 @@ def read_for(task: FileTask, data: str | Path, options: AuditOptions, split: str
 
 
 def trained_from_file(
-    task: FileTask, data: str, folder: Path, options: AuditOptions, announce: Callable[[str], None]
+    task: FileTask, data: str, folder: Path, options: AuditOptions, announce: Callable[[Text], None]
 ) -> tuple[str, Dataset]:
     """(directory of a model trained on the train split, the test split); trained once per directory."""
     splits = read_splits(data, lambda name: read_for(task, data, options, name))
     trained = train(task, splits, out=folder / "model", seed=options.seed, announce=announce)
     score = trained.members[0][f"test_{trained.metric}"]
-    announce(f"{trained.metric} on test: {float(score):.3f} ({len(splits.test)} examples)")
+    facts = {"metric": trained.metric, "score": float(score), "n": len(splits.test)}
+    announce(Message("training_note.tested", facts))
     return str(trained.directory), splits.test
 
 

@@ -6,7 +6,9 @@ blocks and failed, or is open, fails; one that only warns is an expected failure
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +23,22 @@ if TYPE_CHECKING:
 SUFFIX = ".gate.toml"
 
 
+def _own_language() -> AbstractContextManager[None]:
+    """Speak the language of REGARD_LANG, as the command line does."""
+    from regard.present.messages.messages import is_language, speaking
+
+    lang = os.environ.get("REGARD_LANG", "")
+    return speaking(lang if is_language(lang) else "en")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("regard", "regard: gates on stored runs")
-    group.addoption("--regard-policy", metavar="FILE", help="A policy to check, whatever its name.")
-    group.addoption("--regard-run", metavar="RUN", help="The run that policies are about (default: theirs).")
-    group.addoption("--regard-baseline", metavar="RUN", help="The run to compare with (default: theirs).")
+    from regard.present.messages.messages import say
+
+    with _own_language():
+        group = parser.getgroup("regard", say("pytest_option.group"))
+        group.addoption("--regard-policy", metavar="FILE", help=say("pytest_option.policy"))
+        group.addoption("--regard-run", metavar="RUN", help=say("pytest_option.run"))
+        group.addoption("--regard-baseline", metavar="RUN", help=say("pytest_option.baseline"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -76,17 +89,20 @@ class GateItem(pytest.Item):
 
     def runtest(self) -> None:
         from regard.errors import GateFailed
-        from regard.present.messages.messages import render
+        from regard.present.messages.messages import render, say
 
         soft = self.check.level == "warn"
         if self.check.result == "inconclusive":
             soft = soft or self.outcome.open_ones == "warn"
         if self.check.result == "pass":
             return
-        sentence = render(self.check.sentence)
+        with _own_language():
+            result = say(f"term.gate.{self.check.result}")
+            result = say("term.gate.warning", result=result) if soft else result
+            line = say("term.gate.failure", result=result, sentence=render(self.check.sentence))
         if soft:
-            pytest.xfail(f"{self.check.result}, warning only: {sentence}")
-        raise GateFailed(f"{self.check.result}: {sentence}")
+            pytest.xfail(line)
+        raise GateFailed(line)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         from regard.errors import GateFailed

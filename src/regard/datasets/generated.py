@@ -93,7 +93,9 @@ def _content(inputs: Mapping[str, Any]) -> str | bytes:
 
 
 def note(what: str, count: int, *, split: str, seed: int, known: str) -> Message:
-    return Message.of("data.generated", n=count, what=what, split=split, seed=seed, known=known)
+    """Describe generated data: `data.kind` and `data.known` of the catalogues hold the words."""
+    kind, truth = Message(f"data.kind.{what}"), Message(f"data.known.{known}")
+    return Message.of("data.generated", n=count, what=kind, split=split, seed=seed, known=truth)
 
 
 def share(name: str, value: float) -> float:

@@ -15,6 +15,7 @@ from regard.registry import explainer
     cite="Ferrando et al. 2022",
     formula="r = read rows of prod over layers of C, C_ij = max(0, ||y_i||_1 - ||y_i - T_i(x_j)||_1), rows / their sum",
     cost="1 forward, 1 per layer, and as many as there are heads; n x n x d per layer, some rows at a time",
+    passes_per="layer",
     misleads="not class-specific: it shows which units reach the output position, not which support the prediction",
 )
 def alti(case: Case, *, renormalise: bool = True) -> Relevance:

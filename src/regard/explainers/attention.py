@@ -16,6 +16,7 @@ from regard.registry import EVERY, InProfile, explainer
     cite="Bahdanau et al. 2015; Jain & Wallace 2019",
     formula="r_j = mean over sites, heads and read rows i of a_ij; special units 0, rest / its sum",
     cost="1 forward",
+    passes_per="input",
     misleads="in deep Transformers, special tokens attract most of the mass; it ignores value vectors",
     profile=(InProfile(EVERY, 0),),
 )

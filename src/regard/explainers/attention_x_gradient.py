@@ -20,6 +20,7 @@ from regard.registry import explainer
     cite="Serrano & Smith 2019; Barkan et al. 2021",
     formula="r_j = mean over sites and heads of sum over rows i of a_ij (df / da_ij)",
     cost="1 forward, 1 backward",
+    passes_per="input",
     misleads="with a saturated softmax, and for information that bypasses attention through the residual stream",
 )
 def attention_x_gradient(

@@ -24,6 +24,7 @@ from regard.registry import explainer
     cite="Kokhlikyan et al. 2020",
     formula="that of the attribution it calls, summed over the features of a unit",
     cost="that of the wrapped method, as counted",
+    passes_per="setting",
     misleads="as the wrapped method does; perturbations act on embeddings, not on tokens",
     adapter=True,
 )

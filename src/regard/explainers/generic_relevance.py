@@ -18,6 +18,7 @@ from regard.registry import explainer
     cite="Chefer et al. 2021",
     formula="R <- R + A R, A = mean over heads of (a df/da)+, from the first site to the last; r = read rows of R",
     cost="1 forward, 1 backward, one n x n product per layer",
+    passes_per="input",
     misleads="it keeps only positive evidence, and sees feed-forward layers only through the gradient",
 )
 def generic_relevance(case: Case, *, renormalise: bool = True) -> Relevance:

@@ -27,6 +27,7 @@ from regard.registry import explainer, names_code
 @explainer(
     signed=True,
     cost="none",
+    passes_per="none",
     role="method",
     misleads="if they were computed for other units than this model's",
     formula="r_j as given",

@@ -15,6 +15,7 @@ from regard.registry import explainer
     cite="Modarressi et al. 2022",
     formula="r = read rows of prod of N, N_ij = ||LN2(LN1(sum over heads a_ij v_j W_O + [i = j] x_i))||, rows / sum",
     cost="1 forward, 1 per layer, and as many as there are heads; one n x n product per layer",
+    passes_per="layer",
     misleads="not class-specific: it shows which units reach the output position, not which support the prediction",
 )
 def globenc(case: Case, *, renormalise: bool = True) -> Relevance:

@@ -17,6 +17,7 @@ from regard.registry import explainer
     cite="Lundberg & Lee 2017; Erion et al. 2021",
     formula="r_j = mean over draws of (x_j - b_j) . df/dx_j at b + u (x + noise - b), u uniform in 0..1",
     cost="`samples` forwards and backwards, up to `samples` + 1 forwards",
+    passes_per="setting",
     misleads="with few samples it is noisy (see `spread`); sampled baselines may mean nothing to the user",
 )
 def gradient_shap(case: Case, *, samples: int = 20, baseline: str | None = None, noise: float = 0.0) -> Relevance:

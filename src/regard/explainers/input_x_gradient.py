@@ -16,6 +16,7 @@ from regard.registry import EVERY, InProfile, explainer
     cite="Shrikumar et al. 2016; Denil et al. 2014",
     formula="r_j = x_j . df/dx_j",
     cost="1 forward, 1 backward",
+    passes_per="input",
     misleads="where the model saturates or has a kink at the input: it is the slope at one point",
     profile=(InProfile(EVERY, 2),),
 )

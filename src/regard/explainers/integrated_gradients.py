@@ -17,6 +17,7 @@ from regard.registry import EVERY, InProfile, explainer
     cite="Sundararajan et al. 2017",
     formula="r_j = (x_j - b_j) . mean over k of df/dx_j at b + ((k - 1/2) / steps) (x - b), k = 1..steps",
     cost="`steps` forwards and backwards, 2 forwards",
+    passes_per="setting",
     misleads="if the baseline itself carries meaning, or too few steps leave the sum incomplete",
     profile=(InProfile(EVERY, 3),),
 )

@@ -18,6 +18,7 @@ from regard.registry import explainer
     cite="Lundberg & Lee 2017; Covert & Lee 2021",
     formula="r_j = mean over orders of f(before j, and j) - f(before j), by weighted least squares over subsets",
     cost="`samples` forwards, or all 2^n subsets if there are fewer",
+    passes_per="setting",
     misleads="with more units than samples (see `exact`), the least-squares solution spreads credit over units",
 )
 def kernel_shap(case: Case, *, samples: int = 256, operator: str | None = None) -> Relevance:

@@ -16,6 +16,7 @@ from regard.registry import explainer
     cite="Ribeiro et al. 2016",
     formula="r = argmin over w of sum over samples s of pi(s) (f(s) - w_0 - w . s)^2 + ridge ||w||^2",
     cost="`samples` forwards",
+    passes_per="setting",
     misleads="if no linear model fits (see `fit`); with more units than samples the ridge penalty decides",
 )
 def lime(

@@ -18,6 +18,7 @@ from regard.registry import EVERY, InProfile, explainer
     formula="r_j = (x_j - b_j) . g_j, g the gradient of f by other rules: normalizations have constant divisors, "
     "nonlinearities the slope f(x) / x, products halves; attention weights are constants (cp) or factors (attnlrp)",
     cost="1 forward, 1 backward",
+    passes_per="input",
     misleads="where biases and positions carry most of the objective (see the extras); about the choice of the "
     "attention weights, which cp takes as given; if the baseline itself carries meaning",
     profile=(InProfile(EVERY, 3),),

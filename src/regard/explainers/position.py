@@ -15,6 +15,7 @@ from regard.registry import explainer
     role="baseline",
     cite="the lead baseline of summarisation (Nenkova 2005)",
     cost="none",
+    passes_per="none",
     formula="r_j = 1 - (units between j and the favoured place) / n",
     misleads="not as a baseline; a high score means that the data favour a position",
 )

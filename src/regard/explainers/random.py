@@ -13,6 +13,7 @@ from regard.registry import EVERY, InProfile, explainer
     role="baseline",
     cite="DeYoung et al. 2020",
     cost="none",
+    passes_per="none",
     formula="r_j uniform in 0..1",
     misleads="not as a baseline; a single draw has sampling variance (see `draw`)",
     profile=(InProfile(EVERY, 5),),

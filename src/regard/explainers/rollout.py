@@ -17,6 +17,7 @@ from regard.registry import EVERY, InProfile, explainer
     cite="Abnar & Zuidema 2020",
     formula="r = read rows of prod over layers of (residual I + (1 - residual) A)",
     cost="1 forward, one n x n product per layer",
+    passes_per="input",
     misleads="in deep models it converges to the same row for all inputs; it is not class-specific and ignores "
     "values and feed-forward layers",
     profile=(InProfile(EVERY, 1),),

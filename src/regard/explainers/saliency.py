@@ -15,6 +15,7 @@ from regard.registry import explainer
     cite="Simonyan et al. 2014; Li et al. 2016",
     formula="r_j = ||df/dx_j||_2",
     cost="1 forward, 1 backward",
+    passes_per="input",
     misleads="if a unit matters but a small change of it does not; it has no sign and ignores the input value",
 )
 def saliency(case: Case) -> Relevance:

@@ -19,6 +19,7 @@ from regard.registry import explainer
     cite="Smilkov et al. 2017",
     formula="r_j = x_j . mean over draws of df/dx_j at x + noise",
     cost="`samples` forwards and backwards",
+    passes_per="setting",
     misleads="if the noise leaves the training distribution: it then explains other inputs",
 )
 def smooth_grad(

@@ -22,6 +22,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
     role="baseline",
     cite="Sparck Jones 1972",
     cost="none (counts the corpus once per process)",
+    passes_per="none",
     formula="r_j = -log((count of its word + 1) / (words + vocabulary + 1))",
     misleads="not as a baseline; a high score means that rare words decide",
 )

@@ -13,6 +13,7 @@ from regard.registry import explainer
     role="baseline",
     cite="Wiegreffe & Pinter 2019",
     cost="none",
+    passes_per="none",
     formula="r_j = 1 / n",
     misleads="with ties broken by position it becomes a position baseline",
 )

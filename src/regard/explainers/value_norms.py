@@ -19,6 +19,7 @@ from regard.registry import explainer
     cite="Kobayashi et al. 2020",
     formula="r_j = mean over read rows i of ||sum over heads of a_ij v_j W_O||_2",
     cost="1 forward, 1 per site, and as many as there are heads",
+    passes_per="layer",
     misleads="it ignores the residual stream, which may carry most of a position; see value_norms_residual",
 )
 def value_norms(

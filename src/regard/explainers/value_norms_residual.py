@@ -18,6 +18,7 @@ from regard.registry import explainer
     cite="Kobayashi et al. 2021",
     formula="r_j = mean over read rows i of ||LN(sum over heads of a_ij v_j W_O + [i = j] x_i)||_2",
     cost="1 forward, 1 per site, and as many as there are heads",
+    passes_per="layer",
     misleads="it covers one layer only, whose positions already mix many units; see globenc and alti",
 )
 def value_norms_residual(case: Case, *, layers: str | int = "last", renormalise: bool = True) -> Relevance:

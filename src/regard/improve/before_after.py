@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -11,18 +11,22 @@ import numpy as np
 from regard.improve.measurements import Better, Columns, Plan, Quantity
 from regard.measures.hierarchical import paired_over_seeds
 from regard.measures.significance import holm
+from regard.message import Message, encoded
 from regard.records import Floats, Json
 
 Verdict = Literal["better", "worse", "no significant change", "too few examples"]
+VERDICT_KEYS: Mapping[Verdict, str] = {
+    "better": "better",
+    "worse": "worse",
+    "no significant change": "none",
+    "too few examples": "few",
+}
+"""Verdict -> its words in the catalogues: `improvement.verdict_KEY`."""
 LEVEL = 0.05
 DRAWS = 4000
 FEW_SEEDS = 2
 """From so many seeds on, the means of the seeds must agree as well (Student's paired t): two must not say more than
 three. One seed is about one pair of networks, and that is said."""
-RULE = (
-    "better or worse: p of the bootstrap over seeds and examples, after Holm's correction over the rows of one "
-    f"comparison, below {LEVEL:g}; with {FEW_SEEDS} seeds or more also p of the paired t over seeds below {LEVEL:g}"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class Row:
     """
 
     quantity: str
-    words: str
+    words: Message
     better: Better
     before: float
     after: float
@@ -59,18 +63,18 @@ class Row:
 
     def to_json(self) -> dict[str, Json]:
         """Every field; null where a number is undefined, as JSON has no NaN."""
-        return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in asdict(self).items()}
+        return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in encoded(self).items()}
 
     def sentence(self) -> str:
-        """
-        >>> Row("a", "clean accuracy", "higher", .75, .74, -.01, -.03, .01, .4, 1, .5, 1, 5, 10, 2,
+        """The row in one line, in the current language.
+
+        >>> Row("a", Message("improvement.accuracy"), "higher", .75, .74, -.01, -.03, .01, .4, 1, .5, 1, 5, 10, 2,
         ...     "no significant change").sentence()
         'clean accuracy 0.750 -> 0.740 (-0.010, 95 % interval -0.030 to +0.010): no significant change'
         """
-        return (
-            f"{self.words} {self.before:.3f} -> {self.after:.3f} ({self.difference:+.3f}, 95 % interval "
-            f"{self.low:+.3f} to {self.high:+.3f}): {self.verdict}"
-        )
+        numbers = {name: getattr(self, name) for name in ("before", "after", "difference", "low", "high")}
+        verdict = Message(f"improvement.verdict_{VERDICT_KEYS[self.verdict]}")
+        return str(Message("improvement.sentence", {"words": self.words, "verdict": verdict, **numbers}))
 
 
 def compared(

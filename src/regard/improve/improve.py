@@ -14,13 +14,14 @@ import numpy as np
 
 from regard.cards import Card, HasCard
 from regard.errors import InputError, phrase
-from regard.improve.before_after import RULE, Row, compared
+from regard.improve.before_after import Row, compared
 from regard.improve.measurements import NetworkMeasurements, Plan, plan_for, read_columns, write_columns
 from regard.improve.origin import Origin, origin
-from regard.improve.recipe import Recipe
+from regard.improve.recipe import AS_IT_IS, Recipe
 from regard.improve.search import SEARCHED, Search, mixed, search
+from regard.message import Message, Text, encoded
 from regard.perturbations.apply import modality_of
-from regard.records import Json, Spec, Text
+from regard.records import Json, Spec
 from regard.registry import arguments, build, entry
 from regard.store.shapes import Mismatch
 from regard.training.directory import claimed, read_record, write_json
@@ -60,7 +61,7 @@ class Improvement(HasCard):
     further: bool
     seeds: tuple[int, ...]
     plan: Plan
-    recipes: Mapping[str, str]
+    recipes: Mapping[str, Text]
     comparisons: Mapping[tuple[str, str], tuple[Row, ...]]
     costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     again: bool = False
@@ -87,11 +88,11 @@ class Improvement(HasCard):
             "version": VERSION,
             "model": self.model,
             "data": self.data,
-            "trained": "further from its own weights" if self.further else "again from scratch",
+            "trained": Message("improvement.further" if self.further else "improvement.scratch").to_json(),
             "seeds": [*self.seeds],
             "plan": self.plan.to_json(),
-            "rule": RULE,
-            "recipes": dict(self.recipes),
+            "rule": Message("improvement.rule").to_json(),
+            "recipes": encoded(self.recipes),
             "costs": {arm: dict(cost) for arm, cost in self.costs.items()},
             **({} if self.search is None else {"search": self.search.to_json()}),
             "comparisons": [
@@ -184,7 +185,7 @@ def improve(
             arms = [arms[0], Arm("searched", mixed(outcome.best, modality))]
         costs, fresh = dict[str, dict[str, float]](), False
         for arm in arms:
-            say(f"{arm.name}: {arm.recipe.what}")
+            say(Message.of("improvement.arm", arm=arm.name, what=arm.recipe.what))
             trained, costs[arm.name] = _trained(base, arm, path, numbers, options, device=device, say=say)
             fresh = fresh or not trained.again
         columns = _measured([a.name for a in arms], base, plan, path, numbers, tell=tell)
@@ -233,7 +234,7 @@ def _spec(recipe: str | Spec) -> Spec:
 
 
 def _arms(specs: Sequence[Spec], modality: str) -> list[Arm]:
-    arms = [Arm(PLAIN, Recipe("as it is"))]
+    arms = [Arm(PLAIN, Recipe(AS_IT_IS))]
     for spec in specs:
         recipe: Recipe = build(spec)(modality)
         name = spec.name.replace("_", "-")

@@ -19,6 +19,7 @@ from regard.errors import Unsupported, phrase
 from regard.improve.interpretability import readability
 from regard.measures.agreement import pearson, ragged
 from regard.measures.keyed_random import keyed_rng
+from regard.message import Message
 from regard.models.open.load import load
 from regard.models.read.words import word_spans
 from regard.perturbations.apply import modality_of, noises
@@ -29,6 +30,8 @@ from regard.store.shapes import NUMBER, Mismatch, decoded, optional, record, tab
 from regard.training.directory import write_json
 
 Better = Literal["higher", "lower"]
+ATTACKED = ("attack_success", "adaptive_attack_success", "attack_accuracy")
+"""Quantities whose words name the attack."""
 SUBSTITUTES = 12
 """Words that may stand in the place of a word, for the greedy attack."""
 
@@ -38,7 +41,7 @@ class Quantity:
     """Row of the table: the quantity in words, and which direction is an improvement."""
 
     name: str
-    words: str
+    words: Message
     better: Better
 
 
@@ -61,27 +64,34 @@ class Plan:
     def quantities(self) -> tuple[Quantity, ...]:
         """The rows of the table, in its order."""
         substituted = self.attack == "greedy_word"
-        rows = [
-            Quantity("accuracy", "clean accuracy", "higher"),
-            Quantity("noise_accuracy", f"accuracy under {', '.join(self.learned_noises)}", "higher"),
-            Quantity("other_noise_accuracy", f"accuracy under {', '.join(self.other_noises)}", "higher"),
-            Quantity(
-                "attack_success",
-                f"{self.attack} success" + (", same substitutes before and after" if substituted else ""),
-                "lower",
-            ),
-            Quantity("adaptive_attack_success", f"{self.attack} success, its own neighbours", "lower"),
-            Quantity("attack_accuracy", f"accuracy under {self.attack}", "higher"),
-            Quantity("attention_share", "share of the best method's effect that attention finds", "higher"),
-            Quantity("example_trust", "share found on each example where any method has an effect", "higher"),
-            Quantity("faithfulness", "comprehensiveness of attention, above a random ranking", "higher"),
-            Quantity("removal_agreement", "attention and leave-one-out, Kendall's tau", "higher"),
-            Quantity("propagation_agreement", "attention and lrp, Kendall's tau", "higher"),
-            Quantity("gradient_agreement", "attention and gradients, Kendall's tau", "higher"),
-            Quantity("gradient_correlation", "attention and gradients, Pearson's r", "higher"),
-            Quantity("stability", f"attention under {self.learned_noises[0]}, rank correlation", "higher"),
-        ]
-        return tuple(q for q in rows if substituted or q.name != "adaptive_attack_success")
+        directions: dict[str, Better] = {
+            "accuracy": "higher",
+            "noise_accuracy": "higher",
+            "other_noise_accuracy": "higher",
+            "attack_success": "lower",
+            **({"adaptive_attack_success": "lower"} if substituted else {}),
+            "attack_accuracy": "higher",
+            "attention_share": "higher",
+            "example_trust": "higher",
+            "faithfulness": "higher",
+            "removal_agreement": "higher",
+            "propagation_agreement": "higher",
+            "gradient_agreement": "higher",
+            "gradient_correlation": "higher",
+            "stability": "higher",
+        }
+        return tuple(Quantity(name, self.words(name), better) for name, better in directions.items())
+
+    def words(self, quantity: str) -> Message:
+        """Name a quantity in words."""
+        places: dict[str, dict[str, Json]] = {
+            "noise_accuracy": {"learned": ", ".join(self.learned_noises)},
+            "other_noise_accuracy": {"others": ", ".join(self.other_noises)},
+            "stability": {"first": self.learned_noises[0]},
+            **{name: {"attack": self.attack} for name in ATTACKED},
+        }
+        plain = quantity == "attack_success" and self.attack != "greedy_word"
+        return Message(f"improvement.{'plain_' if plain else ''}{quantity}", places.get(quantity, {}))
 
     def to_json(self) -> dict[str, Json]:
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}

@@ -11,6 +11,7 @@ from typing import Any
 from regard.audits.resolve import default_data
 from regard.datasets.read import read
 from regard.errors import InputError, Unsupported, phrase
+from regard.message import Message
 from regard.networks.checkpoint import load_checkpoint
 from regard.networks.family import is_family, read_family
 from regard.records import Json, Spec
@@ -180,5 +181,5 @@ def _limited(splits: Splits, limit: int | None) -> Splits:
     numbers = keyed_rng(0, "improve limit", len(items)).choice(len(items), limit, replace=False)
     sample = [items[int(i)] for i in sorted(numbers)]
     if isinstance(train, Examples):
-        return replace(splits, train=train.keep(sample, f"{limit} of {len(items)} examples to learn from"))
+        return replace(splits, train=train.keep(sample, Message.of("data.learning_sample", n=limit, all=len(items))))
     return replace(splits, train=Examples(train.name, tuple(sample), train.labels, train.notes))

@@ -15,9 +15,10 @@ from regard.audits.budget import Budget
 from regard.errors import InputError, phrase
 from regard.improve.measurements import NetworkMeasurements, Plan
 from regard.improve.origin import Origin
-from regard.improve.recipe import Recipe
+from regard.improve.recipe import AS_IT_IS, Recipe
 from regard.measures.keyed_random import keyed_rng
-from regard.records import Json, Message, Spec, Text
+from regard.message import Message
+from regard.records import Json, Spec, Text
 from regard.registry import build, entry, hyphenated
 from regard.store.shapes import Mismatch
 from regard.store.shard_result import passes_of
@@ -198,7 +199,7 @@ def mixed(parts: Sequence[str], modality: str) -> Recipe:
     recipes: list[Recipe] = [build(Spec.parse("recipe", part))(modality) for part in parts]
     noisy = [r.augment for r in recipes if r.augment is not None]
     return Recipe(
-        "; ".join(r.what for r in recipes) or "as it is",
+        Message.of("improvement.recipe.mixture", parts=[r.what for r in recipes]) if recipes else AS_IT_IS,
         {name: weight for r in recipes for name, weight in r.terms.items()},
         augment=noisy[0] if noisy else None,
         looks=any(r.looks for r in recipes),

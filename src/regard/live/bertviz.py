@@ -19,6 +19,7 @@ import numpy as np
 from regard.errors import InputError, UnknownName, phrase
 from regard.live.session import Session
 from regard.live.show import View, captured_pack
+from regard.message import Message
 from regard.models.open.from_arrays import GivenCapture, from_arrays
 from regard.present.pack.axes import named_axis
 from regard.present.pack.build import Shown, pack
@@ -135,7 +136,7 @@ def _pack(
     heads: Sequence[int] | None = None,
 ) -> Pack:
     """Return the pack of a capture, of arrays, or of the arrays of an encoder-decoder."""
-    notes = [] if heads is None else [f"only heads {', '.join(map(str, heads))}, numbered from 0 here in this order"]
+    notes = [] if heads is None else [str(Message.of("model_note.only_heads", heads=", ".join(map(str, heads))))]
     present = {name: part for name, part in parts.items() if part is not None}
     if (attention is None) == (not present):
         got = phrase("errors.common.none") if attention is None else phrase("errors.common.both")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from regard.live.jobs import Job
@@ -10,6 +9,9 @@ from regard.live.live_input import LiveInput
 from regard.live.pack_cache import CachedPack, PackCache
 from regard.records import Spec
 from regard.registry import entry
+
+CHEAP_FIRST = ("none", "input", "layer", "unit", "setting")
+"""How the passes of an explainer grow (`passes_per`), cheap ones first."""
 
 
 class GrowingPack:
@@ -49,16 +51,5 @@ def cheap_first(methods: Sequence[str]) -> list[str]:
 
 
 def _cost_rank(method: str) -> int:
-    """Return 0 (no pass), 1 (a pass), 2 (some for each layer), 3 (one for each unit) or 4 (set by a parameter).
-
-    A method that states no cost counts as one pass for each unit.
-    """
-    spec = Spec.parse("explainer", method)
-    cost = str(entry("explainer", spec.name).facts.get("cost") or "per unit")
-    if re.match(r"`\w+` (forward|backward)", cost):
-        return 4
-    if re.search(r"per (unit|window)|units", cost):
-        return 3
-    if "per " in cost and "forward" in cost:
-        return 2
-    return 0 if cost.startswith("none") else 1
+    """Return the place of a method in CHEAP_FIRST."""
+    return CHEAP_FIRST.index(str(entry("explainer", Spec.parse("explainer", method).name).facts["passes_per"]))

@@ -36,6 +36,9 @@ def _about() -> dict[str, Json]:
     by_name: dict[str, Json] = {}
     for name in names("explainer"):
         explainer = entry("explainer", name)
-        facts = {key: explainer.facts.get(key) for key in ("signed", "role", "needs", "cost", "misleads")}
-        by_name[name] = {"summary": method_words("summary.explainer", name, explainer.summary), **facts}
+        words = {"summary": explainer.summary, **{fact: explainer.facts.get(fact) for fact in ("cost", "misleads")}}
+        by_name[name] = {
+            **{key: explainer.facts.get(key) for key in ("signed", "role", "needs")},
+            **{fact: method_words(f"{fact}.explainer", name, own) for fact, own in words.items()},
+        }
     return by_name

@@ -18,6 +18,7 @@ from regard.measures.divergence import tvd
 from regard.models.ask.answers_in_words import name_of_answer, names_of_tokens
 from regard.models.detector import DetectorModel
 from regard.present.answer_text import shown_answer
+from regard.present.messages.messages import say
 from regard.present.pack.build import Shown, pack
 from regard.present.pack.long_sites import PooledAttention, is_long, shown_attention
 from regard.present.pack.records import Pack, PairEntry, VerdictEntry
@@ -208,7 +209,7 @@ class LiveInput:
             pairs=pairs,
             budget_bytes=budget or LARGEST,
             lazy=budget is None,
-            notes=[f"skipped {name}: {why}" for name, why in self.skipped.items()],
+            notes=[say("term.explain.skipped", name=name, why=why) for name, why in self.skipped.items()],
         )
 
     def _shown(self, i: int, seen: Capture | None = None) -> Shown:

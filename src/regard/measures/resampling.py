@@ -7,6 +7,7 @@ from math import ceil
 import numpy as np
 
 from regard.errors import InputError, phrase
+from regard.message import Message
 from regard.records import Floats
 
 ZEROS = 24
@@ -15,7 +16,7 @@ ROLLOFF = 0.94
 """Where the pass band ends, as a share of the lower of the two Nyquist frequencies."""
 BETA = 12.0
 """Of the Kaiser window: about 118 dB below the pass band."""
-METHOD = f"windowed sinc, Kaiser {BETA:g}, {ZEROS} zero crossings, cut-off {ROLLOFF:g} of the lower Nyquist frequency"
+METHOD = Message.of("data.resampling", beta=BETA, zeros=ZEROS, rolloff=ROLLOFF)
 _AT_ONCE = 1 << 15
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.cards import Card, HasCard
+from regard.message import Text, encoded
 
 Floats = NDArray[np.float64]
 
@@ -97,7 +98,7 @@ class Walkthrough(HasCard):
     captured: Floats
     difference: float
     output_difference: float | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
 
     def _card(self) -> Card:
         facts: dict[str, Any] = {
@@ -155,5 +156,5 @@ class Walkthrough(HasCard):
             "weighted_values": weighted.tolist(),
             "output": [] if s.output is None else s.output[outputs].tolist(),
             "difference": float(self.difference),
-            "notes": list(self.notes),
+            "notes": encoded(self.notes),
         }

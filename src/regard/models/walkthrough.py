@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.measures.walkthrough import Walkthrough, walk
+from regard.message import Message
 from regard.models.adapter import TorchModel, own
 from regard.models.capture import as_examples
 from regard.models.open.load import load
@@ -67,7 +68,8 @@ def walkthrough(
         )
     row = _row(live, item, target, site=site_attention, names=_names(item, site_attention.shape[3]), query=query)
     (walked,) = _walked(live, item, target, chosen=site_attention, heads=[head], row=row)
-    return replace(walked, notes=(*walked.notes, f"the first of {len(more) + 1} inputs or windows")) if more else walked
+    notes = (*walked.notes, Message.of("model_note.first_input", n=len(more) + 1))
+    return replace(walked, notes=notes) if more else walked
 
 
 def walked_heads(
@@ -266,9 +268,9 @@ def _linears(module: nn.Module, site: str) -> Iterator[list[Called]]:
             handle.remove()
 
 
-def _rotated(module: nn.Module) -> list[str]:
+def _rotated(module: nn.Module) -> list[Message]:
     if any("rotary" in type(m).__name__.lower() for m in module.modules()):
-        return ["positions are rotated into queries and keys (rotary): these are the vectors after the rotation"]
+        return [Message("model_note.rotary")]
     return []
 
 

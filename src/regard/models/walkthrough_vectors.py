@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from regard.message import Message, Text
 from regard.tap.layout import Layout
 from regard.tap.recorder import Kept
 from regard.tap.sdpa import SdpaCall, scores_of
@@ -38,7 +39,7 @@ class Vectors:
     values: Tensor | None = None
     sink: float | None = None
     output: Tensor | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,9 @@ def of_call(call: SdpaCall, kept: Kept, head: int, row: int) -> Vectors:
     owner = head // (heads // shared)
     scores = scores_of(call, batch=slice(0, 1), heads=torch.tensor([head]), rows=torch.tensor([row]))[0, 0, 0]
     out = kept.out.reshape(*call.query.shape[:-1], call.value.shape[-1])
-    notes = [f"grouped queries: {heads} query heads share {shared} key heads; this one reads key head {owner}"]
+    notes = [Message.of("model_note.shared_keys", heads=heads, shared=shared, owner=owner)]
     if call.softcap:
-        notes.append(f"scores are capped: {call.softcap:g} tanh(score / {call.softcap:g}); the change is in 'added'")
+        notes.append(Message.of("model_note.capped", cap=call.softcap))
     return Vectors(
         form="dot",
         query=call.query[0, head, row],
@@ -95,7 +96,8 @@ def of_softmax(
     for linear in (called for called in linears if called.layer.out_features == 1):
         features = _features(linear, rows, head, row)
         if features is not None:
-            notes = () if linear.layer.bias is None else (f"'added' holds the bias {float(linear.layer.bias):.4f}",)
+            bias = linear.layer.bias
+            notes = () if bias is None else (Message.of("model_note.bias", bias=float(bias)),)
             return Vectors(
                 form="additive",
                 query=linear.layer.weight[0],

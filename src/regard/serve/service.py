@@ -12,9 +12,10 @@ from regard.errors import InputError, phrase
 from regard.files import slug
 from regard.live.jobs import Cancelled, stoppable
 from regard.models.ask.current_fingerprint import current_fingerprint
+from regard.present.messages.messages import render
 from regard.protocols import Model
-from regard.records import Example, Json
-from regard.registry import entry
+from regard.records import Example
+from regard.registry import fact_text
 from regard.serve.audit_evidence import AuditEvidence, audit_evidence
 from regard.serve.batch_worker import BatchWorker, Task, late
 from regard.serve.explain_batch import Budget, explain_batch, predict_batch
@@ -167,6 +168,6 @@ def preset_methods(text: str) -> tuple[str, ...]:
     return PRESETS.get(text, ())
 
 
-def method_cost(name: str) -> Json:
-    """The cost of a method as its decorator states it: "1 forward, 1 backward"."""
-    return entry("explainer", name.partition(":")[0]).facts.get("cost")
+def method_cost(name: str) -> str:
+    """The cost of a method in words: "1 forward, 1 backward"."""
+    return render(fact_text("explainer", name.partition(":")[0], "cost"))

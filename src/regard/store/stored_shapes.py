@@ -64,7 +64,8 @@ _SEARCH = record(
 )
 _IMPROVEMENT = record(
     {
-        **_all(TEXT, "arm what"),
+        "arm": TEXT,
+        "what": WORDS,
         "seeds": listed(ANYTHING),
         "comparisons": listed(record({"against": TEXT, "rows": listed(_QUANTITY)})),
         "plan": record({"learned_noises": TEXTS, "other_noises": TEXTS, "attack": optional(TEXT)}),
@@ -297,7 +298,7 @@ _WALK = record(
         **_all(_VECTOR, "query_vector dots scaled added exponentials weights output"),
         **_all(_MATRIX, "key_vectors products weighted_values"),
         **_all(NUMBER_OR_NAN, "factor total difference"),
-        "notes": TEXTS,
+        "notes": listed(WORDS),
     }
 )
 ROW = record(

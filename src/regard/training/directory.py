@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import DamageWarning, InputError, Text, phrase
+from regard.message import Message
 from regard.records import Json
 from regard.store.blobs import TEMPORARY, room_on_disk, write_atomically
 from regard.store.shapes import ANYTHING, TEXT, WHOLE, Mismatch, choice, decoded, listed, record, table
@@ -91,7 +92,7 @@ def _read(out: Path) -> dict[str, Any] | None:
     except OSError as error:
         raise InputError(str(path), expected=phrase("errors.training.record_training"), got=str(error)) from error
     except Mismatch as error:
-        set_aside(path, error, "the training goes on from its saved state, or else from the beginning")
+        set_aside(path, error, Message("training_note.from_saved_state"))
         return None
     if facts.get("format") != FORMAT or facts.get("version") != VERSION:
         raise InputError(
@@ -109,13 +110,14 @@ def read_record(path: Path) -> dict[str, Any]:
     return dict(value)
 
 
-def set_aside(path: Path, error: Exception, instead: str) -> None:
+def set_aside(path: Path, error: Exception, instead: Message) -> None:
     """Rename a damaged file or directory to keep it unused, and warn about the consequence."""
     aside = path.with_name(path.name + DAMAGED)
     if aside.is_dir():
         shutil.rmtree(aside)
     os.replace(path, aside)
-    warnings.warn(DamageWarning(f"{path} is damaged ({error}): set aside as {aside.name}; {instead}"), stacklevel=2)
+    facts = phrase("training_note.damaged", path=path, error=error, aside=aside.name, instead=instead)
+    warnings.warn(DamageWarning(str(facts)), stacklevel=2)
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> Text:

@@ -20,6 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn, optim
 
 from regard.errors import phrase
+from regard.message import Message
 from regard.records import Json
 from regard.store.blobs import TEMPORARY, new_file, room_on_disk, write_atomically
 from regard.store.shapes import COUNT, NUMBER, TEXT, WHOLE, Mismatch, decoded, listed, record
@@ -135,10 +136,10 @@ def _set_aside(directory: Path, commit: Path, error: Exception) -> None:
     """Rename damaged files to keep them unused, and warn about the consequence."""
     tensors = directory / error.place if isinstance(error, Mismatch) and error.place.endswith(".safetensors") else None
     file = tensors if tensors is not None and tensors.exists() else commit
-    instead = "the state saved before it" if commit.name == _COMMIT and (directory / _PREVIOUS).exists() else ""
+    older = commit.name == _COMMIT and (directory / _PREVIOUS).exists()
     if file != commit:
         os.replace(commit, commit.with_name(commit.name + DAMAGED))
-    set_aside(file, error, f"the training goes on from {instead or 'the beginning'}")
+    set_aside(file, error, Message("training_note.from_state_before" if older else "training_note.from_beginning"))
 
 
 def _named(commit: Path) -> str:

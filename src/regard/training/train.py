@@ -13,6 +13,7 @@ import numpy as np
 from regard.cards import Card, HasCard
 from regard.datasets.read import read
 from regard.errors import InputError, NoExamples, UnknownName, phrase
+from regard.message import Message, Text
 from regard.models.adapter import pick_device
 from regard.networks import family as families
 from regard.protocols import Dataset
@@ -28,7 +29,7 @@ from regard.training.loss import in_words, weighted_terms
 from regard.training.reference import open_reference
 from regard.training.train_one import Loss, Splits, train_one
 
-Say = Callable[[str], None]
+Say = Callable[[Text], None]
 RESERVED = ("seed", "threads", "save_seconds")
 
 
@@ -118,8 +119,17 @@ def train(
     with claimed(path, recipe) as before:
         if before is not None and before["status"] == "complete":
             return Trained(path, prepared.measure.name, tuple(before["facts"]["members"]), again=True)
-        sizes = f"{len(splits.train)} examples to learn from, {len(splits.dev)} dev, {len(splits.test)} test"
-        say(f"{prepared.what} on {splits.train.name}: {sizes}; loss = {in_words(weights)}")
+        say(
+            Message.of(
+                "training_note.begin",
+                what=prepared.what,
+                data=splits.train.name,
+                train=len(splits.train),
+                dev=len(splits.dev),
+                test=len(splits.test),
+                loss=in_words(weights),
+            )
+        )
         members: list[dict[str, Json]] = []
         for number in numbers:
             if seeds > 1:
@@ -160,7 +170,7 @@ def _member(
         try:
             return read_record(home / facts_file)
         except Mismatch as error:
-            set_aside(home, error, f"{name} is trained again")
+            set_aside(home, error, Message.of("training_note.again", name=name))
     shutil.rmtree(new, ignore_errors=True)
     facts = train_one(learner, splits, new, settings, loss=loss, state=out / "state" / name, device=device)
     write_json(new / facts_file, facts)
@@ -247,5 +257,5 @@ def _recipe(
     }
 
 
-def _silent(sentence: str) -> None:
+def _silent(sentence: Text) -> None:
     """Ignore messages."""

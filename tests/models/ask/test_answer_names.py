@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Callable
 from functools import cache
@@ -30,7 +31,7 @@ from regard.models.ask.answers_in_words import name_of_answer
 from regard.models.capture import capture
 from regard.models.capture_generation import capture_generation
 from regard.models.open.load import load
-from regard.present.messages.messages import speaking
+from regard.present.messages.messages import say, speaking
 from regard.present.number_units import objective
 from regard.present.objective_scale import about_task
 from regard.present.pack.pack import pack_of_run
@@ -176,7 +177,7 @@ def test_run_report_and_tables_show_decoded_answers(kind: str, runs: dict[str, R
     assert run.examples()[0]["predicted"] == text
     assert run.examples()[0]["target"] != text
     shown = json.dumps(text, ensure_ascii=False)
-    assert f"predicted {shown}".replace('"', "&quot;") in report(run).replace("&#34;", "&quot;")
+    assert say("worked_examples.predicted", label=shown) in html.unescape(report(run))
     row = pq.read_table(export(run, tmp_path)["examples"]).to_pylist()[0]
     assert row["predicted"] == text
     assert json.loads(row["target"]) == run.examples()[0]["target"]

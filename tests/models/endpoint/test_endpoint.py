@@ -17,6 +17,7 @@ from regard.models.endpoint import client
 from regard.models.endpoint.address import parse_address
 from regard.models.endpoint.endpoint_model import EndpointModel, open_endpoint
 from regard.models.open.load import load
+from regard.present.messages.messages import say
 from regard.present.report.as_markdown import run_markdown
 from regard.present.report.citations_page import citations_page
 from regard.present.report.report import report
@@ -153,7 +154,7 @@ def test_citations_by_deletion_equal_deletions_in_process(model: EndpointModel) 
         if exact is not None:
             assert deleted == pytest.approx(exact, abs=1e-4)
     assert (sent.sentences[0].status, sent.sentences[0].cited) == (own.sentences[0].status, own.sentences[0].cited)
-    assert "attention and gradients are not available" in citations_page(sent.to_json())
+    assert say("endpoint.page") in citations_page(sent.to_json())
     with pytest.raises(Unsupported, match="plain prompt"):
         cite(model, [{"role": "user", "content": PROMPT}], "Rome")
 

@@ -89,7 +89,7 @@ def opens_or_is_refused(folder: Path) -> None:
         ("type_vocab_size", 10**12, "fits its weights"),
         ("num_labels", 10**9, "num_labels of at most"),
         ("num_attention_heads", 0, ""),
-        ("num_attention_heads", -1, "num_attention_heads of 0 or more"),
+        ("num_attention_heads", -1, "num_attention_heads"),
         ("num_attention_heads", 10**9, "num_attention_heads of at most"),
         ("num_attention_heads", 3, ""),
         ("model_type", "no-such-type", ""),

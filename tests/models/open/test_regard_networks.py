@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from regard.errors import InputError, UnknownName
+from regard.message import Message
 from regard.models.ask.gradients import slopes as slopes_at
 from regard.models.capture import capture
 from regard.models.capture_generation import capture_generation
@@ -155,7 +156,7 @@ def test_frozen_attention_by_example_id(tmp_path: Path) -> None:
     assert not model.notes
     (site,) = capture(model, Example("new", {"text": "clean room"})).sites
     np.testing.assert_allclose(site.dense().weights[0, 0, 0], [0.5, 0.5], atol=1e-6)
-    assert model.notes == ["new: no stored attention; uniform attention is imposed instead"]
+    assert model.notes == [Message.of("model_note.no_stored_attention", name="new")]
     item = model.encode(examples[0])
     _, targets = model.predict([item])
     less = model.remove(item, np.arange(4) == 0, "delete", np.random.default_rng(0))

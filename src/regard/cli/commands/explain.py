@@ -201,7 +201,7 @@ def _whole(
             experiments=[],
             labels=remembered("labels"),
             progress=progress_bar.examples,
-            announce=lambda line: console.print(line, style="dim", markup=False),
+            announce=lambda line: console.print(str(line), style="dim", markup=False),
             command_line=click.get_current_context().obj,
         )
     page = write_report(run, out / "report.html")

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from regard.datasets.examples import Examples
     from regard.improve.before_after import Row
     from regard.improve.improve import Improvement
-    from regard.improve.measurements import Plan
     from regard.records import Json
     from regard.training.train_one import Splits
 
@@ -195,7 +194,7 @@ def _show(found: Improvement) -> None:
         key = "term.improve.before_plain" if against == "plain" else "term.improve.before_control"
         sentence = say(key, arm=arm, what=render(what), control=render(found.recipes.get(against, "")))
         out.print("\n" + sentence, markup=False, soft_wrap=True)
-        table = [_cells(row, found.plan) for row in rows]
+        table = [_cells(row) for row in rows]
         out.print(plain_table(columns("term.improve.columns"), table, right=(2, 3, 4, 6, 7, 8)))
     for line in _costs(found):
         out.print(line, style="dim", markup=False, soft_wrap=True)
@@ -208,11 +207,9 @@ def _show(found: Improvement) -> None:
     out.print("\n" + sentence, markup=False, soft_wrap=True)
 
 
-def _cells(row: Row, plan: Plan) -> tuple[str, ...]:
-    learned, others = (", ".join(noises) for noises in (plan.learned_noises, plan.other_noises))
-    first = plan.learned_noises[0]
+def _cells(row: Row) -> tuple[str, ...]:
     return (
-        say(f"improvement.{row.quantity}", learned=learned, others=others, first=first, attack=plan.attack),
+        render(row.words),
         say(f"term.improve.{row.better}"),
         "-" if math.isnan(row.before) else f"{row.before:.3f}",
         "-" if math.isnan(row.after) else f"{row.after:.3f}",

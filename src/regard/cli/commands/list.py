@@ -8,7 +8,7 @@ import click
 
 from regard.cli.console import print_json, results
 from regard.cli.verb import verb
-from regard.present.messages.messages import columns, id_words, method_words, say
+from regard.present.messages.messages import FACTS, columns, id_words, method_words, say
 
 if TYPE_CHECKING:
     from regard.registry import Entry
@@ -42,7 +42,7 @@ def command(kind: str | None, as_json: bool) -> None:
             broken[name] = str(error)
     if as_json:
         problems = [{"kind": singular, "name": name, "problem": problem} for name, problem in broken.items()]
-        print_json([*(e.to_json() for e in entries), *problems])
+        print_json([*map(_in_words, entries), *problems])
     else:
         _entries(singular, entries)
         for problem in broken.values():
@@ -54,6 +54,18 @@ def _kinds(counts: dict[str, int]) -> None:
 
     rows = [(name, str(count), f"regard list {name}") for name, count in counts.items()]
     results().print(plain_table(columns("term.list.kinds"), rows, right=(1,)))
+
+
+def _in_words(entry: Entry) -> dict[str, Any]:
+    """Return an entry as JSON, its facts in the current language."""
+    facts = {
+        name: method_words(f"{name}.{entry.kind}", entry.name, value) if name in FACTS else value
+        for name, value in entry.facts.items()
+    }
+    return entry.to_json() | {
+        "summary": method_words(f"summary.{entry.kind}", entry.name, entry.summary),
+        "facts": facts,
+    }
 
 
 def _entries(kind: str, entries: list[Entry]) -> None:

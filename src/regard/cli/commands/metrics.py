@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import click
@@ -38,13 +37,16 @@ def command(run: Path, metric: str | None, operators: int, classes: bool, as_jso
     stored_run = Run(run)
     if metric_names:
         from regard.audits.more_metrics import judge_again
-        from regard.present.messages.messages import say
+        from regard.present.messages.messages import render, say
 
         console = remarks()
         console.print(say("term.opening", source=stored_run.manifest["model"]["source"]), style="dim", markup=False)
-        tell = partial(console.print, style="dim", markup=False)
         scores, summaries = judge_again(
-            stored_run, metric_names, operators=operators, say=tell, allow_code=permitted("allow_code")
+            stored_run,
+            metric_names,
+            operators=operators,
+            say=lambda sentence: console.print(render(sentence), style="dim", markup=False),
+            allow_code=permitted("allow_code"),
         )
     else:
         scores, summaries = stored_run.scores(), shown_summaries(stored_run)

@@ -12,6 +12,7 @@ from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, model_options
 from regard.cli.progress import bar
 from regard.cli.shared_options import seed_option, seeded
 from regard.cli.verb import verb
+from regard.message import encoded
 
 if TYPE_CHECKING:
     from regard.measures.walkthrough import Walkthrough
@@ -90,7 +91,7 @@ def _as_json(found: Walkthrough) -> dict[str, Any]:
         "form": found.form,
         "factor": steps.factor,
         "sink": steps.sink,
-        "notes": list(found.notes),
+        "notes": encoded(found.notes),
         "steps": {
             name: None if (value := getattr(steps, name)) is None else value.tolist()
             for name in (

@@ -73,7 +73,7 @@ def aspects(
 
     settings = (opinions, distractors, fillings, negation)
     items = generated("aspects", draw, split=split, n=n, seed=seed, settings=settings)
-    provenance = note("questions about reviews", n, split=split, seed=seed, known="what decides")
+    provenance = note("questions", n, split=split, seed=seed, known="deciding")
     return Examples("aspects", items, ("negative", "positive"), (provenance,))
 
 

@@ -8,7 +8,7 @@ from regard.datasets import sampling
 from regard.datasets.examples import Examples
 from regard.datasets.packages import package_bytes
 from regard.datasets.splits import split as part
-from regard.records import Example, frozen
+from regard.records import Example, Message, frozen
 from regard.registry import method
 
 MEASURED = (
@@ -57,6 +57,6 @@ def cancer(*, split: str = "test", n: int | None = None, seed: int = 0) -> Examp
         ident = f"{sampling.key(0, row[:30].tobytes().hex()):016x}"[:12]
         by_id.setdefault(ident, Example(ident, {"row": frozen(row[:30])}, int(row[30])))
     items = part(by_id.values(), split, fractions=FRACTIONS)
-    note = f"{len(by_id):,} tumours from scikit-learn (BSD-3-Clause); split {split!r}: {len(items):,}, by a hash"
+    note = Message.of("data.cancer", all=len(by_id), split=split, n=len(items))
     sample = tuple(sampling.stratified(items, n, seed=seed))
     return Examples("cancer", sample, ("malignant", "benign"), (note,), columns=COLUMNS, modality="tabular")

@@ -62,7 +62,7 @@ def chinese_reviews(
         return Drawn(silent(marked_text), make)
 
     items = generated("chinese_reviews", draw, split=split, n=n, seed=seed, settings=(classes, negation, contrast))
-    provenance = note("Chinese reviews", n, split=split, seed=seed, known="what decides")
+    provenance = note("chinese_reviews", n, split=split, seed=seed, known="deciding")
     return Examples("chinese_reviews", items, NAMES[:classes], (provenance,))
 
 

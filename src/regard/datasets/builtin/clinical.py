@@ -68,7 +68,7 @@ def clinical(
 
     settings = (notes, evidence, distractors, shortcut)
     items = generated("clinical", draw, split=split, n=n, seed=seed, settings=settings)
-    provenance = note("fictional clinical notes", n, split=split, seed=seed, known="the decisive finding")
+    provenance = note("clinical_notes", n, split=split, seed=seed, known="finding")
     return Examples("clinical", items, ("no pneumonia", "pneumonia"), (provenance,))
 
 

@@ -75,7 +75,7 @@ def credit(
         return Drawn(str(applicant), make)
 
     items = generated("credit", draw, split=split, n=n, seed=seed, settings=(noise, shortcut))
-    provenance = note("fictional loans", n, split=split, seed=seed, known="the rule")
+    provenance = note("loans", n, split=split, seed=seed, known="rule")
     return Examples("credit", items, ("repaid", "defaulted"), (provenance,), columns=COLUMNS, modality="tabular")
 
 

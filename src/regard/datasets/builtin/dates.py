@@ -86,7 +86,7 @@ def dates(
         return Drawn(day.isoformat(), make)
 
     items = generated("dates", draw, split=split, n=n, seed=seed, settings=(first, last, spoken))
-    return Examples("dates", items, (), (note("dates", n, split=split, seed=seed, known="the alignment"),))
+    return Examples("dates", items, (), (note("dates", n, split=split, seed=seed, known="alignment"),))
 
 
 def iso(day: date) -> list[Piece]:

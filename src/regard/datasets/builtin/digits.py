@@ -8,7 +8,7 @@ from regard.datasets import sampling
 from regard.datasets.examples import Examples
 from regard.datasets.packages import package_bytes
 from regard.datasets.splits import split as part
-from regard.records import Example, frozen
+from regard.records import Example, Message, frozen
 from regard.registry import method
 
 
@@ -37,6 +37,6 @@ def digits(*, split: str = "test", n: int | None = None, seed: int = 0) -> Examp
         ident = f"{sampling.key(0, row[:64].astype(np.uint8).tobytes().hex()):016x}"[:12]
         by_id.setdefault(ident, Example(ident, {"image": image}, int(row[64])))
     items = part(by_id.values(), split)
-    note = f"{len(by_id):,} images from scikit-learn (BSD-3-Clause); split {split!r}: {len(items):,}, by a hash"
+    note = Message.of("data.digits", all=len(by_id), split=split, n=len(items))
     names = tuple(map(str, range(10)))
     return Examples("digits", tuple(sampling.stratified(items, n, seed=seed)), names, (note,), modality="image")

@@ -45,5 +45,5 @@ def induction(*, split: str = "test", n: int = 2000, seed: int = 0, symbols: int
         return Drawn(text, make)
 
     items = generated("induction", draw, split=split, n=n, seed=seed, settings=(symbols, length))
-    provenance = note("rows", n, split=split, seed=seed, known="the pair that decides")
+    provenance = note("rows", n, split=split, seed=seed, known="pair")
     return Examples("induction", items, SYLLABLES[:symbols], (provenance,))

@@ -51,7 +51,7 @@ def number_words(
         return Drawn(str(value), make)
 
     items = generated("number_words", draw, split=split, n=n, seed=seed, settings=(largest, joined))
-    return Examples("number_words", items, (), (note("numbers", n, split=split, seed=seed, known="the alignment"),))
+    return Examples("number_words", items, (), (note("numbers", n, split=split, seed=seed, known="alignment"),))
 
 
 def figures_of(value: int) -> list[Piece]:

@@ -89,7 +89,7 @@ def phrases(
         return _drawn(both, kind)
 
     items = generated("phrases", draw, split=split, n=n, seed=seed, settings=(negation, questions, compound))
-    return Examples("phrases", items, (), (note("sentences", n, split=split, seed=seed, known="the alignment"),))
+    return Examples("phrases", items, (), (note("sentences", n, split=split, seed=seed, known="alignment"),))
 
 
 @dataclass

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.datasets.examples import Examples
+from regard.datasets.generated import note
 from regard.datasets.splits import THIRDS, checked, normalised, split_of
 from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
@@ -119,8 +120,8 @@ def planted(
         spans = [(float(m.start()), float(m.end())) for m in re.finditer(r"\S+", text)]
         ident = f"{split}-{len(items):05d}"
         items.append(Example(ident, {"text": text}, label, tuple(spans[i] for i in deciding), slices=slices))
-    note = f"{n:,} generated texts (split {split!r}, seed {seed}); the decisive words are known exactly"
-    return Examples("planted", tuple(items), ("negative", "positive"), (note,))
+    provenance = note("texts", n, split=split, seed=seed, known="words")
+    return Examples("planted", tuple(items), ("negative", "positive"), (provenance,))
 
 
 def truth(text: str) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.datasets.examples import Examples
+from regard.datasets.generated import note
 from regard.datasets.splits import checked
 from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
@@ -58,5 +59,5 @@ def planted_patches(
         image[top:bottom, left:right] = np.where(shape > 0, BRIGHT, image[top:bottom, left:right])
         box = (float(top), float(left), float(bottom), float(right))
         items.append(Example(f"{split}-{i:05d}", {"image": frozen(image)}, label, (box,)))
-    note = f"{n:,} generated images (split {split!r}, seed {seed}); the decisive patch is known exactly"
-    return Examples("planted_patches", tuple(items), NAMES, (note,), modality="image")
+    provenance = note("images", n, split=split, seed=seed, known="patch")
+    return Examples("planted_patches", tuple(items), NAMES, (provenance,), modality="image")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.datasets.examples import Examples
+from regard.datasets.generated import note
 from regard.datasets.splits import checked
 from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
@@ -48,6 +49,6 @@ def planted_segments(
         series[start : start + segment, 0] += shape(label, segment)
         place = (float(start), float(start + segment))
         items.append(Example(f"{split}-{i:05d}", {"series": frozen(series)}, label, (place,)))
-    note = f"{n:,} generated series (split {split!r}, seed {seed}); the decisive stretch is known exactly"
+    provenance = note("series", n, split=split, seed=seed, known="stretch")
     names = tuple(f"channel {c}" for c in range(channels))
-    return Examples("planted_segments", tuple(items), NAMES, (note,), columns=names, modality="series")
+    return Examples("planted_segments", tuple(items), NAMES, (provenance,), columns=names, modality="series")

@@ -56,5 +56,5 @@ def planted_sounds(
             sound[start : start + width] += beep(pitch, width)
         inputs = {"audio": frozen(np.clip(sound, -1, 1)), "rate": RATE}
         items.append(Example(f"{split}-{i:05d}", inputs, names[i % len(names)], places if pitch is not None else None))
-    notes = (note("sounds", n, split=split, seed=seed, known="the decisive samples"),)
+    notes = (note("sounds", n, split=split, seed=seed, known="samples"),)
     return Examples("planted_sounds", tuple(items), names, notes, modality="audio")

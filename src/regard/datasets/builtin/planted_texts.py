@@ -12,7 +12,7 @@ from regard.datasets.examples import Examples
 from regard.datasets.splits import THIRDS, checked, normalised, split_of
 from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
-from regard.records import Example
+from regard.records import Example, Message
 from regard.registry import method
 
 Size = Literal["s", "m", "l"]
@@ -82,9 +82,7 @@ def planted_texts(
         spans = [(float(m.start()), float(m.end())) for m in re.finditer(r"\S+", text)]
         rationale = tuple(spans[at] for at, i in enumerate(order) if pieces[i][1])
         items.append(Example(f"{split}-{len(items):05d}", {"text": text}, label, rationale, slices={"evidence": kind}))
-    note = (
-        f"{n:,} generated texts (task {task}, size {size}, split {split!r}, seed {seed}); the evidence is known exactly"
-    )
+    note = Message.of("data.generated_task", n=n, task=task, size=size, split=split, seed=seed)
     names = ("negative", "positive", "puzzled")[:classes]
     return Examples("planted_texts", tuple(items), names, (note,))
 

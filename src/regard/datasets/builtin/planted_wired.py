@@ -94,7 +94,7 @@ def planted_wired(
 
     items = generated("planted_wired", draw, split=split, n=n, seed=seed, settings=(size, task, classes, bypass, by))
     names = {"pairs": PAIR_NAMES, "steps": DIGITS}.get(task, CLASS_NAMES)[:classes]
-    return Examples("planted_wired", items, names, (note("texts", n, split=split, seed=seed, known="what decides"),))
+    return Examples("planted_wired", items, names, (note("texts", n, split=split, seed=seed, known="deciding"),))
 
 
 def vocabulary_words(task: WiredTask, size: Size) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from regard.datasets import sampling
 from regard.datasets.examples import Examples
 from regard.datasets.series_file import packaged_series
 from regard.datasets.splits import split as part
-from regard.records import Example
+from regard.records import Example, Message
 from regard.registry import method
 
 
@@ -29,7 +29,7 @@ def power(*, split: str = "test", n: int | None = None, seed: int = 0) -> Exampl
         ident = f"{sampling.key(0, series.tobytes().hex()):016x}"[:12]
         by_id.setdefault(ident, Example(ident, {"series": series}, int(label) - 1))
     items = part(by_id.values(), split)
-    note = f"{len(by_id):,} days from sktime 1.2.0 (BSD-3-Clause); split {split!r}: {len(items):,}, by a hash"
+    note = Message.of("data.power", all=len(by_id), split=split, n=len(items))
     sample = tuple(sampling.stratified(items, n, seed=seed))
     labels = ("October to March", "April to September")
     return Examples("power", sample, labels, (note,), columns=("demand",), modality="series")

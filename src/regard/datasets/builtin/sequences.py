@@ -57,7 +57,7 @@ def sequences(
         return Drawn(" ".join(words), make)
 
     items = generated("sequences", draw, split=split, n=n, seed=seed, settings=(task, symbols, shortest, longest))
-    return Examples("sequences", items, (), (note("rows", n, split=split, seed=seed, known="the alignment"),))
+    return Examples("sequences", items, (), (note("rows", n, split=split, seed=seed, known="alignment"),))
 
 
 def _spaced(row: list[Piece]) -> list[Piece]:

@@ -62,7 +62,7 @@ def spoken_by(speak: Speak, *, split: str = "test", n: int = 100, seed: int = 0,
         "spoken",
         items,
         (),
-        (note("sentences", n, split=split, seed=seed, known="the time of every word"),),
+        (note("sentences", n, split=split, seed=seed, known="word_times"),),
         modality="audio",
     )
 

@@ -11,7 +11,7 @@ from regard.datasets.examples import Examples
 from regard.datasets.packages import package_bytes
 from regard.datasets.splits import FRACTIONS, checked
 from regard.errors import InputError, phrase
-from regard.records import Example, Floats, frozen
+from regard.records import Example, Floats, Message, frozen
 from regard.registry import method
 
 CYCLE = 11
@@ -57,7 +57,7 @@ def sunspots(
             expected=phrase("errors.datasets.room_for_window"),
             got=f"horizon={horizon}",
         )
-    note = f"{len(values):,} {every}s from statsmodels 0.15.0 (public domain); split {split!r}: {len(items):,}, by time"
+    note = Message.of(f"data.sunspots_{every}", all=len(values), split=split, n=len(items))
     sample = tuple(sampling.stratified(items, n, seed=seed))
     return Examples("sunspots", sample, (), (note,), columns=("sunspots",), modality="series")
 

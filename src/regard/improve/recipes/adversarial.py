@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from regard.improve.recipe import Recipe
+from regard.message import Message
 from regard.registry import method
 
 
@@ -27,10 +28,11 @@ def adversarial(
     """
     tail = f"epsilon={epsilon},steps={steps}"
     other = Recipe(
-        f"inputs moved at random by {epsilon:g} of their norm", {f"adversarial_inputs:how=random,{tail}": weight}
+        Message.of("improvement.recipe.adversarial_control", epsilon=epsilon),
+        {f"adversarial_inputs:how=random,{tail}": weight},
     )
     return Recipe(
-        f"inputs moved against the label by {epsilon:g} of their norm ({how})",
+        Message.of("improvement.recipe.adversarial", epsilon=epsilon, how=how),
         {f"adversarial_inputs:how={how},{tail}": weight},
         control=other if control else None,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from regard.improve.recipe import Recipe
+from regard.message import Message
 from regard.registry import method
 
 
@@ -16,12 +17,12 @@ def attention_adversarial(
     """
     tail = f"epsilon={epsilon},steps={steps}"
     other = Recipe(
-        f"attention scores moved at random by {epsilon:g}",
+        Message.of("improvement.recipe.attention_adversarial_control", epsilon=epsilon),
         {f"adversarial_attention:direction=random,{tail}": weight},
         looks=True,
     )
     return Recipe(
-        f"attention scores moved against the label by {epsilon:g}",
+        Message.of("improvement.recipe.attention_adversarial", epsilon=epsilon),
         {f"adversarial_attention:{tail}": weight},
         control=other if control else None,
         looks=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from regard.improve.recipe import Recipe
+from regard.message import Message
 from regard.registry import method
 
 
@@ -14,5 +15,5 @@ from regard.registry import method
 )
 def attention_effects(modality: str, *, weight: float = 1.0) -> Recipe:
     """Draw attention to the words without which the loss would rise, by first-order effects of the network itself."""
-    what = f"attention drawn to words without which the loss would rise (weight {weight:g})"
+    what = Message.of("improvement.recipe.attention_effects", weight=weight)
     return Recipe(what, {"gradient_distance:of=effect": weight}, looks=True)

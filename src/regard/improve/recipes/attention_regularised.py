@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 from regard.improve.recipe import Recipe
+from regard.message import Message
 from regard.registry import method
 
 TERMS = {
-    "gradients": ("gradient_distance", "attention drawn to where the loss is steep"),
-    "rationales": ("rationale_distance", "attention drawn to what people call decisive"),
-    "few_words": ("attention_entropy", "attention drawn to few words"),
-    "diversity": ("conicity", "states that point apart, so that it matters which is attended to"),
+    "gradients": "gradient_distance",
+    "rationales": "rationale_distance",
+    "few_words": "attention_entropy",
+    "diversity": "conicity",
 }
 
 
@@ -31,5 +32,5 @@ def attention_regularised(
 
     rationales: the data must have them.
     """
-    term, words = TERMS[toward]
-    return Recipe(f"{words} (weight {weight:g})", {term: weight}, looks=True)
+    what = Message.of(f"improvement.recipe.{toward}", weight=weight)
+    return Recipe(what, {TERMS[toward]: weight}, looks=True)

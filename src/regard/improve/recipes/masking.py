@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from regard.improve.recipe import Recipe
+from regard.message import Message
 from regard.registry import method
 
 
@@ -14,4 +15,4 @@ from regard.registry import method
 )
 def masking(modality: str, *, share: float = 0.5) -> Recipe:
     """Mask any share of the words in a share of the texts, so that removed words are nothing new to the model."""
-    return Recipe(f"any share of the words is masked in {share:.0%} of the texts", learner={"masking": share})
+    return Recipe(Message.of("improvement.recipe.masking", share=share), learner={"masking": share})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from regard.errors import Unsupported, phrase
 from regard.improve.recipe import Recipe
+from regard.message import Message
 from regard.perturbations.apply import noises as known_noises
 from regard.registry import method
 from regard.training.augmentation import Augment
@@ -32,6 +33,6 @@ def noise(
             phrase("errors.improve.recipe_noise"), expected=phrase("errors.improve.modality_with_noises"), got=modality
         )
     return Recipe(
-        f"{share:.0%} of what is learned from is noisy ({', '.join(names)})",
+        Message.of("improvement.recipe.noise", share=share, noises=", ".join(names)),
         augment=Augment(names, tuple(severities), share, copies),
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from regard.improve.recipe import Recipe
+from regard.message import Message
+from regard.records import Json
 from regard.registry import method
 
 
@@ -26,9 +28,12 @@ def smoothness(
 
     epsilon: how far, as a share of the norm of the example's inputs.
     """
-    looked = f", attention counts {attention:g}" if attention else ""
+    size: dict[str, Json] = {"epsilon": epsilon, "direction": direction}
+    what = Message("improvement.recipe.smoothness", size)
+    if attention:
+        what = Message("improvement.recipe.smoothness_attention", {**size, "attention": attention})
     return Recipe(
-        f"the answer stays where inputs move by {epsilon:g} of their norm ({direction}{looked})",
+        what,
         {f"consistency:attention={attention},direction={direction},epsilon={epsilon}": weight},
         looks=attention > 0,
     )

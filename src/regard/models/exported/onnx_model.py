@@ -52,7 +52,7 @@ class OnnxModel:
 
     without_capability = "--rebuild (rebuild=True), which puts the weights into their Hugging Face class"
 
-    def __init__(self, inner: TorchModel, notes: Iterable[str] = ()) -> None:
+    def __init__(self, inner: TorchModel, notes: Iterable[Text] = ()) -> None:
         assert isinstance(inner.module, OnnxModule)
         self.inner, self.module = inner, inner.module
         self._notes, self._proofs = list(notes), dict[tuple[int, ...], Message]()

@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 from torch import nn
 
 from regard.errors import EnvironmentProblem, InputError, Text, Unsupported, phrase
+from regard.message import Message
 from regard.models.open.hub import hub
 from regard.models.open.huggingface import infer_task, task_row
 from regard.models.open.placement import Placement, loading_arguments, unpack_on_cpu
@@ -206,8 +207,13 @@ def _weights(
     unexpected = sorted(info["unexpected_keys"])
     if unexpected:
         notes.append(
-            f"{len(unexpected)} weights of {source} are not used by {type(module).__name__}: "
-            + ", ".join(unexpected[:3])
+            Message.of(
+                "model_note.unused_weights",
+                n=len(unexpected),
+                source=source,
+                model=type(module).__name__,
+                first=", ".join(unexpected[:3]),
+            )
         )
     missing = sorted(info["missing_keys"]) + [str(k[0]) for k in info.get("mismatched_keys", ())]
     return module, notes, missing

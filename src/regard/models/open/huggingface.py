@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported, phrase
+from regard.message import Message
 from regard.models.adapter import Pooling, TorchModel, Traits
 from regard.models.detector import DetectorModel
 from regard.models.exported.onnx_module import OnnxModule, accepted_names
@@ -275,7 +276,7 @@ def _limit(config: Any, tokenizer: Any, options: Options) -> tuple[int, list[Tex
             raise InputError(
                 "max_length", expected=phrase("errors.common.at_most", n=min(declared)), got=str(options.max_length)
             )
-        return options.max_length, [f"read in pieces of at most {options.max_length} tokens, as asked"]
+        return options.max_length, [Message.of("model_note.pieces", n=options.max_length)]
     if not declared:
         return UNLIMITED, []
     return min(declared), []

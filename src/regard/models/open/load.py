@@ -16,6 +16,7 @@ from torch import nn
 from regard.errors import InputError, Text, UnknownName, Unsupported, phrase
 from regard.files import cache_directory, exists
 from regard.foreign_code import contained
+from regard.message import Message
 from regard.models.adapter import TorchModel, pick_device
 from regard.models.endpoint.address import PREFIX as ENDPOINT
 from regard.models.endpoint.endpoint_model import open_endpoint
@@ -291,8 +292,10 @@ def _directory(source: str, options: Options, trust_remote_code: bool, download:
 
 def _family(family: Family, options: Options, trust_remote_code: bool, download: bool) -> Model:
     """Open the member of the family that is best on dev; a note names it."""
-    trained = "" if len(family.members) == family.size else f" ({len(family.members)} of them trained)"
-    note = f"family of {family.size}{trained}: opened {family.best}, the best on dev"
+    facts: dict[str, Json] = {"size": family.size, "best": family.best}
+    note = Message("model_note.family", facts)
+    if len(family.members) != family.size:
+        note = Message("model_note.part_of_family", {**facts, "trained": len(family.members)})
     name = options.name or f"{family.directory.resolve().name}/{family.best}"
     noted = replace(options, notes=(*options.notes, note), name=name)
     return _directory(str(family.directory / family.best), noted, trust_remote_code, download)

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from regard.errors import InputError, Unsupported, phrase
+from regard.message import Message
 from regard.models.adapter import TorchModel
 from regard.models.exported.capabilities import register
 from regard.models.exported.onnx_model import OnnxModel
@@ -91,8 +92,7 @@ def open_onnx(path: Path, processor: Any, options: Options, *, rebuild: bool = F
 
 def _joined(inner: TorchModel, graph: Graph) -> OnnxModel:
     register()
-    note = "an ONNX graph has no gradients: methods that need them are refused (rebuild=True, --rebuild)"
-    model = OnnxModel(inner, [note])
+    model = OnnxModel(inner, [Message("model_note.onnx_no_gradients")])
     quantized = sum(node.op_type in ("MatMulInteger", "QLinearMatMul", "DequantizeLinear") for node in _nodes(graph))
     if quantized:
         model.inner._notes.append(f"quantized graph: {quantized} integer operations")

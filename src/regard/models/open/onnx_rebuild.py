@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from regard.errors import Unsupported, phrase
+from regard.message import Message
 from regard.models.exported.attention_nodes import module_path
 from regard.models.exported.onnx_module import OnnxModule
 from regard.models.exported.sessions import Graph, onnx_package
@@ -23,7 +24,7 @@ TOLERANCE: Final = 1e-4
 _PROBE: Final = (2, 8)
 
 
-def rebuilt(graph: Graph, config: Any, module: OnnxModule) -> tuple[nn.Module, str]:
+def rebuilt(graph: Graph, config: Any, module: OnnxModule) -> tuple[nn.Module, Message]:
     """(the model in its own class, a note with the difference of its outputs)."""
     import transformers
 
@@ -63,7 +64,7 @@ def rebuilt(graph: Graph, config: Any, module: OnnxModule) -> tuple[nn.Module, s
             expected=phrase("errors.models.outputs_equal_those_graph", tolerance=TOLERANCE),
             got=phrase("errors.common.difference_error", error=error),
         )
-    return native, f"rebuilt from {graph.path.name} as {names[0]}: outputs equal to {error:.0e}"
+    return native, Message.of("model_note.rebuilt", file=graph.path.name, architecture=names[0], error=error)
 
 
 def _weights(graph: Graph, state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

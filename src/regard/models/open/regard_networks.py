@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported, phrase
+from regard.message import Message
 from regard.models import anomaly_score
 from regard.models.adapter import Call, TorchModel, Traits
 from regard.models.anomaly_score import AnomalyModel, Level
@@ -172,8 +173,9 @@ def _imposed(stored: Mapping[str, Weights], said: list[Text]) -> Callable[[str, 
         row = stored.get(ident)
         if row is not None and len(row) == n:
             return row
-        fault = "no stored attention" if row is None else f"stored attention over {len(row)} words, not {n}"
-        note = f"{ident}: {fault}; uniform attention is imposed instead"
+        note = Message.of("model_note.no_stored_attention", name=ident)
+        if row is not None:
+            note = Message.of("model_note.other_length", name=ident, stored=len(row), n=n)
         if note not in said:
             said.append(note)
         return np.full(n, 1 / max(1, n), np.float32)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from regard.errors import InputError, Text, Unsupported, phrase
+from regard.message import Message
 
 ATTENTION = ("eager", "sdpa")
 EXPERTS = ("eager", "batched_mm", "grouped_mm")
@@ -44,10 +45,8 @@ def without_kernels(config: Any, subject: str) -> list[Text]:
             if implementation is None or implementation in allowed:
                 continue
             setattr(part, f"{attribute}_internal", None)
-            notes.append(
-                f"config.json asks for the {what} implementation {_shown(implementation)}{place}: "
-                f"regard uses the default (allowed: {', '.join(allowed)})"
-            )
+            asked = {"what": what, "asked": _shown(implementation), "place": place, "allowed": ", ".join(allowed)}
+            notes.append(Message("model_note.implementation", asked))
         _refuse_quantization(getattr(part, "quantization_config", None), subject)
         if getattr(part, "use_pretrained_backbone", False):
             part.use_pretrained_backbone = (

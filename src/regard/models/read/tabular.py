@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from regard.errors import InputError, Text, phrase
+from regard.message import Message
 from regard.models.read.regions import Array, ArrayReader, Fill, with_class_tokens
 from regard.records import Bools, Ints, Units
 
@@ -57,7 +58,5 @@ def tabular_reader(
         modality="tabular", main=main, entry="row", prepare=prepare, lay_out=lay_out, fills=fills, trial=(n,)
     )
     if centre is None:
-        reader.observations.append(
-            "no statistics of the columns are known: a removed column becomes 0 (standardised data)"
-        )
+        reader.observations.append(Message("data.no_column_statistics"))
     return reader

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from regard.errors import InputError, UnknownName, phrase
+from regard.message import Message
 from regard.models.read.encoded import Item
 from regard.models.read.long_text import cut, text_windows
 from regard.models.read.regions import stacked
@@ -204,9 +205,13 @@ class TextReader:
             overlap=self.overlap,
             count=self._count,
         )
-        note = (
-            f"{example.id}: {len(tokens.ids)} tokens read in {len(windows)} windows of at most {self.limit} "
-            f"that overlap by {self.overlap:.0%}"
+        note = Message.of(
+            "data.read_in_windows",
+            name=example.id,
+            tokens=len(tokens.ids),
+            n=len(windows),
+            limit=self.limit,
+            overlap=self.overlap,
         )
         if note not in self.observations:
             self.observations.append(note)

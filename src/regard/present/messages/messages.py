@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 NOUNS = MappingProxyType({"unit": "word", "input": "text"})
 """The nouns of a message that names no others."""
 
-FACTS = ("summary.", "scale.")
-"""Tables whose English stands beside the code of the methods."""
-UNTRANSLATED = ("planted", "language")
-"""Kinds whose entries are described in English: test models, and languages in their own."""
+FACTS = ("summary", "aims", "baseline", "ceiling", "cost", "formula", "misleads", "question", "scale", "truth")
+"""Facts about methods, in words: `misleads.metric.gini`. Their English stands beside the code of the methods."""
+UNTRANSLATED = ("language",)
+"""Kinds whose entries are described in one language: a language in its own."""
 
 _language: ContextVar[str] = ContextVar("language", default="en")
 
@@ -201,7 +201,7 @@ def catalogue(name: str) -> Mapping[str, str]:
 @cache
 def _table(language: str, header: str) -> Mapping[str, str]:
     """Read one table of the catalogue alone: `--help` needs forty sentences of fifteen hundred."""
-    if language == "en" and header.startswith(FACTS):
+    if language == "en" and header.partition(".")[0] in FACTS:
         return _facts().get(header, {})
     begin = rf"^\[{re.escape(header)}\]$" if header else r"\A"
     place = re.search(rf"{begin}(.*?)(?=^\[|\Z)", _text(language), re.MULTILINE | re.DOTALL)
@@ -215,11 +215,16 @@ def _facts() -> Mapping[str, Mapping[str, str]]:
     """Tables of English sentences about our methods: written beside their code, gathered by `make catalogue`."""
     tables: dict[str, dict[str, str]] = {}
     for entry in json.loads((Path(__file__).parents[2] / "catalogue.json").read_text("utf-8")):
-        if entry["kind"] not in UNTRANSLATED:
-            for fact, text in (("summary", entry["summary"]), ("scale", entry["facts"].get("scale"))):
-                if text:
-                    tables.setdefault(f"{fact}.{entry['kind']}", {})[entry["name"]] = text
+        facts = {"summary": entry["summary"], **entry["facts"]}
+        for fact in FACTS if entry["kind"] not in UNTRANSLATED else ():
+            if isinstance(text := facts.get(fact), str) and text and not _is_method(fact, text):
+                tables.setdefault(f"{fact}.{entry['kind']}", {})[entry["name"]] = text
     return tables
+
+
+def _is_method(fact: str, text: str) -> bool:
+    """Return whether the end of a scale is named by a method: `leave_one_out`, not "1: the rationale itself"."""
+    return fact in ("baseline", "ceiling") and text.isidentifier()
 
 
 @cache

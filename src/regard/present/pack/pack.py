@@ -19,7 +19,7 @@ import numpy as np
 from regard.audits.conclusions.run_facts import RunReader
 from regard.measures.plausibility import inside
 from regard.measures.walkthrough import Walkthrough
-from regard.present.messages.messages import render, say
+from regard.present.messages.messages import render, rendered, say
 from regard.present.pack.alternatives import alternatives_of
 from regard.present.pack.build import BUDGET, Alternative, Shown, pack
 from regard.present.pack.long_sites import is_long, pooled_attention
@@ -343,4 +343,4 @@ def _is_finite(value: Any) -> bool:
 
 def _walk(cut: Mapping[str, Any], sites: Sequence[str]) -> WalkEntry:
     """`Walkthrough.cut` as an entry; its site by number."""
-    return WalkEntry(**{**cut, "site": list(sites).index(cut["site"])})
+    return WalkEntry(**{**cut, "site": list(sites).index(cut["site"]), "notes": rendered(cut["notes"])})

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from regard.present.messages.messages import columns, known, say
+from regard.present.messages.messages import columns, method_words, say
 from regard.present.terminal.terminal import plain_table
 from regard.records import Json, Summary
 from regard.registry import entry
@@ -34,13 +34,14 @@ def findings_view(summaries: Sequence[Summary]) -> RenderableType:
     parts: list[RenderableType] = []
     for name, group in groups.items():
         facts = entry("experiment", name).facts
-        parts += [Text(f"\n{name}: {_fact(name, 'asks', facts.get('question', ''))}", style="bold")]
+        parts += [
+            Text(f"\n{name}: {method_words('question.experiment', name, facts.get('question', ''))}", style="bold")
+        ]
         rows = [_row(s) for s in group]
         parts.append(plain_table(columns("term.experiments.columns"), rows, right=(5, 6, 7, 8)))
         if facts.get("misleads"):
-            parts.append(
-                Text(say("term.experiments.misleads", text=_fact(name, "misleads", facts["misleads"])), style="dim")
-            )
+            misleads = method_words("misleads.experiment", name, facts["misleads"])
+            parts.append(Text(say("term.experiments.misleads", text=misleads), style="dim"))
     seeds = ", ".join(sorted({str(s.seed) for s in summaries}))
     parts.append(Text("\n" + say("term.experiments.foot", seeds=seeds), style="dim"))
     return Group(*parts)
@@ -57,9 +58,3 @@ def _setting(where: Mapping[str, Json]) -> str:
     usual = {"layers": "last", "heads": "mean"}
     settings = {k: v for k, v in where.items() if k not in SILENT and usual.get(k) != v}
     return ", ".join(f"{k} {round(v, 3) if isinstance(v, float) else v}" for k, v in settings.items())
-
-
-def _fact(name: str, fact: str, text: object) -> str:
-    """A fact of an experiment in the language that is spoken; one of another package as its author wrote it."""
-    key = f"experiment.{name}_{fact}"
-    return say(key) if known(key) else str(text)

@@ -16,7 +16,7 @@ from regard.audits.conclusions.rank_stability import Between
 from regard.audits.conclusions.settings import setting
 from regard.errors import UnknownName
 from regard.present import counts
-from regard.present.messages.messages import columns, say
+from regard.present.messages.messages import columns, method_words, say
 from regard.present.results_table import Column, metric_title, shown
 from regard.present.terminal.terminal import plain_table
 from regard.records import Summary
@@ -158,6 +158,6 @@ def metrics_json(summaries: Sequence[Summary], stable: Sequence[Between]) -> dic
 
 def _fact(metric: str, name: str, otherwise: str) -> str:
     try:
-        return str(entry("metric", metric).facts.get(name, otherwise))
+        return method_words(f"{name}.metric", metric, entry("metric", metric).facts.get(name, otherwise))
     except UnknownName:  # a score that was made elsewhere
         return otherwise

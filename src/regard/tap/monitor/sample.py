@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
+from regard.errors import Message
 from regard.tap.operations import LOOKED, Op, meaning
 from regard.tap.provenance import Provenance
 from regard.tap.sdpa import SdpaCall, bind_flash, bind_sdpa, scores_of, weights_of
@@ -195,9 +196,9 @@ def collapse_warnings(sites: tuple[SiteGlimpse, ...], *, most: float = 0.5) -> t
     warnings = []
     for i, site in enumerate(sites):
         if site.narrow > most:
-            warnings.append(f"site {i}: {site.narrow:.0%} of the heads look at single keys (entropy collapse)")
+            warnings.append(str(Message.of("model_note.narrow", site=i, share=site.narrow)))
         if site.even > most:
-            warnings.append(f"site {i}: {site.even:.0%} of the heads are uniform: they choose nothing")
+            warnings.append(str(Message.of("model_note.even", site=i, share=site.even)))
         if site.sink > 0.9:
-            warnings.append(f"site {i}: {site.sink:.0%} of attention lies on the first position")
+            warnings.append(str(Message.of("model_note.sink", site=i, share=site.sink)))
     return tuple(warnings)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from torch import nn
 
-from regard.errors import InputError, phrase
+from regard.errors import InputError, Message, phrase
 from regard.tap.capture_plan import is_compiled
 from regard.tap.monitor.sample import Glimpse, PassGlimpse, collapse_warnings
 
@@ -106,7 +106,7 @@ class Watch:
 
     def __enter__(self) -> Watch:
         if is_compiled(self._attached.module):
-            self.problems.append("the module is compiled: it is not watched")
+            self.problems.append(str(Message("model_note.compiled")))
         else:
             self._attached.attach()
         return self

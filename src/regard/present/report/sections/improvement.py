@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from regard.present.messages.messages import say
+from regard.present.messages.messages import render, say
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.run_reader import Material
 from regard.present.search_words import search_sentence
@@ -16,7 +16,9 @@ def improvement(material: Material) -> Html | None:
     if not facts:
         return None
     return join(
-        tag("p", None, say("improvement.lead", arm=facts["arm"], what=facts["what"], seeds=len(facts["seeds"]))),
+        tag(
+            "p", None, say("improvement.lead", arm=facts["arm"], what=render(facts["what"]), seeds=len(facts["seeds"]))
+        ),
         tag("p", None, search_sentence(facts["search"])) if facts.get("search") else None,
         [_compared(comparison, facts) for comparison in facts["comparisons"]],
         tag("p", {"class": "soft"}, say("improvement.rule")),
@@ -32,8 +34,9 @@ def _compared(comparison: dict[str, Any], found: dict[str, Any]) -> Html:
 
 def _row(row: dict[str, Any], found: dict[str, Any]) -> list[str | Html]:
     plan = found["plan"]
+    plain = row["quantity"] == "attack_success" and plan["attack"] != "greedy_word"
     name = say(
-        f"improvement.{row['quantity']}",
+        f"improvement.{'plain_' if plain else ''}{row['quantity']}",
         learned=", ".join(plan["learned_noises"]),
         others=", ".join(plan["other_noises"]),
         first=plan["learned_noises"][0],
