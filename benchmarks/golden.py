@@ -94,8 +94,8 @@ EXPLANATIONS = {
     "rules of verdicts": "The judge of issue 15 (graded answers, mixture, further questions) and the rows above; "
     "not traced verdict by verdict.",
 }
-"""Kinds of difference to REFERENCE and the commits that made them on purpose. Audits before and after the commit show the
-first four; the others are attributed by reading the code. A difference of another kind is a fault."""
+"""Kinds of difference to REFERENCE and the commits that made them on purpose. Audits before and after the commit
+show the first four; the others are attributed by reading the code. A difference of another kind is a fault."""
 WORDING = {"attention", "constraints", "similarity"}
 """Keys of `where` that held a sentence at the reference and hold a message or an id now."""
 
