@@ -179,3 +179,18 @@ def duration(seconds: float) -> Message:
     if whole < 3600:
         return Message.of("budget.minutes", minutes=whole // 60, seconds=whole % 60)
     return Message.of("budget.hours", hours=whole // 3600, minutes=whole % 3600 // 60)
+
+
+def announcement(schedule: Schedule, spent: int, further: int) -> Message:
+    """The plan in words. spent: passes so far; further: methods that may follow the rounds."""
+    rounds = spent + int(schedule.passes_per_example * (schedule.looks[-1] - schedule.pilot))
+    return Message.of(
+        "budget.plan",
+        budget=schedule.budget,
+        n=schedule.looks[-1],
+        available=schedule.available,
+        passes=min(rounds, schedule.passes),
+        time=duration(max(0, rounds - spent) * schedule.seconds_per_pass),
+        all=schedule.passes,
+        further=further,
+    )

@@ -27,6 +27,7 @@ from regard.audits.schedule import (
     Spending,
     affordable_examples,
     allowance,
+    announcement,
     duration,
     looks_within,
     pilot_size,
@@ -373,23 +374,10 @@ class Stages:
         self.workshop.writer.note_schedule(self.schedule.to_json())
 
     def _announce_plan(self) -> None:
-        schedule = self.schedule
-        rate = schedule.passes_per_example
-        rounds = self.spending.passes + int(rate * (schedule.looks[-1] - schedule.pilot))
         if self.plan.settings.headline:
-            self.listeners.say(Message.of("budget.brief_protocol", limit=brief_protocol.LONG, passes=round(rate)))
-        self.listeners.say(
-            Message.of(
-                "budget.plan",
-                budget=schedule.budget,
-                n=schedule.looks[-1],
-                available=schedule.available,
-                passes=min(rounds, schedule.passes),
-                time=duration(max(0, rounds - self.spending.passes) * schedule.seconds_per_pass),
-                all=schedule.passes,
-                further=len(self.items),
-            )
-        )
+            passes = round(self.schedule.passes_per_example)
+            self.listeners.say(Message.of("budget.brief_protocol", limit=brief_protocol.LONG, passes=passes))
+        self.listeners.say(announcement(self.schedule, self.spending.passes, len(self.items)))
 
     def _finish(self, count: int) -> None:
         items: dict[str, Json] = {item.name: item.examples for item in self.items if item.examples}
