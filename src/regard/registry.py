@@ -489,16 +489,6 @@ def _outsiders(kind: str) -> Mapping[str, importlib.metadata.EntryPoint]:
     return {e.name: e for e in importlib.metadata.entry_points(group=f"regard.{kind}s")}
 
 
-def hyphenated(method: str) -> str:
-    """A method as recipes are typed on the command line: hyphens in its name, parameters as they are.
-
-    >>> hyphenated("attention_effects:toward=few_words")
-    'attention-effects:toward=few_words'
-    """
-    name, colon, parameters = method.partition(":")
-    return f"{name.replace('_', '-')}{colon}{parameters}"
-
-
 def names(kind: str) -> list[str]:
     """List every public name of a kind, including those of other packages; import none of them."""
     if kind not in ROOMS:
@@ -549,7 +539,7 @@ def fact_text(kind: str, name: str, fact: str) -> Text:
 
 def language_file(name: str) -> Traversable:
     """Return the catalogue NAME.toml of a language: ours, or in the package that the entry point NAME points at."""
-    return _language_file(_language_package(name), name)
+    return importlib.resources.files(_language_package(name)) / f"{name}.toml"
 
 
 def _language_package(name: str) -> str:
@@ -559,10 +549,6 @@ def _language_package(name: str) -> str:
     if name not in _outsiders("language"):
         raise UnknownName("language", name, names("language"))
     return _outsiders("language")[name].value
-
-
-def _language_file(package: str, name: str) -> Traversable:
-    return importlib.resources.files(package) / f"{name}.toml"
 
 
 def language_entry(name: str) -> Entry:

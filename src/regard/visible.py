@@ -53,3 +53,13 @@ def shell_word(text: object) -> str:
 
 def _shown(character: str) -> str:
     return _TABLE.get(ord(character), "\N{REPLACEMENT CHARACTER}")
+
+
+def hyphenated(method: str) -> str:
+    """A method as recipes are typed on the command line: hyphens in its name, parameters as they are.
+
+    >>> hyphenated("attention_effects:toward=few_words")
+    'attention-effects:toward=few_words'
+    """
+    name, colon, parameters = method.partition(":")
+    return f"{name.replace('_', '-')}{colon}{parameters}"

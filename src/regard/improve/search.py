@@ -19,13 +19,14 @@ from regard.improve.recipe import AS_IT_IS, Recipe
 from regard.measures.keyed_random import keyed_rng
 from regard.message import Message
 from regard.records import Json, Spec, Text
-from regard.registry import build, entry, hyphenated
+from regard.registry import build, entry
 from regard.store.shapes import Mismatch
 from regard.store.shard_result import passes_of
 from regard.training.directory import claimed, read_record, write_json
 from regard.training.learner import CROSS_ENTROPY
 from regard.training.loss import weighted_terms
 from regard.training.train import train
+from regard.visible import hyphenated
 
 SEARCHED = ("attention_effects", "masking", "attention_regularised", "smoothness")
 """Recipes whose strengths are searched where none is named."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from regard.present.messages.messages import say
-from regard.registry import hyphenated
+from regard.visible import hyphenated
 
 
 def search_sentence(search: dict[str, Any]) -> str:
