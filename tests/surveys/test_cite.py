@@ -16,7 +16,7 @@ import pytest
 from regard.errors import InputError, Unsupported
 from regard.models.open.load import load
 from regard.records import Floats
-from regard.surveys.citation_reliability import MEASURED
+from regard.surveys.citation_reliability import MEASURED, measured_reliability
 from regard.surveys.citation_rule import DELTA, GAIN, SUFFICIENT
 from regard.surveys.cite import Evidence, cite
 from regard.testing.architectures import find
@@ -348,8 +348,14 @@ def test_thresholds_and_measured_errors_stand_in_the_result() -> None:
     assert cite(model(), chat(FACTS), "Rome", sources=FACTS, delta=0.5).reliability is None
 
 
+def test_longer_answers_have_error_rates_only_under_the_rule_that_was_measured() -> None:
+    assert measured_reliability("王芳住在北京。", 1) == MEASURED["zh"]
+    assert measured_reliability("王芳住在北京。她会游泳。", 2) is None
+    assert measured_reliability("Ann lives in Rome. She swims.", 2) == MEASURED["en"]
+
+
 MEASUREMENTS = {"en": ("citations_81", "citations_80"), "zh": ("citations_80_zh",)}
-"""Of the second file, only answers of one sentence count: the rule for longer ones has changed since."""
+"""Of seed 80, only answers of one sentence count: the rule for longer ones has changed since."""
 
 
 @pytest.mark.parametrize("language", MEASUREMENTS)
@@ -359,7 +365,7 @@ def test_measured_errors_are_those_of_the_benchmark(language: str) -> None:
         path = Path(__file__).parents[2] / "benchmarks" / "results" / f"{name}.json"
         record = json.loads(path.read_text("utf-8"))
         assert (record["delta"], record["gain"], record["sufficient"]) == (DELTA, GAIN, SUFFICIENT)
-        rows += [row for row in record["rows"] if name != "citations_80" or row["kind"] != "long"]
+        rows += [row for row in record["rows"] if "_80" not in name or row["kind"] != "long"]
     measured = MEASURED[language]
     cited = [row for row in rows if row["gold"] and row["cited"]]
     strange = [row for row in rows if not row["gold"]]

@@ -46,15 +46,16 @@ MEASURED = {
     "en": Reliability(
         model="SmolLM2-135M-Instruct", language="en", prompts=374, false=share(0, 244), wrong=share(1, 268)
     ),
-    "zh": Reliability(
-        model="SmolLM2-135M-Instruct", language="zh", prompts=62, false=share(1, 56), wrong=share(0, 117)
-    ),
+    "zh": Reliability(model="SmolLM2-135M-Instruct", language="zh", prompts=32, false=share(1, 26), wrong=share(0, 5)),
 }
-"""By language of the answer. English: seed 81, and of seed 80 the answers of one sentence, whose rule is the same."""
+"""By language of the answer. English: seed 81, and of seed 80 the answers of one sentence, whose rule is the same.
+Chinese: the answers of one sentence of seed 80."""
+ONE_SENTENCE = ("zh",)
+"""Languages whose longer answers were not measured with the rule of today."""
 
 
-def measured_reliability(answer: str) -> Reliability | None:
-    """Return the error rates of the language that an answer is written in; None for other scripts.
+def measured_reliability(answer: str, sentences: int = 1) -> Reliability | None:
+    """Return the error rates of the language that an answer is written in; None where they were not measured.
 
     >>> measured_reliability("王芳住在北京。").language, measured_reliability("Она живёт в Риме.")
     ('zh', None)
@@ -65,4 +66,4 @@ def measured_reliability(answer: str) -> Reliability | None:
     if any("\u3040" <= letter <= "\u30ff" for letter in letters):
         return None  # Japanese
     language = "zh" if 2 * chinese > len(letters) else "en" if 2 * latin >= len(letters) else ""
-    return MEASURED.get(language)
+    return None if sentences > 1 and language in ONE_SENTENCE else MEASURED.get(language)

@@ -110,6 +110,7 @@ def cite(
     evidence = measure(reader, reply, units, check=check, passes=passes, delta=delta, span=span, contrast=contrast)
     sentences = tuple(evidence.sentences())
     measured = delta == DELTA and contrast is None and units != "word" and image is None and not chat.encoder_decoder
+    measured &= len(sentences) == 1 or passes == LIMIT  # longer answers are grouped by the passes that they may take
     return CitedAnswer(
         model=chat.name,
         answer=reply.text,
@@ -121,7 +122,7 @@ def cite(
         sentences=sentences,
         delta=delta,
         thresholds=Thresholds(effect=delta, gain=GAIN * delta, probability=SUFFICIENT),
-        reliability=measured_reliability(reply.text) if measured else None,
+        reliability=measured_reliability(reply.text, len(sentences)) if measured else None,
         contrast=contrast if contrast is None or isinstance(contrast, str) else chat.decode(contrast),
         ranking=evidence.ranking,
         prompt_tokens=len(reader.ids),
