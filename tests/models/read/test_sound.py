@@ -101,6 +101,7 @@ def test_floats_and_extensible_headers_are_read(tmp_path: Path) -> None:
         back = inputs["audio"]
         assert inputs["rate"] == RATE
         assert inputs.get("missing_seconds", 0) == (20 / RATE if name == "cut" else 0), name
+        assert inputs.get("channels", 1) == (2 if name == "i16" else 1), name
         assert len(back) == len(expected), name
         assert np.abs(back - expected).max() <= near, name
 
@@ -166,9 +167,11 @@ def test_a_classifier_of_sounds_says_what_transformers_says(sounds: Path, folder
     assert by_path.answers.value[0] == by_samples.answers.value[0] == explained.answers.value[0]
     other = Example("fast", {**examples[0].inputs, "rate": 16000})
     assert model.encode(other).arrays["input_values"].shape == (len(examples[0].inputs["audio"]) // 2,)
-    model.encode(Example("short.wav", {**examples[0].inputs, "missing_seconds": 1.5}))
-    cut = [note for note in model.reader.notes() if isinstance(note, Message) and note.key == "data.cut_sound"]
-    assert [(note.params["name"], note.params["missing"]) for note in cut] == [("short.wav", 1.5)]
+    model.encode(Example("short.wav", {**examples[0].inputs, "missing_seconds": 1.5, "channels": 2}))
+    notes = {note.key: note.params for note in model.reader.notes() if isinstance(note, Message)}
+    assert notes["data.averaged_channels"] == {"channels": 2}
+    cut = notes["data.cut_sound"]
+    assert (cut["name"], cut["missing"]) == ("short.wav", 1.5)
     assert model.baselines[0] == "resample", "a path from silence only changes how loud a standardised sound is"
     relevance = case.relevance("integrated_gradients")
     error, whole = relevance.extras["completeness_error"], relevance.extras["difference"]

@@ -103,7 +103,8 @@ def sound_of(value: Any, folder: Path | None, rate: float | None) -> dict[str, A
 def wav_inputs(file: Path) -> dict[str, Any]:
     """{"audio": (samples,) in -1..1, channels averaged; "rate": samples per second}. Formats: `wav_samples`.
 
-    A file that ends before the length in its header also has "missing_seconds", which readers of sounds note.
+    A file of several channels also has "channels", and one that ends before the length in its header
+    "missing_seconds": readers of sounds note both.
     """
     subject = phrase("errors.datasets.sound_file", file=file)
     check_file(file, subject)
@@ -129,6 +130,8 @@ def _inputs(content: bytes, subject: Text) -> dict[str, Any]:
     if not len(samples):
         raise InputError(subject, expected=phrase("errors.datasets.samples"), got=phrase("errors.common.none"))
     inputs: dict[str, Any] = {"audio": frozen(samples.mean(1)), "rate": rate}
+    if samples.shape[1] > 1:
+        inputs["channels"] = samples.shape[1]
     return inputs if missing == 0 else {**inputs, "missing_seconds": missing}
 
 

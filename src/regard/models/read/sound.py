@@ -59,6 +59,8 @@ class SoundReader(ArrayReader):
         item = ArrayReader.encode(self, self._at_own_rate(example))
         if self.modality == "audio" and value is not None and _is_silent(value):
             self._note(Message.of("data.silent_sound", name=example.id))
+        if channels := example.inputs.get("channels"):
+            self._note(Message.of("data.averaged_channels", channels=int(channels)))
         if missing := example.inputs.get("missing_seconds"):
             lasts = len(np.asarray(value)) / int(rate or 1)
             self._note(Message.of("data.cut_sound", name=example.id, lasts=lasts, missing=float(missing)))
