@@ -11,10 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.datasets.examples import Examples
-from regard.models.ask.torch_module import torch_module
+from regard.models.adapter import TorchModel
 from regard.models.open.checkpoints import quiet
 from regard.models.open.load import load
-from regard.protocols import Model
 
 BATCH = 32
 PENALTY = 1e-3
@@ -28,7 +27,8 @@ def fit_picture_head(directory: Path, train: Examples, test: Examples, *, seed: 
     The problem is convex, so the seed only decides which pictures were drawn.
     """
     live = load(str(directory))
-    module: Any = torch_module(live)
+    assert isinstance(live, TorchModel)
+    module: Any = live.module
     features, labels = _features(live, train), _labels(train)
     centre, spread = features.mean(0), features.std(0).clamp(min=1e-6)
     head = logistic_regression((features - centre) / spread, labels, classes=len(train.labels))
@@ -58,9 +58,12 @@ def logistic_regression(features: Tensor, labels: Tensor, *, classes: int) -> nn
     return head.eval()
 
 
-def _features(model: Model, data: Examples) -> Tensor:
-    """(examples, features) that reach the head, in batches."""
-    module: Any = torch_module(model)
+def _features(model: TorchModel, data: Examples) -> Tensor:
+    """(examples, features) that reach the head, in batches.
+
+    Each batch is one call of the module: a prediction may call it again to find out which positions it reads.
+    """
+    module: Any = model.module
     parts: list[Tensor] = []
 
     def remember(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -69,10 +72,12 @@ def _features(model: Model, data: Examples) -> Tensor:
     handle = module.classifier.register_forward_hook(remember)
     try:
         for start in range(0, len(data), BATCH):
-            model.predict([model.encode(example) for example in data.items[start : start + BATCH]])
+            items = [model.encode(example) for example in data.items[start : start + BATCH]]
+            with torch.inference_mode():
+                model.run(*model.tensors(items, None))
     finally:
         handle.remove()
-    return torch.cat(parts).float()
+    return torch.cat(parts).float().clone()
 
 
 def _labels(data: Examples) -> Tensor:
