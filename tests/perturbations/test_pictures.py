@@ -133,3 +133,11 @@ def test_accuracy_on_digits_falls_with_severity(split: str) -> None:
         assert mild >= middle - slack, (name, mild, middle)
         assert middle >= hard - slack, (name, middle, hard)
         assert hard < clean or name == "saturate", name  # a grey picture has no colours to lose
+
+
+@pytest.mark.parametrize(
+    ("entry", "noise"), [("text", "keyboard"), ("image", "gaussian_noise"), ("audio", "audio_noise"), ("row", None)]
+)
+def test_usual_noise_fits_the_input(entry: str, noise: str | None) -> None:
+    (spec,) = specs_of(Example("a", {entry: np.zeros(4)}), [])
+    assert spec.name == (noise or "missing_values")

@@ -9,7 +9,7 @@ import numpy as np
 from regard.errors import InputError, Unsupported, phrase
 from regard.experiments._finding import finding
 from regard.measures.answer_change import Answered, answered
-from regard.perturbations.apply import modality_of, noises
+from regard.perturbations.apply import USUAL, modality_of, noises
 from regard.protocols import Case
 from regard.records import Answers, Floats, Ints, Json, Score, Spec, Units
 from regard.registry import entry, names
@@ -18,30 +18,6 @@ from regard.store.shard_result import units_to_json
 Chosen = tuple[str, ...] | int
 """Names, or how many of the usual ones."""
 
-USUAL = {
-    "text": (
-        "keyboard",
-        "drop_words",
-        "filler",
-        "ocr",
-        "swap_letters",
-        "homoglyphs",
-        "letter_case",
-        "whitespace",
-        "punctuation",
-        "word_order",
-        "drop_letters",
-        "insert_letters",
-        "repeat_letters",
-        "neutral_suffix",
-        "diacritics",
-    ),
-    "image": ("gaussian_noise", "gaussian_blur", "brightness", "contrast", "pixelate", "jpeg", "fog", "motion_blur"),
-    "audio": ("audio_noise", "clipping", "audio_dropout", "gain", "band_limit", "audio_shift"),
-    "series": ("jitter", "series_dropout", "drift", "spikes", "scaling", "time_warp", "quantisation"),
-    "table": ("missing_values", "column_noise", "rounding"),
-}
-"""Noises by modality, those first that are unlike each other; what is not here follows by name."""
 ATTACKS = {
     "text": ("greedy_word", "greedy_char", "hotflip", "beam"),
     "image": ("pgd", "pgd:eps=0.1", "square", "apgd", "pgd:eps=0.3", "fgsm"),

@@ -20,6 +20,30 @@ ENTRIES = {
     "table": ("row",),
 }
 """Modality of a noise -> the entries of `Example.inputs` that it can be put on."""
+USUAL = {
+    "text": (
+        "keyboard",
+        "drop_words",
+        "filler",
+        "ocr",
+        "swap_letters",
+        "homoglyphs",
+        "letter_case",
+        "whitespace",
+        "punctuation",
+        "word_order",
+        "drop_letters",
+        "insert_letters",
+        "repeat_letters",
+        "neutral_suffix",
+        "diacritics",
+    ),
+    "image": ("gaussian_noise", "gaussian_blur", "brightness", "contrast", "pixelate", "jpeg", "fog", "motion_blur"),
+    "audio": ("audio_noise", "clipping", "audio_dropout", "gain", "band_limit", "audio_shift"),
+    "series": ("jitter", "series_dropout", "drift", "spikes", "scaling", "time_warp", "quantisation"),
+    "table": ("missing_values", "column_noise", "rounding"),
+}
+"""Noises by modality, those first that are unlike each other; what is not here follows by name."""
 
 Perturber = Callable[[Example, int], Perturbed]
 

@@ -15,7 +15,7 @@ from regard.desk.desk import Desk
 from regard.errors import InputError, Unsupported, phrase
 from regard.measures.answer_change import Answered, Kind, answered
 from regard.measures.mean_interval import mean_interval
-from regard.perturbations.apply import modality_of, noises
+from regard.perturbations.apply import USUAL, modality_of, noises
 from regard.protocols import Model
 from regard.records import Example, Json, Spec
 from regard.registry import method_spec
@@ -55,7 +55,11 @@ class NoiseRow:
 
 
 def specs_of(example: Example, names: Sequence[str | Callable[..., Any]]) -> list[Spec]:
-    """Noises by name, or functions decorated with `@perturbation`; "all" is every one for this modality."""
+    """Noises by name, or functions decorated with `@perturbation`; "all" is every one for this modality.
+
+    Without any name, the usual one for it.
+    """
+    names = names or USUAL.get(modality_of(example), ())[:1]
     specs = [
         method_spec(name) if callable(name) else Spec.parse("perturbation", name) for name in names if name != "all"
     ]

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 )
 @click.argument("what", required=False, metavar="[TEXT | DATA | MODEL]")
 @click.option("--data", metavar="DATA")
-@click.option("--noise", default="keyboard", show_default=True, metavar="NAMES")
+@click.option("--noise", metavar="NAMES")
 @click.option("--severity", default=None, metavar="1..5")
 @click.option("--model", "lender", metavar="MODEL")
 @seed_option
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 def command(
     what: str | None,
     data: str | None,
-    noise: str,
+    noise: str | None,
     severity: str | None,
     lender: str | None,
     seed: int,
