@@ -139,3 +139,9 @@ def test_ctrl_c_leaves_something_to_go_on_with(reviews: Path, tmp_path: Path) ->
     state = json.loads((tmp_path / "out/state/seed-0/state.json").read_text())
     assert state["epoch"] >= 3
     assert not (tmp_path / "out/regard.json").exists()
+
+
+def test_options_of_a_network_stand_behind_its_name() -> None:
+    from regard.cli.commands.train import _learner
+
+    assert _learner("vision:patch=4", {}, ["heads=2"], None) == _learner("vision", {}, ["patch=4", "heads=2"], None)

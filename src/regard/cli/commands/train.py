@@ -106,7 +106,7 @@ def command(
         "weight_decay": weight_decay,
     }
     settings: dict[str, Json] = {name: value for name, value in requested.items() if value is not None}
-    folder = out or Path("regard-models") / f"{kind}-{slug(data)}"
+    folder = out or Path("regard-models") / f"{slug(kind)}-{slug(data)}"
     console, called = remarks(), click.get_current_context().obj
     console.print(f"reading {data} ...", style="dim", markup=False)
     from regard.training.labels import relabelled
@@ -179,12 +179,13 @@ def _learner(kind: str, given: Mapping[str, str], options: Sequence[str], direct
     from regard.registry import arguments, names
 
     kinds = [name for name in names("learner") if name != DIRECTORY]
+    kind, _, own_options = kind.partition(":")
     if kind not in kinds:
         raise UnknownName(phrase("errors.cli.kind_network"), kind, kinds)
     if directory is not None and kind != "classifier":
         raise InputError("--from-directory", expected="regard train classifier", got=f"regard train {kind}")
     params: dict[str, Json] = dict(given)
-    for option in options:
+    for option in (own_options, *options) if own_options else options:
         params |= Spec.parse("learner", f"{kind}:{option}").params
     if directory is not None:
         params["directory"] = str(directory)
