@@ -144,4 +144,4 @@ def test_ctrl_c_leaves_something_to_go_on_with(reviews: Path, tmp_path: Path) ->
 def test_options_of_a_network_stand_behind_its_name() -> None:
     from regard.cli.commands.train import _learner
 
-    assert _learner("vision:patch=4", {}, ["heads=2"], None) == _learner("vision", {}, ["patch=4", "heads=2"], None)
+    assert _learner("vision:patch=4", {}, ["layers=3"], None) == _learner("vision", {}, ["patch=4", "layers=3"], None)
