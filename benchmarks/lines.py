@@ -40,15 +40,19 @@ class Line:
 
 def side_by_side(sides: dict[str, Callable[[], object]], *, repeats: int = 7) -> dict[str, float]:
     """CPU seconds of each side: the minimum over interleaved repeats, after one unmeasured round."""
-    best = dict.fromkeys(sides, float("inf"))
+    return {name: min(seconds) for name, seconds in interleaved(sides, repeats=repeats).items()}
+
+
+def interleaved(sides: dict[str, Callable[[], object]], *, repeats: int) -> dict[str, list[float]]:
+    """CPU seconds of each side in every round; all sides run in a round, and one round before is not measured."""
+    rounds: dict[str, list[float]] = {name: [] for name in sides}
     for turn in range(repeats + 1):
         for name, call in sides.items():
             start = time.process_time()
             call()
-            spent = time.process_time() - start
             if turn:
-                best[name] = min(best[name], spent)
-    return best
+                rounds[name].append(time.process_time() - start)
+    return rounds
 
 
 def peak_memory_mb() -> float:

@@ -261,7 +261,8 @@ class Metric:
 
     better: "higher", "lower" or "none". family: "faithfulness", "agreement", "plausibility" (only where the data
     name decisive places), "robustness", "randomisation", "polarity" or "complexity". baseline, ceiling: names of
-    explainers at the ends of the scale, or words.
+    explainers at the ends of the scale, or words. detail: it removes units many times, and no verdict rests on it;
+    audits with few passes ask it by one removal operator, and not about explainers that see a sample of the examples.
     """
 
     better: str
@@ -273,6 +274,7 @@ class Metric:
     cost: str = ""
     misleads: str = ""
     family: str = "faithfulness"
+    detail: bool = False
     profile: Profiles = ()
 
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from torch_toy import TorchToy, examples, sentences
 
+from regard.audits.default_methods import profile
+from regard.audits.plan import metric_specs
 from regard.audits.shard import Settings, compute
 from regard.models.open.labels import named
 from regard.records import Example, Spec
@@ -121,8 +123,23 @@ def test_what_is_asked_about_a_share_is_the_same_however_examples_are_shared_out
 
 def test_sampled_explainers_are_not_run_again_where_too_few_examples_are_left() -> None:
     again = Spec("metric", "max_sensitivity", {"share": 0.5})
-    some = Settings(EXPLAINERS, (*METRICS, again), sampled=2, share=0.5, reruns=False)
+    detail = Spec("metric", "aopc", {"operator": "mask"})
+    some = Settings(EXPLAINERS, (*METRICS, again, detail), sampled=2, share=0.5, reruns=False)
     assert Settings.from_json(some.to_json()) == some
     page = compute(TorchToy(), examples(sentences(6)), some)
-    assert {s.method for s in page.scores if s.metric == "max_sensitivity"} == {"attention", "input_x_gradient"}
+    for costly in ("max_sensitivity", "aopc"):
+        assert {s.method for s in page.scores if s.metric == costly} == {"attention", "input_x_gradient"}
     assert {s.method for s in page.scores if s.metric == METRICS[0].name} > {"attention", "input_x_gradient"}
+
+
+def test_metrics_that_no_verdict_rests_on_are_computed_by_one_operator_in_standard_audits() -> None:
+    def operators(name: str) -> dict[str, list[object]]:
+        by_metric: dict[str, list[object]] = {}
+        for spec in metric_specs(TorchToy(), ["comprehensiveness", "sufficiency", "aopc"], profile(name)):
+            by_metric.setdefault(spec.name, []).append(spec.params["operator"])
+        return by_metric
+
+    standard, full = operators("standard"), operators("full")
+    assert len(standard["comprehensiveness"]) == len(standard["sufficiency"]) == 2, "verdicts compare two operators"
+    assert standard["aopc"] == standard["comprehensiveness"][:1]
+    assert full["aopc"] == full["comprehensiveness"]

@@ -42,6 +42,7 @@ class Profile:
     """Thoroughness of an audit: its budget, examples without a budget, points on a path of gradients, removal
     operators; the share of the examples on which metrics run explainers again, and on which the explainers beside the
     default ones run (0: none). most: the passes of a leave-one-out; longer inputs are screened (None: never).
+    detailed: removal operators of metrics of detail (see `Metric`; None: as many as of all others).
     """
 
     name: str
@@ -52,6 +53,7 @@ class Profile:
     share: float = 1.0
     shelf: float = 0.0
     most: int | None = None
+    detailed: int | None = None
 
     @property
     def explainers(self) -> list[str]:
@@ -70,7 +72,7 @@ PROFILES: Mapping[str, Profile] = {
     row.name: row
     for row in (
         Profile("quick", "2m", examples=80, steps=8, operators=2, most=40),
-        Profile("standard", "15m", examples=200, steps=8, operators=2, share=0.1, shelf=0.1, most=64),
+        Profile("standard", "15m", examples=200, steps=8, operators=2, share=0.1, shelf=0.1, most=64, detailed=1),
         Profile("full", "none", examples=800, steps=64, operators=3, share=0.25, shelf=0.25),
     )
 }

@@ -190,11 +190,18 @@ def _with_headline(experiments: Sequence[Spec], usual: Sequence[str]) -> list[Sp
 def metric_specs(model: Model, metrics: Sequence[str | Spec], chosen: Profile) -> list[Spec]:
     """The metrics with their parameters, once for each removal operator of the profile where they remove units."""
     specs = [_with(_spec("metric", metric), {"share": chosen.share}) for metric in metrics]
-    operators = model.operators[: chosen.operators]
     once = [
-        _with(spec, {"operator": operator}) for spec in specs for operator in (operators if _open(spec) else (None,))
+        _with(spec, {"operator": operator})
+        for spec in specs
+        for operator in (model.operators[: _operators(spec, chosen)] if _open(spec) else (None,))
     ]
     return list(dict.fromkeys(once))
+
+
+def _operators(metric: Spec, chosen: Profile) -> int:
+    """The number of removal operators by which a profile asks a metric."""
+    detail = entry(metric.kind, metric.name).facts.get("detail")
+    return chosen.operators if chosen.detailed is None or not detail else chosen.detailed
 
 
 def companions(examples: Sequence[Example], seed: int) -> list[Example]:

@@ -42,8 +42,8 @@ class Settings:
     another example; the same for all shards, so that no number depends on how examples were shared out. sampled: how
     many of the explainers, from the last, are asked about a share of the examples only. audited: every explainer of the
     audit where these settings hold some of them only; names refer to it. headline: names of the explainers and
-    metrics of the headline stage where they are not the usual ones. reruns: whether metrics that run an explainer again
-    on a share of its examples do so for the sampled explainers too.
+    metrics of the headline stage where they are not the usual ones. reruns: whether the sampled explainers get metrics
+    of detail too, and those that run an explainer again on a share of its examples.
     """
 
     explainers: tuple[Spec, ...]
@@ -78,7 +78,7 @@ class Settings:
         """The metrics that score an explainer."""
         if self.reruns or not self.sampled or explainer in self.everywhere:
             return [*self.metrics]
-        return [metric for metric in self.metrics if "share" not in metric.params]
+        return [m for m in self.metrics if "share" not in m.params and not entry(m.kind, m.name).facts.get("detail")]
 
     def to_json(self) -> dict[str, Json]:
         names = ("explainers", "metrics", "seed", "batch", "tokens", "experiments")

@@ -18,6 +18,7 @@ from regard.registry import InProfile, metric
     cost="one forward per bin (10; 5 in a standard audit), shared with deletion_area, decision_flip and monotonicity",
     misleads="after removing everything all methods are equal, so differences look small; values depend on the "
     "model's confidence, so do not compare models by them",
+    detail=True,
     profile=(InProfile(("standard",), 10, "bins=5"), InProfile(("full",), 10)),
 )
 def aopc(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:

@@ -20,6 +20,7 @@ from regard.registry import InProfile, metric
     cost="one forward per bin (10; 5 in a standard audit), shared with deletion_area, aopc and monotonicity",
     misleads="if the model falls back on the predicted class for empty inputs, no order flips it: compare "
     "`flipped`, the share of examples that flip at all; redundant evidence hides single units",
+    detail=True,
     profile=(InProfile(("standard",), 13, "bins=5"), InProfile(("full",), 13)),
 )
 def decision_flip(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:

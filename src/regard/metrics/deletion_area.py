@@ -18,6 +18,7 @@ from regard.registry import InProfile, metric
     cost="one forward per bin (10; 5 in a standard audit), shared with aopc, decision_flip and monotonicity",
     misleads="most inputs along the curve lie outside the training distribution; values depend on the model's "
     "confidence, so do not compare models by them",
+    detail=True,
     profile=(InProfile(("standard",), 11, "bins=5"), InProfile(("full",), 11)),
 )
 def deletion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:

@@ -23,6 +23,7 @@ from regard.registry import THOROUGH, InProfile, metric
     cost="`draws` forwards (10), the same sets for every method",
     misleads="large sets dominate, and removing them leaves the training distribution; a flat positive relevance "
     "already separates large sets from small ones, so compare with random, not with 1",
+    detail=True,
     profile=(InProfile(THOROUGH, 15),),
 )
 def infidelity(

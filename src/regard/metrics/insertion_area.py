@@ -18,6 +18,7 @@ from regard.registry import InProfile, metric
     cost="one forward per bin (10; 5 in a standard audit)",
     misleads="a few units alone are rarely a natural input; values depend on the model's confidence, so do not "
     "compare models by them",
+    detail=True,
     profile=(InProfile(("standard",), 12, "bins=5"), InProfile(("full",), 12)),
 )
 def insertion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:

@@ -19,6 +19,7 @@ from regard.registry import InProfile, metric
     ceiling="leave_one_out",
     cost="one forward per bin (10; 5 in a standard audit), shared with deletion_area, aopc and decision_flip",
     misleads="redundant units matter only once the last of them is removed, however well they are ranked",
+    detail=True,
     profile=(InProfile(("standard",), 14, "bins=5"), InProfile(("full",), 14)),
 )
 def monotonicity(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:

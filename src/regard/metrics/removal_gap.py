@@ -18,6 +18,7 @@ from regard.registry import InProfile, metric
     cost="two forwards per bin (20; 10 in a standard audit), shared with deletion_area and insertion_area",
     misleads="both curves end at the empty input; what the model makes of half-empty inputs cancels only as far as "
     "both orders meet the same artefacts",
+    detail=True,
     profile=(InProfile(("standard",), 17, "bins=5"), InProfile(("full",), 17)),
 )
 def removal_gap(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:

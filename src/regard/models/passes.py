@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from regard.errors import InputError, phrase
 from regard.models.objective import TensorAnswers
 from regard.models.read.encoded import Item
+from regard.models.recorded_layers import layers_below
 from regard.models.tasks import Outputs, Request, TaskRow
 from regard.models.weight_versions import weight_versions
 from regard.protocols import SiteAttention, Target
@@ -138,7 +139,9 @@ def _spread(model: Runs, items: Sequence[Item], targets: Sequence[Target], edits
     """Run the edits of one example, one row each; the layers below the lowest edited site run for one row only."""
     with torch.inference_mode():
         one, asked_one = model.tensors(items[:1], targets[:1])
-        _, below = record_below(model.module, lambda: model.run(one, asked_one), *patterns_of(edits))
+        below = layers_below(
+            model.module, items[:1], targets[:1], patterns_of(edits), lambda: model.run(one, asked_one)
+        )
         tensors, request = model.tensors(items, targets)
         outputs, _ = capture_call(
             model.module,

@@ -20,13 +20,13 @@ from regard.models.ask.capability import capability
 from regard.models.objective import TensorAnswers
 from regard.models.passes import key_padding
 from regard.models.read.encoded import Item
+from regard.models.recorded_layers import layers_below
 from regard.models.tasks import Request
 from regard.protocols import Encoded, Target, WeightFunction
 from regard.records import Answers, Edit, Site
 from regard.tap.capture_call import rewritten_call
 from regard.tap.capture_plan import plan_of
 from regard.tap.pass_history import forgettable
-from regard.tap.replay import record_below
 from regard.tap.replay_cache import Resume
 
 POSITIONS, POOLED = 2048, 1 << 15
@@ -95,7 +95,7 @@ class _Batch:
     def __post_init__(self) -> None:
         self.tensors, self.request = self.model.tensors(self.items, self.targets)
         if _trusted(self.model.module).get(self.sites, True):
-            _, self.below = record_below(self.model.module, self._whole, *self.sites)
+            self.below = layers_below(self.model.module, self.items, self.targets, self.sites, self._whole)
 
     @property
     def most(self) -> int:
