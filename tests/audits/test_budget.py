@@ -99,8 +99,8 @@ def test_looks_rise_from_the_pilot_to_the_most(most: int) -> None:
 
 
 def test_schedule_follows_from_counted_passes() -> None:
-    assert allowance(Budget("", passes=700), 100, 1e9, 1e9) == 700, "the clock plays no part"
-    assert allowance(Budget("", seconds=100.0), 50, 45.0, 0.1) == 50 + 400
+    assert allowance(Budget("", passes=700), 100, 1e9, 1e9, 1e9) == 700, "the clock plays no part"
+    assert allowance(Budget("", seconds=100.0), 50, 45.0, 0.1, end=15.0) == 50 + 400
     assert predictions_within(Budget("", seconds=100.0), 10_000, 0.01) == 1000
     assert predictions_within(Budget("", seconds=10.0), 10_000, 0.1) == 64
     assert pilot_size(1000, 0, 10, 100) == PILOT

@@ -32,23 +32,51 @@ class Stopped(BaseException):
 
 @dataclass
 class Passes:
-    """A clock that passes drive: `slower` times the pace after `since` passes. dies: when to end the process."""
+    """A clock that passes drive: `slower` times the pace after `since` passes. dies: when to end the process; judging:
+    seconds of the judge; judged: how often he was asked."""
 
     slower: float = 1.0
     since: int = 0
     dies: float = float("inf")
+    judging: float = 0.0
+    judged: int = 0
     now: float = 0.0
 
     def progress(self, done: int, total: int, eta: float | None) -> None:
-        self.now = PACE * (done + (self.slower - 1) * max(0, done - self.since))
+        self.now = PACE * (done + (self.slower - 1) * max(0, done - self.since)) + self.judged * self.judging
         if self.now > self.dies:
             raise Stopped
 
+    def judge(self, _: object) -> bool:
+        self.judged += 1
+        self.now += self.judging
+        return False
 
-def run_within(clock: Passes, out: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+
+def run_within(clock: Passes, out: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Any:
     monkeypatch.setattr(stage_clock, "monotonic", lambda: clock.now)
-    monkeypatch.setattr(audit_module, "headline_settled", lambda _: False)
-    return audit(TorchToy(), TEXTS, out=out, progress=clock.progress, **OPTIONS)
+    monkeypatch.setattr(audit_module, "headline_settled", clock.judge)
+    return audit(TorchToy(), TEXTS, out=out, progress=clock.progress, **{**OPTIONS, **changes})
+
+
+def test_end_of_the_audit_is_part_of_its_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Passes(judging=1.5)
+    schedule = run_within(clock, tmp_path / "run", monkeypatch, budget="60s").manifest["schedule"]
+    assert clock.now + 10 * 1.5 <= 60, "verdicts, tables and report take as long as ten judgings"
+    assert 30 - 13 * 1.5 <= PACE * schedule["passes"] <= 60 - 13 * 1.5, "the checks before the stages take up to half"
+    again = run_within(Passes(), tmp_path / "run", monkeypatch, budget="60s")
+    assert again.manifest["schedule"] == schedule, "a rerun follows the plan, however long its own judge takes"
+
+
+def test_opening_counts_and_leaves_at_least_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`started` lies before the opening of model and data; 30 s of 90 were spent, or all of them."""
+    monkeypatch.setattr(audit_module.time, "monotonic", lambda: 0.0)
+    for started, seconds in ((0.0, BUDGET), (-30.0, 60.0), (-300.0, BUDGET / 2)):
+        budgets: list[Budget] = []
+        monkeypatch.setattr(audit_module, "_run", lambda *args, into=budgets: into.append(args[-1]))
+        monkeypatch.setattr(audit_module, "Run", lambda path: path)
+        audit(TorchToy(), TEXTS, out=tmp_path, started=started, **OPTIONS)
+        assert [budget.seconds for budget in budgets] == [seconds]
 
 
 def test_machine_that_becomes_slower_shortens_the_plan_for_good(
@@ -76,7 +104,7 @@ def test_machine_that_becomes_slower_shortens_the_plan_for_good(
 def test_only_live_pages_and_budgets_in_time_are_late(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Passes(now=80.0)
     monkeypatch.setattr(stage_clock, "monotonic", lambda: clock.now)
-    late = StageClock(Budget("", seconds=BUDGET), Spending(), 1, started=0.0, computes=True)
+    late = StageClock(Budget("", seconds=BUDGET), Spending(), 1, started=0.0, computes=True, judging=0.75)
     assert late.is_late(200, PACE)
     assert not late.is_late(50, PACE)
     late.pace = 1.5 * PACE

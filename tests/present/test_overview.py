@@ -112,6 +112,20 @@ def test_nothing_asks_for_examples_that_are_not_there() -> None:
     assert [step.purpose for step in page.steps] == ["next.show"]
 
 
+@pytest.mark.parametrize("graded", [{**GRADED, "show": "attention", "ties": []}, {**GRADED, "ties": ["attention"]}])
+@pytest.mark.parametrize(
+    ("reading", "purpose"),
+    [("debugging only", "next.check"), ("undecided", "next.check"), ("do not read", "next.search")],
+)
+def test_no_step_searches_for_a_better_method_where_attention_leads(
+    graded: dict[str, Any], reading: str, purpose: str
+) -> None:
+    page = overview(Material(judged(n=811, reading=reading, graded=graded)))
+    assert page is not None
+    assert [step.purpose for step in page.steps] == [purpose]
+    assert ("--method attention" in page.steps[0].command) == (purpose == "next.check")
+
+
 def test_drawn_example_is_of_median_agreement() -> None:
     run = fake_run(n=9)
     facts = RunFacts(run, run.summaries())

@@ -48,7 +48,7 @@ from regard.store.run import Run
 from regard.store.run_writer import RunWriter
 from regard.tap.pass_history import forget_passes
 
-LISTENERS = ("progress", "announce", "resolved", "watch", "command_line")
+LISTENERS = ("progress", "announce", "resolved", "watch", "command_line", "started")
 """Keywords of `audit` that are no options: who listens."""
 MOST_NOTES, MOST_PROBES = 8, 20
 """Notes that are announced; examples that are tried before the audit starts without a check of its capture."""
@@ -65,6 +65,7 @@ def audit(  # type: ignore[overload-overlap]  # a task of the model is any other
     progress: Progress | None = None,
     announce: Callable[[str], None] | None = None,
     command_line: Sequence[str] | None = None,
+    started: float | None = None,
     **changes: Any,
 ) -> AnswerAudit: ...
 
@@ -124,6 +125,7 @@ def audit(
     resolved: Callable[[Subject, Subject | None], None] | None = None,
     watch: Callable[[dict[str, Json]], None] | None = None,
     command_line: Sequence[str] | None = None,
+    started: float | None = None,
 ) -> Run: ...
 
 
@@ -140,7 +142,8 @@ def audit(model: str | Model, data: Any = None, *, out: str | Path | None = None
     resumed run need not repeat it. Options are keywords: profile, budget, limit (a sample), seed, explainers, metrics,
     labels, text_column, ... (`regard.audits.options.AuditOptions` lists all; editors complete them). task="answer"
     judges citations of language models instead. announce receives sentences for a person, progress (done, all, seconds
-    left), resolved the opened model and data, watch the rate of every worker.
+    left), resolved the opened model and data, watch the rate of every worker; a budget in time counts from `started`
+    (`time.monotonic()`; default: from this call).
     """
     listeners = {name: options.pop(name) for name in LISTENERS if name in options}
     base = options.pop("options", None) or AuditOptions()
@@ -158,8 +161,10 @@ def _audit(
     resolved: Callable[[Subject, Subject | None], None] | None = None,
     watch: Callable[[dict[str, Json]], None] | None = None,
     command_line: Sequence[str] | None = None,
+    started: float | None = None,
 ) -> Run | AnswerAudit:
     """The audit with its options in one record."""
+    started = time.monotonic() if started is None else started
     say = rendered(announce) if announce else silent
     if options.task == "answer":
         return answer_audit(
@@ -175,8 +180,9 @@ def _audit(
     if resolved is not None:
         resolved(subject, other)
     session = Session(say=say, progress=progress, watch=watch, command_line=command_line, most_workers=most_workers)
-    budget = options.limits if other is None else options.limits.halved()
     plan = make_plan(subject, options)
+    limits = options.limits.less(time.monotonic() - started)
+    budget = limits if other is None else limits.halved()
     _run(path, plan, options, session, budget)
     if options.every_row is not None:
         run_every_row(path, plan, default_data(model) if data is None else data, options, session)
@@ -331,26 +337,12 @@ def _check_preconditions(writer: RunWriter, plan: Plan, say: Say) -> None:
         say(sentence)
 
 
-def _middling(plan: Plan) -> list[Example]:
-    """The examples, those of middling length first."""
-    middle = float(np.median([*plan.subject.lengths.values()]))
-    return sorted(plan.subject.examples, key=lambda e: abs(plan.subject.lengths[e.id] - middle))
-
-
-def _spread(plan: Plan) -> list[Example]:
-    """The examples: one of middling length, the longest and the shortest first."""
-    middling = _middling(plan)
-    ends = [pick(middling[1:], key=lambda e: plan.subject.lengths[e.id]) for pick in (max, min) if len(middling) > 2]
-    first = {example.id: example for example in (*middling[:1], *ends)}
-    return [*first.values(), *(example for example in middling if example.id not in first)]
-
-
 def _repeat_check(writer: RunWriter, plan: Plan, say: Say) -> RepeatCheck | None:
     """Run the model twice on the same inputs before the audit; None where the run already holds the result."""
     stored = writer.repeatability()
     if stored is not None and stored.get("finished"):
         return None
-    check = RepeatCheck(plan.subject.model, _spread(plan), fingerprint=plan.subject.model.fingerprint)
+    check = RepeatCheck(plan.subject.model, plan.spread_by_length(), fingerprint=plan.subject.model.fingerprint)
     noise = check.start()
     if not noise.repeats:  # at once: whatever stops this session, the next one must know
         writer.note_repeatability({**worse(stored, noise), "finished": False})
@@ -371,7 +363,7 @@ def _finish_check(check: RepeatCheck | None, writer: RunWriter, found: Run, say:
 
 def _capture_check(plan: Plan) -> CaptureCheck:
     """Capture an example of middling length; an empty check where none can be read."""
-    for example in _middling(plan)[:MOST_PROBES]:
+    for example in plan.middling_first()[:MOST_PROBES]:
         try:
             encoded = encoded_once(plan.subject.model, example)
             if encoded.units.free.any():

@@ -31,8 +31,14 @@ class Budget:
         return self.seconds is None and self.passes is None
 
     def less(self, seconds: float) -> Budget:
-        """The budget after some seconds are spent; one in passes stays as it is."""
-        return self if self.seconds is None else replace(self, seconds=max(1.0, self.seconds - seconds))
+        """The budget after some seconds are spent, at least half of it; one in passes stays as it is.
+
+        Half, because a model that is trained or unpacked at its first use would leave nothing to audit it with.
+
+        >>> Budget("60s", 60.0).less(15.0).seconds, Budget("60s", 60.0).less(300.0).seconds
+        (45.0, 30.0)
+        """
+        return self if self.seconds is None else replace(self, seconds=max(self.seconds / 2, self.seconds - seconds))
 
     def halved(self) -> Budget:
         """Return half of the budget: an audit of two data sets spends as much on each."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -62,6 +63,18 @@ class Plan:
             "keep": [name for name in self.keep if name in inside],
             "walk": [name for name in self.keep[:WALKED] if name in inside],
         }
+
+    def middling_first(self) -> list[Example]:
+        """The examples, those of middling length first."""
+        middle = statistics.median(self.subject.lengths.values() or [0])
+        return sorted(self.subject.examples, key=lambda e: abs(self.subject.lengths[e.id] - middle))
+
+    def spread_by_length(self) -> list[Example]:
+        """The examples: one of middling length, the longest and the shortest first."""
+        ordered = self.middling_first()
+        ends = [pick(ordered[1:], key=lambda e: self.subject.lengths[e.id]) for pick in (max, min) if len(ordered) > 2]
+        first = {example.id: example for example in (*ordered[:1], *ends)}
+        return [*first.values(), *(example for example in ordered if example.id not in first)]
 
 
 def make_plan(subject: Subject, options: AuditOptions) -> Plan:

@@ -11,17 +11,18 @@ from regard.audits.rounds import PILOT, SMALLEST_PILOT, planned_looks
 from regard.records import Json, Message
 
 END_SHARE = 0.15
-"""Of a budget in time: set aside for verdicts, conclusions and the report."""
+"""Of a budget in time: set aside for verdicts, conclusions and the report until the pilot has timed the judge."""
+LEAST_END_SHARE, MOST_END_SHARE = 0.05, 0.4
+END_JUDGINGS = 12
+"""As long as asking the judge so many times takes the end of an audit (7 to 10 measured), and a look before it."""
 PREDICTIONS_SHARE = 0.1
 """Of the budget: predictions, beyond the least number of them."""
 MOST_PREDICTIONS_SHARE = 0.25
 LEAST_PREDICTIONS = 200
 TIMED_PREDICTIONS = 64
 """Predictions that are timed before it is decided how many there will be."""
-LATEST_END_SHARE = 0.1
-"""Of a budget in time: the least that must be left when a stage ends; up to twice as much on a machine that became
-slower than in the pilot."""
 SLOWEST = 2.0
+"""The end may take so many times as long on a machine that became slower than in the pilot."""
 SLICE = 32
 """Examples of a round that run before the passes are compared with the budget again."""
 SLICE_SHARE = 0.05
@@ -112,11 +113,23 @@ def predictions_within(budget: Budget, available: int, seconds_per_prediction: f
     return min(available, usual, most)
 
 
-def allowance(budget: Budget, spent: int, elapsed: float, seconds_per_pass: float) -> int:
-    """Return all passes that the budget pays for, including those already spent."""
+def end_seconds(budget: Budget, judging: float | None) -> float:
+    """Return the seconds to set aside for verdicts, conclusions and the report. judging: of asking the judge once.
+
+    >>> end_seconds(Budget("", seconds=100.0), None), end_seconds(Budget("", seconds=100.0), 2.0)
+    (15.0, 20.0)
+    """
+    whole = budget.seconds or 0.0
+    if judging is None:
+        return END_SHARE * whole
+    return min(MOST_END_SHARE * whole, max(LEAST_END_SHARE * whole, END_JUDGINGS * judging))
+
+
+def allowance(budget: Budget, spent: int, elapsed: float, seconds_per_pass: float, end: float) -> int:
+    """Return all passes that the budget pays for, including those already spent; end: seconds set aside."""
     if budget.passes is not None:
         return budget.passes
-    left = max(0.0, (budget.seconds or 0.0) * (1 - END_SHARE) - elapsed)
+    left = max(0.0, (budget.seconds or 0.0) - end - elapsed)
     return spent + int(left / max(seconds_per_pass, 1e-9))
 
 
@@ -157,13 +170,13 @@ def slice_within(budget: Budget, seconds_per_example: float, workers: int) -> in
     return min(SLICE, max(workers, int(SLICE_SHARE * budget.seconds / max(seconds_per_example, 1e-9)), 1))
 
 
-def latest_end(budget: Budget, slowness: float) -> float:
+def latest_end(budget: Budget, slowness: float, end: float) -> float:
     """Return the second at which a stage must have ended; slowness: of the machine, as a multiple of the pilot's pace.
 
-    >>> latest_end(Budget("", seconds=100.0), 1.0), latest_end(Budget("", seconds=100.0), 9.0)
+    >>> latest_end(Budget("", seconds=100.0), 1.0, 10.0), latest_end(Budget("", seconds=100.0), 9.0, 10.0)
     (90.0, 80.0)
     """
-    return (budget.seconds or 0.0) * (1 - LATEST_END_SHARE * min(SLOWEST, max(1.0, slowness)))
+    return (budget.seconds or 0.0) - end * min(SLOWEST, max(1.0, slowness))
 
 
 def looks_within(pilot: int, most: int, *, rounds: bool) -> tuple[int, ...]:

@@ -5,13 +5,13 @@ Counted passes plan an audit. The clock may only shorten that plan; `Schedule` s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
 from regard.audits.budget import Budget
-from regard.audits.schedule import Spending, latest_end
+from regard.audits.schedule import Spending, allowance, end_seconds, latest_end
 
 
 @dataclass(slots=True)
@@ -20,6 +20,7 @@ class StageClock:
 
     planned_at: seconds at which the rounds were planned. computes: whether the last block computed pages; those of an
     earlier session are no measure, and what followed them was decided then. pace: seconds per pass of that block.
+    judging: seconds of asking the judge once; None before the pilot.
     """
 
     budget: Budget
@@ -29,6 +30,7 @@ class StageClock:
     planned_at: float = 0.0
     computes: bool = False
     pace: float = 0.0
+    judging: float | None = None
 
     def elapsed(self) -> float:
         """Seconds of this session, and those of the pages of earlier ones."""
@@ -43,6 +45,23 @@ class StageClock:
         if self.computes and self.spending.passes > passes:
             self.pace = (monotonic() - start) / (self.spending.passes - passes)
 
+    @property
+    def end(self) -> float:
+        """Seconds set aside for verdicts, conclusions and the report."""
+        return end_seconds(self.budget, self.judging)
+
+    def time_judge(self, ask: Callable[[], object]) -> None:
+        """Ask the judge about the pilot once, where the budget is one in time: the end of the audit takes in proportion
+        to that."""
+        if self.budget.seconds is not None:
+            start = monotonic()
+            ask()
+            self.judging = monotonic() - start
+
+    def allowed_passes(self, seconds_per_pass: float) -> int:
+        """All passes that the budget pays for, including those already spent."""
+        return allowance(self.budget, self.spending.passes, self.elapsed(), seconds_per_pass, self.end)
+
     def is_late(self, passes: float, planned_pace: float, kept_back: float = 0.0) -> bool:
         """Return whether so many more passes would end too late, at the pace of the last ones if that is slower.
 
@@ -52,6 +71,6 @@ class StageClock:
             return False
         planned_pace = max(planned_pace, 1e-9)
         pace = max(planned_pace, self.pace)
-        end = latest_end(self.budget, pace / planned_pace)
+        end = latest_end(self.budget, pace / planned_pace, self.end)
         end -= kept_back * (end - self.planned_at)
         return self.elapsed() + passes * pace > end

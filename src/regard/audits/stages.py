@@ -20,13 +20,11 @@ from regard.audits.options import AuditOptions
 from regard.audits.plan import Plan, companions, shards
 from regard.audits.rounds import PILOT, round_order
 from regard.audits.schedule import (
-    END_SHARE,
     FURTHER_SHARE,
     TIMED_PREDICTIONS,
     Schedule,
     Spending,
     affordable_examples,
-    allowance,
     announcement,
     duration,
     looks_within,
@@ -93,6 +91,7 @@ class Stages:
         self._prepare(order)
         cost = self._pilot(order)
         self.listeners.piloted(self.plan)
+        self.clock.time_judge(self.listeners.is_settled)
         self._schedule_rounds(order, cost)
         count = self._rounds(order)
         self._further(self._explained(order, count))
@@ -157,7 +156,7 @@ class Stages:
         pace = self._timed(order[:1])
         first = self.spending.passes - before
         if not self.schedule.pilot:
-            passes = allowance(self.budget, self.spending.passes, self.clock.elapsed(), pace)
+            passes = self.clock.allowed_passes(pace)
             size = pilot_size(passes, self.spending.passes, first, len(order))
             self._note(pilot=size)
             if size < min(PILOT, len(order)):
@@ -184,7 +183,7 @@ class Stages:
     def _schedule_rounds(self, order: Sequence[str], cost: int) -> None:
         if not self.schedule.looks:
             schedule = self.schedule
-            passes = allowance(self.budget, self.spending.passes, self.clock.elapsed(), schedule.seconds_per_pass)
+            passes = self.clock.allowed_passes(schedule.seconds_per_pass)
             most = affordable_examples(
                 order,
                 self.plan.subject.lengths,
@@ -356,7 +355,7 @@ class Stages:
         """The passes of the whole audit before the pilot has timed them: at the pace so far, if there is any."""
         if self.budget.passes is not None:
             return self.budget.passes
-        share = self.clock.elapsed() / max(1e-9, (self.budget.seconds or 0.0) * (1 - END_SHARE))
+        share = self.clock.elapsed() / max(1e-9, (self.budget.seconds or 0.0) - self.clock.end)
         return int(self.spending.passes / min(1.0, max(share, 1e-3)))
 
     def _planned_passes(self) -> int:

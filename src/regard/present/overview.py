@@ -129,6 +129,9 @@ def _steps(material: Material, judgement: Mapping[str, Any], show: str) -> tuple
         fewest = (judgement.get("decides_between") or (None, None))[0] or judgement.get("decides_at") or 0
         key = "next.settle" if fewest <= _available(material.manifest) else "next.too_few"
         steps.append(NextStep(key, longer_audit(material.manifest, judgement)))
+    attention_leads = bool((judgement.get("graded") or {}).get("show")) and not show
+    if not steps and attention_leads and judgement["reading"] in ("debugging only", "undecided"):
+        steps.append(NextStep("next.check", explain_command(material.manifest, "attention", spans=spans, pair=pair)))
     if not steps:
         steps.append(NextStep("next.search", f"regard audit {_subject(material.manifest)} --explainers all"))
     return tuple(steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -118,6 +119,7 @@ def _audited(
     plan: dict[str, Any] | None = None,
 ) -> None:
     """Audit, judge and show; `plan`: the one that this audit follows."""
+    started = time.monotonic()  # before the imports, which take seconds
     from regard.audits.audit import audit
     from regard.audits.plan import check
 
@@ -137,6 +139,7 @@ def _audited(
                 resolved=partial(_resolved, console),
                 watch=progress.workers,
                 command_line=typed,
+                started=started,
             )
     except KeyboardInterrupt:
         from regard.audits.resolve import run_folder
