@@ -91,6 +91,14 @@ def test_a_text_that_occurs_twice_is_one_source_with_two_places_and_a_note() -> 
     assert (source.spans, note.key, note.params["n"]) == (((0, 0, 5), (0, 12, 17)), "cite.note.twice", 2)
 
 
+@pytest.mark.parametrize("sources", ["lines", "sentences", None])
+def test_equal_parts_of_a_split_are_one_source_with_two_places(sources: str | None) -> None:
+    prompt = chat("Rome.\nOslo.\nRome.\nWhich?", roles=("user",))
+    (rome, oslo), (note,) = find_sources(prompt, sources)
+    assert (rome.text, rome.spans, oslo.text) == ("Rome.", ((0, 0, 5), (0, 12, 17)), "Oslo.")
+    assert (note.key, note.params) == ("cite.note.twice", {"source": 1, "n": 2})
+
+
 def test_a_text_listed_as_often_as_it_occurs_is_several_sources() -> None:
     found, notes = find_sources(plain_text("Rome. Oslo. Rome. Which?"), ["Rome.", "Rome."])
     assert ([source.spans for source in found], notes) == ([((0, 0, 5),), ((0, 12, 17),)], [])

@@ -39,14 +39,13 @@ def find_sources(
     in the only message or (message, start, stop); None: documents if there are any, else passages, lines or sentences,
     the coarsest split that gives two sources. separator: the text between sources instead.
     """
-    notes: list[Message] = []
     if separator is not None:
         if not separator or sources is not None:
             raise InputError(
                 "separator", expected=phrase("errors.models.some_text_and_no_sources"), got=repr(separator)
             )
         spans = _split(prompt, lambda text: block_spans(text, separator) if separator in text else [])
-        parts = [_source(prompt, [span]) for span in spans]
+        parts = _merged(prompt, spans)
     elif sources is None:
         parts = _automatic(prompt)
     elif isinstance(sources, str):
@@ -54,7 +53,7 @@ def find_sources(
             raise UnknownName("sources", sources, SPLITS)
         parts = _by_name(prompt, sources)
     elif sources and all(isinstance(source, str) for source in sources):
-        parts = _by_text(prompt, list(sources), notes)
+        parts = _by_text(prompt, list(sources))
     else:
         parts = [_source(prompt, [_span(prompt, source)]) for source in sources]
     if not parts:
@@ -65,7 +64,9 @@ def find_sources(
             remedy=phrase("errors.models.sources_list_texts_or_spans"),
         )
     _refuse_overlaps(prompt, parts)
-    return parts, notes
+    whole = isinstance(sources, str) and sources == "examples"  # an example has several places, none of them a copy
+    repeated = [] if whole else [(i + 1, len(part.spans)) for i, part in enumerate(parts) if len(part.spans) > 1]
+    return parts, [Message.of("cite.note.twice", source=number, n=places) for number, places in repeated]
 
 
 def token_sources(text: str, offsets: Iterable[tuple[int, int]], spans: Sequence[Sequence[tuple[int, int]]]) -> Ints:
@@ -122,7 +123,15 @@ def _by_name(prompt: Conversation, name: str) -> list[Source]:
         "lines": lambda text: block_spans(text, "\n"),
         "sentences": sentence_spans,
     }
-    return [_source(prompt, [span]) for span in _without_question(prompt, _split(prompt, rules[name]))]
+    return _merged(prompt, _without_question(prompt, _split(prompt, rules[name])))
+
+
+def _merged(prompt: Conversation, spans: Iterable[FieldSpan]) -> list[Source]:
+    """Return the parts of a split as sources; parts with the same text are one source with several places."""
+    places: dict[str, list[FieldSpan]] = {}
+    for field, start, stop in spans:
+        places.setdefault(prompt.fields[field][start:stop], []).append((field, start, stop))
+    return [_source(prompt, own) for own in places.values()]
 
 
 def _few_shot(prompt: Conversation) -> list[Source]:
@@ -194,7 +203,7 @@ def _last_user(prompt: Conversation) -> int:
     return users[-1] if users else -1
 
 
-def _by_text(prompt: Conversation, texts: list[str], notes: list[Message]) -> list[Source]:
+def _by_text(prompt: Conversation, texts: list[str]) -> list[Source]:
     parts: list[Source] = []
     for number, text in enumerate(texts):
         if not text.strip():
@@ -210,8 +219,6 @@ def _by_text(prompt: Conversation, texts: list[str], notes: list[Message]) -> li
             )
         copies = texts.count(text)
         if copies == 1:
-            if len(places) > 1:
-                notes.append(Message.of("cite.note.twice", source=number + 1, n=len(places)))
             parts.append(_source(prompt, places))
         elif copies == len(places):
             parts.append(_source(prompt, [places[texts[:number].count(text)]]))
