@@ -13,6 +13,7 @@ from regard.audits import resolve
 from regard.audits.repeatability import warning
 from regard.audits.torch_threads import threads_for, torch_threads
 from regard.cards import Card, HasCard
+from regard.datasets.examples import IN_MEMORY
 from regard.desk.answers import finite
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
@@ -245,7 +246,7 @@ def _examples(
             raise InputError(
                 "data", expected=phrase("errors.common.at_least_one_example"), got=phrase("errors.common.none")
             )
-        return selection, "examples given", []
+        return selection, IN_MEMORY, []
     read = resolve.open_data(resolve.default_data(model) if data is None else data, n, seed)
     whole, notes = resolve.prepared(live, read, n)
     examples, _ = resolve.matched(live, read, whole, labels)
