@@ -47,8 +47,8 @@ def phrase(key: str, /, **params: object) -> Message:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, RegardError):
-        return value.message
+    if isinstance(value, BaseException):
+        return words_of(value)
     if isinstance(value, str | int | float | Message):
         return value
     if isinstance(value, list):
@@ -104,13 +104,28 @@ def in_words(text: Text) -> str:
         return repr(text)
 
 
+def words_of(error: BaseException) -> Text:
+    """Return the message that an exception carries, or its own words.
+
+    A function that knows no subject raises `ValueError(phrase(...))`; its caller makes an error of ours of it.
+
+    >>> words_of(ValueError(phrase("errors.common.none"))).key, words_of(ValueError("odd"))
+    ('errors.common.none', 'odd')
+    """
+    if isinstance(error, RegardError):
+        return error.message
+    carried = error.args[0] if len(error.args) == 1 else None
+    return carried if isinstance(carried, Message) else str(error)
+
+
 def error_message(error: BaseException) -> Text:
     """Return an error as one text to store: an error of ours as its message, a foreign one by its class and words.
 
     >>> error_message(InputError(phrase("errors.common.none"))).key, error_message(ValueError("odd"))
     ('errors.common.none', 'ValueError: odd')
     """
-    return error.message if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
+    words = words_of(error)
+    return words if isinstance(error, RegardError) or not isinstance(words, str) else f"{type(error).__name__}: {words}"
 
 
 def _rebuild(kind: type[RegardError], subject: Text, expected: Text, got: Text, remedy: Text) -> RegardError:

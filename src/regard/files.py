@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, cast
 
-from regard.errors import InputError, Text, phrase
+from regard.errors import InputError, Text, phrase, words_of
 
 DEFAULT_MAX_BYTES: Final = 2 << 30
 """Largest file that is read, in bytes, and the most that a .gz may unpack to; `--max-bytes` changes it."""
@@ -28,10 +28,10 @@ MOST_UNPACKED: Final = 200
 
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _KINDS: Final = (
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
+    (stat.S_ISFIFO, phrase("errors.files.pipe")),
+    (stat.S_ISSOCK, phrase("errors.files.socket")),
+    (stat.S_ISCHR, phrase("errors.files.device")),
+    (stat.S_ISBLK, phrase("errors.files.device")),
 )
 _override: ContextVar[int | None] = ContextVar("max_bytes", default=None)
 
@@ -44,7 +44,7 @@ def parse_size(text: str) -> int:
     """
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)\s*([KMGT]?)(?:I?B)?", text.strip().upper())
     if match is None or float(match[1]) <= 0:
-        raise ValueError(f"{text!r} is no size in bytes")
+        raise ValueError(phrase("errors.files.no_size", text=repr(text)))
     return max(1, int(float(match[1]) * _UNITS[match[2]]))
 
 
@@ -172,12 +172,12 @@ def parse_json(text: str | bytes) -> Any:
     try:
         return json.loads(text)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise ValueError(phrase("errors.files.nested_too_deeply")) from None
     except json.JSONDecodeError:
         raise
     except ValueError as error:
         if "digits" in str(error):  # how Python refuses to convert a very long integer
-            raise ValueError("a whole number of more than 4,300 digits") from None
+            raise ValueError(phrase("errors.files.too_many_digits")) from None
         raise
 
 
@@ -215,7 +215,9 @@ def reason(error: BaseException) -> Text:
     """
     if isinstance(error, OSError) and error.errno == errno.ELOOP:
         return phrase("errors.files.symbolic_link_that_leads_itself")
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    text = error.strerror if isinstance(error, OSError) and error.strerror else words_of(error)
+    if not isinstance(text, str):
+        return text
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return first[:200] or type(error).__name__
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from regard.errors import InputError, RegardError, Stopped, Text, phrase
+from regard.errors import InputError, Message, RegardError, Stopped, Text, phrase, words_of
 
 
 def described(error: BaseException) -> Text:
@@ -25,9 +25,12 @@ def described(error: BaseException) -> Text:
     if isinstance(error, SystemExit):
         return phrase("errors.foreign_code.call_sys_exit", code=_line(error.code))
     try:
-        text = " ".join(str(error).split())[:300]
+        words = words_of(error)
+        text = words if isinstance(words, Message) else " ".join(words.split())[:300]
     except Exception:  # __str__ is foreign code, too
         text = ""
+    if isinstance(text, Message):
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

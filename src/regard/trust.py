@@ -84,7 +84,7 @@ def code_in(spec: Spec) -> list[str]:
     return found
 
 
-def code_refused(subject: Text, code: str) -> InputError:
+def code_refused(subject: Text, code: Text) -> InputError:
     """Build the error for a stored object that names code."""
     return InputError(
         subject,

@@ -39,7 +39,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_a_plain_list_of_examples_is_data_and_other_things_are_refused_in_words(tmp_path: Path) -> None:
     run = audit(TorchToy(), [*Texts(sentences(3))], out=tmp_path / "run", explainers=["random"], metrics=["entropy"])
-    assert run.manifest["data"]["name"] == "given examples"
+    assert run.manifest["data"]["name"] == "in-memory"
     assert len(run.examples()) == 3
     with pytest.raises(InputError, match=r"regard\.Example; got int"):
         audit(TorchToy(), [3], out=tmp_path / "other")

@@ -166,7 +166,7 @@ def test_the_adversary_answers_alike_and_looks_elsewhere(three: Trained, tmp_pat
     options = {"epochs": 30, "batch_size": 16, "rate": 0.01, "patience": 30}
     member = three.directory / "seed-0"
     made = train(LEARNER, DATA, out=tmp_path / "adversary", terms=terms, settings=options, reference=member)
-    assert made.members[0]["chosen_by"] == "dev loss"
+    assert made.members[0]["chosen_by"] == "dev_loss"
     from regard.records import Spec
     from regard.registry import build
 

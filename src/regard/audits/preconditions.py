@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from regard.cards import Card, HasCard
 from regard.desk.encoding import encoded_once
 from regard.desk.finite_answers import unknown
-from regard.errors import CaptureError, RegardError, Unsupported, phrase
+from regard.errors import CaptureError, RegardError, Unsupported, error_message, phrase
 from regard.measures.degenerate import LIMIT, constant_gap, uniform_gap
 from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.encoder_decoder import encoder_decoder
@@ -320,7 +320,7 @@ def of_run(model: Model, examples: Sequence[Example], rows: Iterable[Mapping[str
     try:
         return examine(model, spread([e for e in examples if e.id in base_answers]), seed=seed, known=base_answers)
     except Exception as error:  # a bad example is reported where it is counted
-        return Preconditions(0, 0, (), (f"not tested: {type(error).__name__}: {error}",))
+        return Preconditions(0, 0, (), (Message.of("defect.not_tested", error=error_message(error)),))
 
 
 def _answer(row: Mapping[str, Any]) -> Answers:

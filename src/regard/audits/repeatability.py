@@ -91,7 +91,7 @@ class Repeatability:
             "stored_tolerance": STORED_TOLERANCE,
             "modules": [*self.modules],
             "sentence": encoded(joined(self.sentences)),
-            "measured": "the same examples, one at a time, in changing order, before and after the audit",
+            "measured": encoded(Message("repeatability.measured")),
         }
 
 

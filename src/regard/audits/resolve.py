@@ -208,13 +208,13 @@ def default_data(model: str | Model) -> str:
 
 def open_data(data: Source, limit: int | None, seed: int, **columns: Any) -> Dataset:
     """Open the data; columns: as for `regard.read`. A `Dataset` and a list of Examples pass through."""
-    from regard.datasets.examples import Examples
+    from regard.datasets.examples import IN_MEMORY, Examples
     from regard.datasets.read import read
 
     if isinstance(data, Iterator):
         data = list(data)
     if isinstance(data, list | tuple) and data and all(isinstance(item, Example) for item in data):
-        return Examples("given examples", tuple(data))
+        return Examples(IN_MEMORY, tuple(data))
     if not isinstance(data, str) and all(hasattr(data, name) for name in ("fingerprint", "labels", "notes")):
         return cast("Dataset", data)
     return read(data, limit=limit, seed=seed, **columns)

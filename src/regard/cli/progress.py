@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from regard.present.messages.messages import known, say
+from regard.message import Message, Text
+from regard.present.messages.messages import known, render, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,8 +37,8 @@ def duration(seconds: float) -> str:
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+        return say("budget.minutes", minutes=whole // 60, seconds=whole % 60)
+    return say("budget.hours", hours=whole // 3600, minutes=whole % 3600 // 60)
 
 
 def measure(name: str) -> str:
@@ -111,10 +112,11 @@ class Bar:
         if self._console.is_terminal:
             self._progress.stop()
 
-    def show(self, what: str, fraction: float, left: str) -> None:
-        self._state, self._left, self._last_step = f"{what}: {fraction:.0%}", left, self._clock()
+    def show(self, what: Text, fraction: float, left: str) -> None:
+        work = render(what)
+        self._state, self._left, self._last_step = f"{work}: {fraction:.0%}", left, self._clock()
         if self._console.is_terminal:
-            self._progress.update(self._task, description=what, completed=fraction, left=left, visible=True)
+            self._progress.update(self._task, description=work, completed=fraction, left=left, visible=True)
         elif self._clock() - self._printed >= SILENCE:  # a log file wants few lines
             self._print_line(f"{self._state} {left}")
 
@@ -180,7 +182,7 @@ class Bar:
         if report.dev_metric is not None:
             score = say("term.train.bar_score", metric=measure(report.metric), x=f"{report.dev_metric:.2f}")
         left = say("term.train.bar", epoch=report.epoch, epochs=report.epochs, loss=f"{report.loss:.3f}", score=score)
-        self.show(say("term.training", what=report.what), report.fraction, left)
+        self.show(Message.of("term.training", what=report.what), report.fraction, left)
 
 
 @contextmanager

@@ -6,6 +6,8 @@ import re
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple, TypeAlias
 
+from regard.errors import phrase
+
 Alignment: TypeAlias = tuple[tuple[int, int, int, int], ...]
 
 
@@ -46,11 +48,12 @@ def word_links(links: str, source: str, target: str) -> Alignment:
     for link in links.split():
         parts = re.fullmatch(r"(\d+)[-–p?](\d+)", link)
         if parts is None:
-            raise ValueError(f"{link!r} is no link such as 1-2")
+            raise ValueError(phrase("errors.datasets.no_link", link=repr(link)))
         places = [int(part) for part in parts.groups()]
-        for place, words, side in zip(places, spans, ("source", "target"), strict=True):
+        for place, words in zip(places, spans, strict=True):
             if place >= len(words):
-                raise ValueError(f"{link!r} names word {place} of a {side} with words 0 to {len(words) - 1}")
+                last = len(words) - 1
+                raise ValueError(phrase("errors.datasets.link_beyond", link=repr(link), place=place, last=last))
         alignment.append((*spans[0][places[0]], *spans[1][places[1]]))
     return tuple(alignment)
 

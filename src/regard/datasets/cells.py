@@ -16,7 +16,7 @@ from regard.datasets.formats.sounds import sound_of
 from regard.datasets.picture_decoder import PictureDecoder, is_encoded, picture_bytes, picture_name, pil_pixels
 from regard.datasets.rationales import Places, places_elsewhere, places_in_text
 from regard.datasets.table import Row, RowError
-from regard.errors import InputError, Text, phrase
+from regard.errors import InputError, Text, phrase, words_of
 from regard.files import parse_json
 from regard.measures.pixel_range import full_brightness
 from regard.records import Json, frozen
@@ -213,7 +213,7 @@ def _picture(row: Row, columns: Columns, decoder: PictureDecoder | None) -> Any:
     if decoder is None:
         content = picture_bytes(cell)
         return picture_name(cell) if content is None else content
-    named = picture_name(cell) or f"the bytes in column {column!r}"
+    named = picture_name(cell) or phrase("errors.datasets.bytes_in_column", column=repr(column))
     return _checked_pixels(lambda: decoder.decode(cell, named))
 
 
@@ -270,7 +270,7 @@ def alignment_of(row: Row, columns: Columns, inputs: dict[str, Any], label: Json
     try:
         return word_links(value, str(inputs["text"]), label)
     except ValueError as error:
-        raise RowError(phrase("errors.datasets.links_words_such_counted"), str(error)) from None
+        raise RowError(phrase("errors.datasets.links_words_such_counted"), words_of(error)) from None
 
 
 def named_labels(labels: Any) -> tuple[str, ...]:

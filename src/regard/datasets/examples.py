@@ -18,6 +18,8 @@ from regard.store.frames import HasFrames
 
 Modality = Literal["text", "image", "audio", "series", "tabular"]
 
+IN_MEMORY = "in-memory"
+"""Name of data that came from no file, the same in every language."""
 MOST_SHOWN = 5
 """Examples of a card."""
 

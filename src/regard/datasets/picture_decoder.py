@@ -27,9 +27,9 @@ class PictureDecoder:
     """Decodes cells of a table. folder: where relative paths begin. reduced: pictures that were averaged down."""
 
     folder: Path | None = None
-    reduced: list[str] = field(default_factory=list)
+    reduced: list[Text] = field(default_factory=list)
 
-    def decode(self, cell: Any, subject: str) -> NDArray[Any]:
+    def decode(self, cell: Any, subject: Text) -> NDArray[Any]:
         """Pixels of a path, of the bytes of a file, or of {"bytes": ..., "path": ...} as `datasets` stores it."""
         path = Path(picture_name(cell)).expanduser()
         file = path if self.folder is None or path.is_absolute() else self.folder / path

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from regard.datasets.examples import Modality
+from regard.errors import phrase
 from regard.files import parse_json
 
 Places = tuple[tuple[float, ...], ...]
@@ -40,7 +41,7 @@ def places_in_text(value: Any, text: str, *, words: bool = False) -> Places | No
     if isinstance(value, str | dict):
         value = [value]
     if not isinstance(value, Sequence):
-        raise ValueError(f"a rationale is a list, not {value!r}")
+        raise ValueError(phrase("errors.datasets.rationale_is_list", value=repr(value)))
     if not value:
         return ()
     if all(isinstance(v, str) for v in value):
@@ -55,7 +56,7 @@ def places_in_text(value: Any, text: str, *, words: bool = False) -> Places | No
         return _marks([int(2 * vote >= len(value) and vote > 0) for vote in votes], text)
     if all(_pair(v) for v in value):
         return tuple(_word_span(v, text) if words else _span(v, text) for v in value)
-    raise ValueError(f"a rationale holds spans, offsets, phrases or 0/1 marks, not {str(value)[:40]}")
+    raise ValueError(phrase("errors.datasets.rationale_holds", value=str(value)[:40]))
 
 
 def places_elsewhere(value: Any, modality: Modality, columns: Sequence[str]) -> Places | None:
@@ -64,7 +65,7 @@ def places_elsewhere(value: Any, modality: Modality, columns: Sequence[str]) -> 
     if value is None:
         return None
     if not isinstance(value, list | tuple):
-        raise ValueError(f"a rationale is a list, not {value!r}")
+        raise ValueError(phrase("errors.datasets.rationale_is_list", value=repr(value)))
     width = WIDTHS[modality]
     places = []
     for place in value:
@@ -72,7 +73,7 @@ def places_elsewhere(value: Any, modality: Modality, columns: Sequence[str]) -> 
         if modality == "tabular":
             numbers = [columns.index(n) if isinstance(n, str) and n in columns else n for n in numbers]
         if len(numbers) != width or not all(isinstance(n, int | float) for n in numbers):
-            raise ValueError(f"a place in this input has {width} number{'s' * (width > 1)}, not {place!r}")
+            raise ValueError(phrase("errors.datasets.numbers_of_place", n=width, place=repr(place)))
         places.append(tuple(float(n) for n in numbers))
     return tuple(places)
 
@@ -98,7 +99,7 @@ def _pair(value: Any) -> bool:
 def _span(pair: Sequence[float], text: str) -> tuple[float, float]:
     start, end = pair
     if not 0 <= start < end <= len(text):
-        raise ValueError(f"the span [{start:g}, {end:g}] is not inside the text of {len(text)} characters")
+        raise ValueError(phrase("errors.datasets.span_outside_text", start=start, end=end, n=len(text)))
     return float(start), float(end)
 
 
@@ -107,7 +108,7 @@ def _offsets(offsets: Sequence[float], text: str) -> Places:
     numbers = sorted({int(v) for v in offsets})
     if any(v != int(v) for v in offsets) or numbers[0] < 0 or numbers[-1] >= len(text):
         wrong = next(v for v in offsets if v != int(v) or not 0 <= v < len(text))
-        raise ValueError(f"the offset {wrong:g} is not inside the text of {len(text)} characters")
+        raise ValueError(phrase("errors.datasets.offset_outside_text", offset=wrong, n=len(text)))
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][1]:
@@ -122,7 +123,7 @@ def _word_span(pair: Sequence[float], text: str) -> tuple[float, float]:
     places = list(re.finditer(r"\S+", text))
     start, end = (int(n) for n in pair)
     if not 0 <= start < end <= len(places):
-        raise ValueError(f"the span [{start}, {end}] is not inside the text of {len(places)} words")
+        raise ValueError(phrase("errors.datasets.span_outside_words", start=start, end=end, n=len(places)))
     return float(places[start].start()), float(places[end - 1].end())
 
 
@@ -133,18 +134,18 @@ def _named_span(span: dict[str, Any], text: str) -> Places:
         if _pair(pair):
             numbers = [float(n) for n in pair if n is not None]
             return (_word_span(numbers, text) if by_word else _span(numbers, text),)
-    raise ValueError(f"a span names start and end, or start_token and end_token, not {', '.join(map(str, span))}")
+    raise ValueError(phrase("errors.datasets.span_names", keys=", ".join(map(str, span))))
 
 
 def _phrases(phrases: Sequence[str], text: str) -> Places:
     spans, after = [], 0
-    for phrase in phrases:
+    for piece in phrases:
         # whole words first, in reading order first: "art" is not meant inside "party"
-        whole = re.compile(rf"(?<!\w){re.escape(phrase.strip())}(?!\w)", re.IGNORECASE)
+        whole = re.compile(rf"(?<!\w){re.escape(piece.strip())}(?!\w)", re.IGNORECASE)
         match = whole.search(text, after) or whole.search(text)
-        match = match or re.compile(re.escape(phrase.strip()), re.IGNORECASE).search(text)
-        if not phrase.strip() or match is None:
-            raise ValueError(f"the phrase {phrase!r} is not in the text")
+        match = match or re.compile(re.escape(piece.strip()), re.IGNORECASE).search(text)
+        if not piece.strip() or match is None:
+            raise ValueError(phrase("errors.datasets.phrase_not_in_text", phrase=repr(piece)))
         spans.append((float(match.start()), float(match.end())))
         after = match.end()
     return tuple(spans)
@@ -153,5 +154,5 @@ def _phrases(phrases: Sequence[str], text: str) -> Places:
 def _marks(marks: Sequence[float], text: str) -> Places:
     words = list(re.finditer(r"\S+", text))
     if len(marks) != len(words):
-        raise ValueError(f"{len(marks)} marks for {len(words)} words")
+        raise ValueError(phrase("errors.datasets.marks_unlike_words", marks=len(marks), words=len(words)))
     return tuple((float(word.start()), float(word.end())) for word, mark in zip(words, marks, strict=True) if mark)

@@ -11,7 +11,7 @@ from typing import Any
 from regard.datasets import sampling
 from regard.datasets.cells import named_labels
 from regard.datasets.columns import ColumnChoice, choose
-from regard.datasets.examples import Examples
+from regard.datasets.examples import IN_MEMORY, Examples
 from regard.datasets.formats.in_memory import memory_table
 from regard.datasets.formats.picture_folder import is_pictures, open_pictures, picture_list
 from regard.datasets.formats.sounds import is_sounds, metadata_of, read_sounds
@@ -104,7 +104,7 @@ def _from_memory(source: object, choice: ColumnChoice, selection: Selection, nam
     if isinstance(source, Iterator):
         source = list(source)  # walked once: a run stores what it gave
     if isinstance(source, list | tuple) and source and all(isinstance(item, Example) for item in source):
-        return _limited(Examples("given examples", tuple(source)), selection, names)
+        return _limited(Examples(IN_MEMORY, tuple(source)), selection, names)
     table = memory_table(source)
     return examples_of(table, choose(table, choice), selection, names)
 

@@ -21,7 +21,7 @@ from regard.datasets.examples import Examples
 from regard.datasets.splits import FRACTIONS, checked
 from regard.datasets.table import Table
 from regard.errors import InputError, NoExamples, phrase
-from regard.records import Example, Floats, Json, frozen
+from regard.records import Example, Floats, Json, Message, frozen
 
 TIMES: Final = ("time", "timestamp", "date", "datetime", "t", "seconds", "year")
 MARKS: Final = ("anomaly", "is_anomaly", "event", *LABELS)
@@ -94,9 +94,15 @@ def windows_of(table: Table, cut: Windows, *, label: str | None = None, split: s
             if set(recording.marks) <= {0, 1}
             else tuple(sorted(map(str, {e.label for e in items})))
         )
-    note = (
-        f"{table.name}: {total} regular steps of {len(recording.channels)} channels, cut into windows of {cut.window} "
-        f"every {step} steps; split {split or 'all'!r}: {len(items)}, by time"
+    note = Message.of(
+        "data.recording_windows",
+        name=table.name,
+        steps=total,
+        channels=len(recording.channels),
+        window=cut.window,
+        every=step,
+        split=repr(split or "all"),
+        n=len(items),
     )
     return Examples(
         table.name, tuple(items), labels, (*table.notes, note), columns=recording.channels, modality="series"

@@ -240,7 +240,10 @@ class TableStream:
             notes.append(sampling.note(taken, total, seed=self.selection.seed, how=how))
         return notes
 
-    def nothing(self) -> str:
+    def nothing(self) -> Text:
         if self.splits_seen:
-            return f"no row with split {self.split!r} (there are {', '.join(sorted(self.splits_seen))})"
-        return f"{len(self.bad):,} bad rows and no other" if self.bad else "no rows"
+            splits = ", ".join(sorted(self.splits_seen))
+            return phrase("errors.datasets.no_row_with_split", split=repr(self.split), splits=splits)
+        if self.bad:
+            return phrase("errors.datasets.only_bad_rows", n=len(self.bad))
+        return phrase("errors.datasets.no_rows")

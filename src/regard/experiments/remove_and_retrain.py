@@ -14,7 +14,7 @@ from regard.errors import InputError, Unsupported, phrase
 from regard.experiments._retraining import Origin, accuracy, again, commonest, origin, over_seeds
 from regard.measures.ranking import order
 from regard.protocols import Dataset, Findings, Model, Study
-from regard.records import Example, Floats, Score
+from regard.records import Example, Floats, Message, Score
 from regard.registry import InProfile, experiment
 from regard.training.train_one import Splits
 
@@ -121,7 +121,7 @@ def _accuracies(
 
 def _without(data: Dataset, ranked: Ranked, share: float, method: str) -> Examples:
     items = [_shorn(e, ranked.get(_key(data, e.id), []), share) for e in data]
-    note = f"{share:.0%} of the words removed by {method}"
+    note = Message.of("data.words_removed", share=share, method=method)
     if isinstance(data, Examples):
         return data.keep(items, note)
     return Examples(data.name, tuple(items), data.labels, (*data.notes, note))

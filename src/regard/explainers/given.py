@@ -197,7 +197,7 @@ def _from_function(spec: str) -> Tell:
 def _loaded(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(f"_regard_given_{path.stem}", path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise FileNotFoundError(f"no such file: {path}")
+        raise FileNotFoundError(phrase("errors.explainers.no_file", path=path))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -19,7 +19,8 @@ Result = Literal["pass", "fail", "inconclusive"]
 class Check:
     """The result of one requirement.
 
-    name: the same in every language, since CI compares it between runs. reason: of an inconclusive result.
+    name: the same in every language, since CI compares it between runs. title: the name for people ("": as the name).
+    reason: of an inconclusive result.
     p: of "no difference" between two runs. words: an answer in place of a number.
     """
 
@@ -34,6 +35,7 @@ class Check:
     p: float | None = None
     where: Mapping[str, Json] = field(default_factory=dict)
     words: str = ""
+    title: Text = ""
 
     @property
     def number(self) -> Text:
@@ -54,7 +56,7 @@ class Check:
         independent = Message.of("gate.n_independent", n=self.n, clusters=self.clusters)
         return Message.of(
             "gate.sentence_open" if self.reason else "gate.sentence",
-            name=self.name,
+            name=self.title or self.name,
             number=self.number,
             n=f"n {self.n}" if self.clusters == self.n else independent,
             p=f", p {self.p:.2g}" if self.p is not None else "",
@@ -73,6 +75,11 @@ class Check:
             **fields_to_json(self, "p", "where"),
             **({"words": self.words} if self.words else {}),
         }
+
+
+def named(gate: str, name: str, title: Text) -> tuple[str, Text]:
+    """Put the name of a gate, if it has one, before the name of a check and its title."""
+    return (f"{gate}: {name}", Message.of("gate.title.named", gate=gate, title=title)) if gate else (name, title)
 
 
 def judge_interval(

@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.errors import EnvironmentProblem, Incomplete, InputError, RegardError, UnknownName, in_words, phrase
 from regard.gate.baseline import BaselineComparison
-from regard.gate.check import Check, judge_interval
+from regard.gate.check import Check, judge_interval, named
 from regard.gate.policy import AGAINST_BASELINE, Drift, Gate, Policy
 from regard.gate.requirements import required_check
 from regard.gate.run_numbers import RunNumbers, Series, setting
@@ -151,7 +151,7 @@ def _against(stored: RunNumbers, policy: Policy, baseline: str | Path | Run | No
     if baseline_run is None:
         if policy.needs_baseline:
             raise InputError(
-                f"policy {policy.path}".strip(),
+                phrase("errors.gate.policy_path", path=policy.path),
                 expected=phrase("errors.gate.run_to_compare"),
                 got=phrase("errors.gate.no_baseline"),
                 remedy=phrase("errors.gate.baseline_run_or_baseline_in_policy"),
@@ -211,11 +211,12 @@ def _gated(
             result, reason = judge_interval(
                 interval, low, high, clusters=clusters, fewest=policy.fewest, complete=stored.complete
             )
-            title = _name(asked, column, stored, kind)
+            name, title = _name(asked, column, stored, kind)
             soft = "warn" if asked.name in allowed and asked.name else asked.level
             checks.append(
                 Check(
-                    name=title,
+                    name=name,
+                    title=title,
                     result=result,
                     level=soft,
                     required=required,
@@ -251,12 +252,15 @@ def _range(kind: str, value: float, column: Series, asked: Gate) -> tuple[float,
     )
 
 
-def _name(asked: Gate, column: Series, stored: RunNumbers, kind: str) -> str:
-    about = f"{column.metric} of {column.method}"
+def _name(asked: Gate, column: Series, stored: RunNumbers, kind: str) -> tuple[str, Text]:
+    """Return the name of a check for programs, and for people."""
     settings = setting(column, stored.series[column.metric], asked.where)
-    versus = " against the baseline" if kind in AGAINST_BASELINE else ""
-    title = f"{about}{f' ({settings})' if settings else ''}{versus}"
-    return f"{asked.name}: {title}" if asked.name else title
+    details = f" ({settings})" if settings else ""
+    versus = kind in AGAINST_BASELINE
+    name = f"{column.metric} of {column.method}{details}{' against the baseline' if versus else ''}"
+    key = "gate.title.against" if versus else "gate.title.metric"
+    title = Message.of(key, metric=column.metric, method=column.method, details=details)
+    return named(asked.name, name, title)
 
 
 def _drifted(
@@ -265,21 +269,22 @@ def _drifted(
     if against is None:  # refused before
         return []
     soft = "warn" if asked.name in allowed and asked.name else asked.level
-    prefix = f"{asked.name}: " if asked.name else ""
     required = Message.of("gate.min", x=asked.min)
-    columns: list[tuple[str, tuple[str, ...], np.ndarray, list[Text]]]
+    columns: list[tuple[tuple[str, Text], tuple[str, ...], np.ndarray, list[Text]]]
     if asked.measure == "predictions":
         same = np.array([*against.unchanged.values()], np.float64)
-        columns = [("predictions unchanged", against.shared, same, [])]
+        columns = [(("predictions unchanged", Message("gate.title.predictions")), against.shared, same, [])]
     else:
-        unchanged = sum(against.unchanged.values())
-        scope = (
-            "all predictions" if asked.all_examples else f"prediction unchanged: {unchanged} of {len(against.shared)}"
-        )
+        unchanged, shared = sum(against.unchanged.values()), len(against.shared)
         how = f"{asked.measure} {asked.k}" if asked.measure == "top_k" else asked.measure
+        scope = "all predictions" if asked.all_examples else f"prediction unchanged: {unchanged} of {shared}"
+        key = "gate.title.drift_all" if asked.all_examples else "gate.title.drift"
         columns = [
             (
-                f"drift of {d.method} ({how}, {scope})",
+                (
+                    f"drift of {d.method} ({how}, {scope})",
+                    Message.of(key, method=d.method, how=how, same=unchanged, shared=shared),
+                ),
                 d.ids,
                 d.values,
                 [Message.of("gate.other_units", n=d.other_units)] if d.other_units else [],
@@ -287,14 +292,16 @@ def _drifted(
             for d in against.drifted(asked)
         ]
     checks = []
-    for name, ids, values, remarks in columns:
+    for about, ids, values, remarks in columns:
+        name, title = named(asked.name, *about)
         interval, n, clusters = against.interval(ids, values, level, share=asked.measure == "predictions")
         result, reason = judge_interval(
             interval, asked.min, np.inf, clusters=clusters, fewest=policy.fewest, complete=against.new.complete
         )
         checks.append(
             Check(
-                name=prefix + name,
+                name=name,
+                title=title,
                 result=result,
                 level=soft,
                 required=required,

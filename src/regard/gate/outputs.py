@@ -95,7 +95,13 @@ def markdown(outcome: Outcome, render: Render) -> str:
                 result = f"**{result}**"
             result += f": {_escaped(render(c.reason))}" if c.reason else ""
             p = f", p {c.p:.2g}" if c.p is not None else ""
-            cells = (result, _escaped(c.name), render(c.number) + p, str(c.n), _escaped(render(c.required)))
+            cells = (
+                result,
+                _escaped(render(c.title or c.name)),
+                render(c.number) + p,
+                str(c.n),
+                _escaped(render(c.required)),
+            )
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 

@@ -190,7 +190,8 @@ def parse_policy(text: str, place: Path | None = None) -> Policy:
 def _gate(given: Mapping[str, Any], subject: Text) -> Gate:
     _refuse_unknown(given, {f.name for f in fields(Gate)}, phrase("errors.gate.key_subject", subject=subject))
     if not isinstance(given.get("metric"), str):
-        raise InputError(subject, expected="metric = NAME", got=repr(given.get("metric", "no metric")))
+        got = repr(given["metric"]) if "metric" in given else phrase("errors.common.none")
+        raise InputError(subject, expected="metric = NAME", got=got)
     where = given.get("where", {})
     if not isinstance(where, dict):
         raise InputError(

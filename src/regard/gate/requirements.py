@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from regard.errors import InputError, UnknownName, phrase
-from regard.gate.check import Check, Result, judge_interval
+from regard.gate.check import Check, Result, judge_interval, named
 from regard.gate.policy import Level, Policy, Requirement
 from regard.gate.run_numbers import RunNumbers
 from regard.measures.intervals import Interval
@@ -36,19 +36,22 @@ def required_check(stored: RunNumbers, requirement: Requirement, policy: Policy,
     if requirement.share is not None:
         return _share(stored, judgement, requirement, policy, level)
     if requirement.verdict:
-        found, passing, about = str(judgement["reading"]), requirement.verdict, "verdict"
+        found, passing = str(judgement["reading"]), requirement.verdict
+        name, title = named(requirement.name, "verdict", Message("gate.title.verdict"))
     else:
         verdicts = {str(v["question"]): v for v in judgement["verdicts"]}
         if requirement.question not in verdicts:
             raise UnknownName(phrase("errors.gate.question_this_run"), requirement.question, verdicts)
         found, passing = answer_id(verdicts[requirement.question]), requirement.answer
-        about = f"answer to {requirement.question}"
+        about = Message.of("gate.title.answer", question=requirement.question)
+        name, title = named(requirement.name, f"answer to {requirement.question}", about)
     result: Result = "pass" if found in passing else "inconclusive" if found in OPEN else "fail"
     reason: Text = Message("gate.undecided") if result == "inconclusive" else ""
     if result == "pass" and not stored.complete:
         result, reason = "inconclusive", Message("gate.incomplete")
     return Check(
-        name=_name(requirement, about),
+        name=name,
+        title=title,
         result=result,
         level=level,
         required=Message.of("gate.words", words=" | ".join(passing)),
@@ -74,8 +77,10 @@ def _share(
     result, reason = judge_interval(
         interval, least, math.inf, clusters=n, fewest=policy.fewest, complete=stored.complete
     )
+    name, title = named(requirement.name, "share of the best method", Message("gate.title.share"))
     return Check(
-        name=_name(requirement, "share of the best method"),
+        name=name,
+        title=title,
         result=result,
         level=level,
         required=Message.of("gate.min", x=least),
@@ -84,7 +89,3 @@ def _share(
         clusters=n,
         reason=reason,
     )
-
-
-def _name(requirement: Requirement, about: str) -> str:
-    return f"{requirement.name}: {about}" if requirement.name else about

@@ -35,7 +35,7 @@ FILE = "improvement.json"
 FORMAT, VERSION = "regard-improvement", 1
 PLAIN = "plain"
 Say = Callable[[Text], None]
-Tell = Callable[[str, int, int], None]
+Tell = Callable[[Text, int, int], None]
 """(what, finished, total): progress of measuring the trained networks."""
 
 
@@ -354,7 +354,7 @@ def _measured(
             columns = read_columns(file)
             if columns is None:
                 if tell is not None:
-                    tell(f"{arm}, seed {seed}", finished, whole)
+                    tell(Message.of("improvement.arm_seed", arm=arm, seed=seed), finished, whole)
                 folder = path / arm if len(seeds) == 1 else path / arm / f"seed-{seed}"
                 measurements = NetworkMeasurements(folder, base.splits.test, plan)
                 if plan.attack == "greedy_word" and not table.is_file():

@@ -130,7 +130,7 @@ def search(
             spent += tried[-1].passes
         if not tried:
             least = plain.passes + runner.training_passes(order[0]) + measuring
-            problem = f"{passes} passes"
+            problem = phrase("errors.improve.passes_n", n=passes)
             raise InputError(
                 phrase("errors.improve.search_budget", budget=budget),
                 expected=phrase("errors.improve.at_least_two_networks", least=least),

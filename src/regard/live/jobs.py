@@ -114,12 +114,13 @@ def error_json(error: BaseException) -> dict[str, Json]:
         }
         return {**parts, "said": str(error)}
     message = f"{type(error).__name__}: {error}"
+    words = in_words(phrase("errors.common.internal_error", error=message))
     return {
-        "subject": "internal error",
+        "subject": in_words(phrase("errors.common.internal")),
         "expected": "",
         "got": message,
         "remedy": "",
-        "said": f"internal error: {message}",
+        "said": words,
     }
 
 

@@ -109,7 +109,7 @@ class LiveInput:
         try:
             return self.case.attention(i)
         except (RegardError, RuntimeError) as reason:
-            self.skipped.setdefault("the picture of attention", str(reason))
+            self.skipped.setdefault(say("pack.picture_of_attention"), str(reason))
             return ()
 
     def answer(self, i: int) -> str:
@@ -177,7 +177,7 @@ class LiveInput:
         )
         both = [self._shown(i), self._shown(i, captured)]
         same = list(range(len(self.case.units[i])))
-        edited_pack = self._packed(both, (PairEntry("before and after the edits", 0, 1, same),), budget)
+        edited_pack = self._packed(both, (PairEntry(say("pack.before_and_after"), 0, 1, same),), budget)
         return {"before": before, "after": after, "change": change}, edited_pack
 
     # ------------------------------------------------------------------ packs
@@ -219,7 +219,7 @@ class LiveInput:
         at = i if seen is None else 0
         reading = {s.site.key: _rows(lambda s=s: read_rows(self.case, i, s.site)) for s in sites}  # type: ignore[misc]
         methods = {m: (r.signed, r[i]) for m, r in self.relevances.items()} if seen is None else {}
-        mark = "" if seen is None else ", attention edited"
+        mark = "" if seen is None else f", {say('pack.attention_edited')}"  # the viewer splits at the comma
         return Shown(
             id=example.id + mark,
             units=units,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from regard.present.messages.messages import say, speaking
 from regard.present.pack.viewer_block import digest, viewer_script
 from regard.present.report.markup import Html, join, tag
 
@@ -25,10 +26,12 @@ def app_page(lang: str) -> tuple[bytes, tuple[str, ...]]:
         Html('<link rel="icon" href="data:,">'),  # so that no browser asks for one
         tag("style", None, Html(STYLE)),
     )
+    with speaking(lang):
+        no_script = say("pack.no_script", title="regard")
     body = tag(
         "body",
         None,
-        tag("main", {"data-regard-app": ""}, tag("p", None, "This view needs JavaScript.")),
+        tag("main", {"data-regard-app": ""}, tag("p", None, no_script)),
         tag("script", {"type": "module", "src": "/static/viewer.js"}),
     )
     whole = "<!doctype html>\n" + join(tag("html", {"lang": lang}, head, body)) + "\n"

@@ -20,7 +20,7 @@ from regard.live.pack_cache import CachedPack, PackCache
 from regard.live.rationales import marks_of, store_rationale, text_id
 from regard.live.stored_run import IN_A_FILE, cached_run_pack, run_ids, run_verdict
 from regard.models.capture import capture
-from regard.present.messages.messages import languages, speaking
+from regard.present.messages.messages import languages, say, speaking
 from regard.present.pack.pack import pack_of_capture, pack_of_run
 from regard.present.pack.records import Pack
 from regard.present.pack.viewer_block import foreign_words
@@ -284,10 +284,10 @@ class Session:
             called = f"{model.name} ({model.fingerprint[:8]})" if same else model.name
             live_input = LiveInput.of(model, example, seed=self._seed, called=called)
             live_input.explain(methods, job)
-            comparisons.append(Comparison(f"{self.model.name} and {called}", live_input))
+            comparisons.append(Comparison(say("pack.two_models", one=self.model.name, other=called), live_input))
         if beside:
             live_input, i = self._owner(self._packs.get(beside), 0)
-            comparisons.append(Comparison("this text and the one before", live_input, i))
+            comparisons.append(Comparison(say("pack.text_and_before"), live_input, i))
         return tuple(comparisons)
 
     def _edit(self, body: Body) -> dict[str, Json]:

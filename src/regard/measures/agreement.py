@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regard.errors import phrase
 from regard.measures import concordance
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.ranking import TIE, Floats, Ints, levels, order, ranks, top_k
@@ -131,7 +132,7 @@ def ragged(measure: Measure, xs: Sequence[Floats], ys: Sequence[Floats]) -> Floa
     """
     out = np.full(len(xs), np.nan)
     if len(xs) != len(ys) or any(len(x) != len(y) for x, y in zip(xs, ys, strict=True)):
-        raise ValueError("expected pairs of equal length")
+        raise ValueError(phrase("errors.measures.pairs_of_equal_length"))
     if not len(xs):
         return out
     lengths = np.array([len(x) for x in xs], np.int64)

@@ -17,6 +17,8 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.errors import phrase
+
 Floats = NDArray[np.float64]
 Spending = Literal["obrien_fleming", "pocock", "linear", "quadratic"]
 DEFAULT: Final[Spending] = "quadratic"
@@ -68,7 +70,7 @@ def nominal_levels(fractions: Sequence[float], level: float, spending: Spending 
     points, density = np.zeros(1), np.ones(1)
     for t in fractions:
         if not before < t <= 1.0:
-            raise ValueError(f"expected increasing fractions in (0, 1], got {list(fractions)}")
+            raise ValueError(phrase("errors.measures.increasing_fractions", fractions=str(list(fractions))))
         allowed = max(spend(t, level) - spent, 1e-300)
         step = math.sqrt(t - before)
         bound = _crossing(points, density, step, allowed)

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regard.errors import phrase
 from regard.measures.dinic import flow_to_every_input
 
 Floats = NDArray[np.float64]
@@ -54,7 +55,7 @@ def max_flows(layers: Sequence[ArrayLike], entrance: ArrayLike, *, engine: Engin
         return Flows(enters, enters)
     caps = np.ascontiguousarray(np.stack([np.asarray(a, np.float64) for a in reversed(layers)]))
     if caps.ndim != 3 or caps.shape[1:] != (len(enters), len(enters)):
-        raise ValueError(f"flow needs square matrices of the size of the entrance, got {caps.shape[1:]}")
+        raise ValueError(phrase("errors.measures.flow_matrices", shape=caps.shape[1:]))
     enters = np.minimum(enters, caps[0].sum(1))
     bound = np.minimum(enters.sum(), caps[-1].sum(0))
     values = _ENGINES[engine or _ENGINE.get() or best_engine()](caps, enters, bound)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regard.errors import phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.significance import upper_tail
 
@@ -51,7 +52,8 @@ def paired_over_seeds(
     """
     x, y = np.atleast_2d(np.asarray(new, np.float64)), np.atleast_2d(np.asarray(old, np.float64))
     if x.shape != y.shape or x.shape[1] != len(clusters):
-        raise ValueError(f"expected two arrays (seeds, {len(clusters)}), got {x.shape} and {y.shape}")
+        shapes = f"{x.shape}, {y.shape}"
+        raise ValueError(phrase("errors.measures.seeds_by_examples", clusters=len(clusters), shapes=shapes))
     gap = x - y
     defined = ~np.isnan(gap)
     names = np.unique(np.asarray(clusters, np.str_), return_inverse=True)[1]

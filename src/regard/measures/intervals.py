@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regard.errors import phrase
 from regard.measures.keyed_random import keyed_rng
 
 Floats = NDArray[np.float64]
@@ -47,7 +48,7 @@ class ClusterSums:
         """NaN and infinite values are counted as undefined and left out; a cluster of nothing else disappears."""
         v = np.asarray(values, np.float64)
         if v.shape != (len(clusters),):
-            raise ValueError(f"expected one value per cluster entry, got {v.shape} and {len(clusters)}")
+            raise ValueError(phrase("errors.measures.value_per_cluster", shape=v.shape, clusters=len(clusters)))
         defined = np.isfinite(v)
         names, where = np.unique(np.asarray(clusters, np.str_)[defined], return_inverse=True)
         # sorted within a cluster, so that the sum does not depend on the order in which shards came back
@@ -154,7 +155,7 @@ def clopper_pearson(successes: int, n: int, *, level: float = 0.95) -> tuple[flo
     (0.4439, 0.9748)
     """
     if not 0 <= successes <= n:
-        raise ValueError(f"expected 0..{n} successes, got {successes}")
+        raise ValueError(phrase("errors.measures.successes", n=n, successes=successes))
     tail = (1 - level) / 2
     low = 0.0 if not successes else _share_with_tail(successes, n, tail)
     # successes and failures change places

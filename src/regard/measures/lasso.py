@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.errors import phrase
+
 Floats = NDArray[np.float64]
 
 
@@ -21,7 +23,8 @@ def lasso(x: Floats, y: Floats, *, alpha: float, tolerance: float = 1e-10, round
     [2.0, 0.0]
     """
     if x.ndim != 2 or y.shape != (len(x),) or alpha < 0:
-        raise ValueError(f"expected (rows, columns), (rows,) and alpha >= 0, got {x.shape}, {y.shape}, {alpha}")
+        shapes = f"{x.shape}, {y.shape}, {alpha}"
+        raise ValueError(phrase("errors.measures.rows_columns_alpha", shapes=shapes))
     n = len(x)
     scale = x.std(0)
     varies = scale > 0

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regard.errors import phrase
+
 TIE = 1e-6
 """Values this close are tied."""
 
@@ -20,7 +22,7 @@ def _sorted_levels(values: ArrayLike, tolerance: float) -> tuple[Ints, Ints]:
     """(positions in descending order, level of each of them), both of the shape of `values`."""
     v = np.asarray(values, np.float64)
     if np.isnan(v).any():
-        raise ValueError("NaN has no rank: count and drop it first")
+        raise ValueError(phrase("errors.measures.nan_has_no_rank"))
     shape, n = v.shape, v.shape[-1]
     v = v.reshape(int(np.prod(shape[:-1])), n)
     positions = np.argsort(-v, axis=-1)
@@ -77,7 +79,7 @@ def top_k(values: ArrayLike, k: int, *, tolerance: float = TIE) -> NDArray[np.bo
     [True, True, False]
     """
     if k < 0:
-        raise ValueError(f"k must not be negative, got {k}")
+        raise ValueError(phrase("errors.measures.k_negative", k=k))
     positions = order(values, tolerance=tolerance)
     mask = np.zeros(positions.shape, np.bool_)
     np.put_along_axis(mask, positions[..., :k], True, -1)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from array_api_compat import array_namespace, device
 
+from regard.errors import phrase
 from regard.measures.divergence import Array
 
 
@@ -17,7 +18,7 @@ def with_residual(matrix: Array, residual: float) -> Array:
     [[0.25, 0.75], [0.75, 0.25]]
     """
     if not 0 <= residual <= 1:
-        raise ValueError(f"residual must be in 0..1, got {residual}")
+        raise ValueError(phrase("errors.measures.residual_share", residual=residual))
     xp = array_namespace(matrix)
     mixed = (1 - residual) * matrix + residual * xp.eye(matrix.shape[-1], dtype=matrix.dtype, device=device(matrix))
     total = xp.sum(mixed, axis=-1, keepdims=True)
@@ -36,11 +37,12 @@ def rollout(matrices: Sequence[Array], *, residual: float = 0.5) -> Array:
     [[0.5, 0.5], [0.5, 0.5]]
     """
     if not matrices:
-        raise ValueError("rollout needs at least one matrix")
+        raise ValueError(phrase("errors.measures.at_least_one_matrix"))
     out: Array = None
     for a in matrices:
         if a.shape[-1] != a.shape[-2] or (out is not None and a.shape[-1] != out.shape[-1]):
-            raise ValueError(f"rollout needs square matrices of one size, got {[tuple(m.shape) for m in matrices]}")
+            shapes = str([tuple(m.shape) for m in matrices])
+            raise ValueError(phrase("errors.measures.square_matrices", shapes=shapes))
         step = with_residual(a, residual)
         out = step if out is None else step @ out
     return out

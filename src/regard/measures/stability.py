@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from regard.errors import phrase
 from regard.measures.agreement import kendall
 from regard.measures.keyed_random import keyed_rng
 
@@ -49,7 +50,8 @@ def rank_stability(
     """
     a, b = np.asarray(one, np.float64), np.asarray(other, np.float64)
     if a.shape != b.shape or a.ndim != 2 or a.shape[1] != len(clusters):
-        raise ValueError(f"expected two (methods, examples) arrays, got {a.shape}, {b.shape}, {len(clusters)} clusters")
+        shapes = f"{a.shape}, {b.shape}"
+        raise ValueError(phrase("errors.measures.methods_by_examples", shapes=shapes, clusters=len(clusters)))
     defined = np.isfinite(a).all(0) & np.isfinite(b).all(0)
     if len(a) < 2 or not defined.any():
         return None

@@ -115,9 +115,10 @@ class DetectorModel(TorchModel):
             return item
         target = example.inputs[OBJECT]
         if not isinstance(target, Sequence) or isinstance(target, str) or len(target) != 2:
-            expected = "[query, class] of one object"
             raise InputError(
-                phrase("errors.common.example_example", example=repr(example.id)), expected=expected, got=repr(target)
+                phrase("errors.common.example_example", example=repr(example.id)),
+                expected=phrase("errors.models.query_and_class"),
+                got=repr(target),
             )
         return replace(item, aside={**item.aside, OBJECT: np.array([int(i) for i in target], np.int64)})
 

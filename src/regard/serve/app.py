@@ -136,7 +136,8 @@ class _Routes:
             except RegardError as error:
                 status, answer = (503 if isinstance(error, EnvironmentProblem) else 400), {"error": str(error)}
             except Exception as error:  # no request ends the service
-                status, answer = 500, {"error": f"internal error: {type(error).__name__}"}
+                refusal = phrase("errors.common.internal_error", error=type(error).__name__)
+                status, answer = 500, {"error": str(refusal)}
                 self.log.write("internal_error", operation=operation, kind=type(error).__name__)
             fields["status"] = status
         if status != 200:
@@ -260,7 +261,8 @@ class UnknownModel(InputError):
 
 
 def _unknown(request: Request) -> Response:
-    return _json({"error": f"model {str(request.path_params['name'])[:80]!r}: got no such model"}, 404)
+    name = repr(str(request.path_params["name"])[:80])
+    return _json({"error": str(phrase("errors.serve.model_not_served", name=name))}, 404)
 
 
 def _tensor(name: str, datatype: str, shape: Sequence[int], data: Sequence[Json]) -> Json:

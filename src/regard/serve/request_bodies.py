@@ -368,7 +368,13 @@ def _id(body: Mapping[str, Any]) -> str:
     return "" if body.get("id") is None else _text(body["id"], "id", 128)
 
 
-def _kind(value: Json | Any) -> str:
-    return {type(None): "null", dict: "an object", list: "a list", str: "a text", bool: "a boolean"}.get(
-        type(value), "a number"
-    )
+def _kind(value: Json | Any) -> Text:
+    if value is None:
+        return "null"
+    kinds = {
+        dict: phrase("errors.serve.an_object"),
+        list: phrase("errors.serve.a_list"),
+        str: phrase("errors.serve.a_text"),
+        bool: phrase("errors.serve.a_boolean"),
+    }
+    return kinds.get(type(value), phrase("errors.serve.a_number"))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.datasets.read import read
-from regard.errors import InputError, RegardError, Unsupported, phrase
+from regard.errors import InputError, RegardError, Text, Unsupported, phrase
 from regard.records import Json, Spec
 from regard.registry import method
 from regard.training.train_named import trained_once
@@ -60,7 +60,7 @@ def masked_twin(*, directory: str = "", masking: float = 0.5) -> str:
 
 def _same_data(folder: Path, data: str, facts: Any) -> None:
     """Refuse data that are not those the network learned from: a twin of other data is no twin."""
-    problem = f"another {data}"
+    problem: Text = phrase("errors.sources.other_data", data=data)
     try:
         whole = read(data, split="train", limit=None)
         if whole.fingerprint == facts["data_fingerprint"]:
@@ -68,7 +68,7 @@ def _same_data(folder: Path, data: str, facts: Any) -> None:
         if read(data, split="train", limit=int(facts["examples"])).fingerprint == facts["data_fingerprint"]:
             return
     except RegardError as error:
-        problem = str(error)
+        problem = error.message
     raise Unsupported(
         phrase("errors.sources.masked_twin", folder=folder),
         expected=phrase("errors.sources.training_data"),

@@ -165,8 +165,9 @@ def _checked(sums: bytes, signature: bytes, signers: Path | None) -> tuple[Signe
 def _ssh_keygen(words: list[str], content: bytes, subject: Text) -> None:
     process = _run(words, content)
     if process.returncode:
-        lines = process.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"]
-        raise InputError(subject, expected=phrase("errors.store.key_that_ssh_keygen_can"), got=lines[-1])
+        lines = process.stderr.decode("utf-8", "replace").strip().splitlines()
+        got = lines[-1] if lines else phrase("errors.common.none")
+        raise InputError(subject, expected=phrase("errors.store.key_that_ssh_keygen_can"), got=got)
 
 
 def _run(words: list[str], content: bytes) -> subprocess.CompletedProcess[bytes]:

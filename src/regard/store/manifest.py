@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError, phrase
+from regard.errors import InputError, listing, phrase
 from regard.protocols import Dataset, Model
 from regard.records import Json, Message, Spec, Text, decoded, encoded
 from regard.registry import owner
@@ -92,7 +92,7 @@ def identity(
 def refuse_other(path: Path, before: Mapping[str, Json], after: Mapping[str, Json]) -> None:
     """Raise an error that names every difference between the stored identity and the new one, if any."""
     differences = [
-        f"{name} was {_short(before.get(name))} and is now {_short(after.get(name))}"
+        phrase("errors.store.was_and_is", name=name, before=_short(before.get(name)), after=_short(after.get(name)))
         for name in sorted({*before, *after}, key=lambda name: (name in _HASHES, name))
         if before.get(name) != after.get(name)
     ]
@@ -100,7 +100,7 @@ def refuse_other(path: Path, before: Mapping[str, Json], after: Mapping[str, Jso
         remedy = phrase("errors.store.use_another_out_or_repeat")
         expected = phrase("errors.store.audit_that_started_there")
         raise InputError(
-            phrase("errors.common.run_run", run=path), expected=expected, got="; ".join(differences), remedy=remedy
+            phrase("errors.common.run_run", run=path), expected=expected, got=listing(differences), remedy=remedy
         )
 
 

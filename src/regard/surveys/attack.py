@@ -13,6 +13,7 @@ from regard.audits import resolve
 from regard.audits.repeatability import warning
 from regard.audits.torch_threads import threads_for, torch_threads
 from regard.cards import Card, HasCard
+from regard.datasets.examples import IN_MEMORY
 from regard.desk.answers import finite
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
@@ -20,7 +21,7 @@ from regard.desk.questions import attacked
 from regard.errors import InputError, Unsupported, phrase
 from regard.models.ask.lexicon import lexicon
 from regard.protocols import Dataset, Model
-from regard.records import Attacked, Example, Json, Spec, Text, Threat, encoded
+from regard.records import Attacked, Example, Json, Message, Spec, Text, Threat, encoded
 from regard.registry import arguments, entry, method_spec
 from regard.surveys.attack_drift import watched
 from regard.surveys.attack_records import Lines
@@ -33,7 +34,7 @@ SHARD = 16
 """Examples after which a stopped attack can go on."""
 WIDE = 64
 """The same for inputs of numbers, which go through the model in larger batches."""
-Progress = Callable[[str, int, int], None]
+Progress = Callable[[Text, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -175,7 +176,7 @@ def attack(
         say = progress or (lambda what, done, total: None)
         checks: list[Check] = []
         if check:
-            say("sanity checks", 0, 1)
+            say(Message("sanity.running"), 0, 1)
             checks = sanity(fresh_case(examples), specs, results, limits)
         transfers: list[Transfer] = []
         if to:
@@ -245,7 +246,7 @@ def _examples(
             raise InputError(
                 "data", expected=phrase("errors.common.at_least_one_example"), got=phrase("errors.common.none")
             )
-        return selection, "examples given", []
+        return selection, IN_MEMORY, []
     read = resolve.open_data(resolve.default_data(model) if data is None else data, n, seed)
     whole, notes = resolve.prepared(live, read, n)
     examples, _ = resolve.matched(live, read, whole, labels)

@@ -12,7 +12,7 @@ from regard.errors import InputError, phrase
 from regard.measures.intervals import wilson
 from regard.models.open.labels import match_labels
 from regard.protocols import Model
-from regard.records import Attacked, Example, Json, Message, Spec, Threat
+from regard.records import Attacked, Example, Json, Message, Spec, Text, Threat
 
 CAVEAT = Message("transfer.caveat")
 
@@ -45,7 +45,7 @@ def transfer(
     threat: Threat,
     known: Mapping[str, Sequence[Attacked]],
     seed: int,
-    say: Callable[[str, int, int], None],
+    say: Callable[[Text, int, int], None],
 ) -> list[Transfer]:
     """Attack every model and try every success on every other; `known` holds the results of the first one's attacks."""
     names = [model.name for model in models]
@@ -55,7 +55,7 @@ def transfer(
     matrix = []
     for spec in specs:
         for a, (source, case) in enumerate(zip(models, cases, strict=True)):
-            say(f"{spec} on {source.name}, for the transfer", a, len(models))
+            say(Message.of("transfer.running", attack=str(spec), model=source.name), a, len(models))
             adversarials = known[str(spec)] if a == 0 else attacked(case, spec, threat)
             matrix += [_given(str(spec), source, adversarials, models[b], cases[b]) for b in range(len(models))]
     return matrix

@@ -60,7 +60,7 @@ class Auditor(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Raises if something was computed that the tap did not see; `exempt` are modules with a registered site."""
         missed = {place: n for place, n in self.unexplained.items() if not exempt(place[1])}
         if missed:
-            missed_calls = ", ".join(f"{n} x {op} in {module}" for (op, module), n in sorted(missed.items()))
+            missed_calls = ", ".join(f"{n} x {op} ({module})" for (op, module), n in sorted(missed.items()))
             raise CaptureError(
                 phrase("errors.tap.capture"),
                 expected=phrase("errors.tap.every_softmax_and_fused_attention"),

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import nn
 
-from regard.errors import Text
+from regard.errors import Text, phrase
 from regard.records import Message, Site, SiteKind
 from regard.tap.declared_sites import RegisteredSites
 from regard.tap.layout import Layout
@@ -154,7 +154,7 @@ def _planned(module: nn.Module, event: Event, registered: RegisteredSites, batch
             registered=True,
         )
     if registered.covers(event.name):
-        return Planned(None, "inside a module with a registered site")
+        return Planned(None, phrase("errors.tap.inside_registered_site"))
     if event.call is not None:
         query = event.call.query
         lead = _product(query.shape[:-2]) if query.ndim != 4 else 0

@@ -19,7 +19,7 @@ from regard.models.open.checkpoints import quiet
 from regard.models.open.safe_config import without_kernels
 from regard.networks.classifier import Reading
 from regard.protocols import Dataset
-from regard.records import Example, Ints
+from regard.records import Example, Ints, Message
 from regard.training.batches import Rows, SequenceRows, bucketed
 from regard.training.inputs import text_of
 from regard.training.progress import Report, tell
@@ -190,8 +190,9 @@ class Prepared:
         self._states: dict[str, list[Tensor]] = {}
 
     @property
-    def part(self) -> str:
-        return f"upper {self.layers} layers" if self.layers else "all layers"
+    def what(self) -> Message:
+        key = "learner.upper_layers" if self.layers else "learner.all_layers"
+        return Message.of(key, model=self.folder.resolve().name, layers=self.layers)
 
     def network(self) -> nn.Module:
         """Build a network with pretrained weights and a random head."""
@@ -213,7 +214,7 @@ class Prepared:
                 for e in data
             ]
             self._states[data.fingerprint] = (
-                self._below(numbers, f"{self.folder.name} on {data.name}: lower layers")
+                self._below(numbers, Message.of("learner.lower_layers", model=self.folder.name, data=data.name))
                 if self.layers
                 else [n[:, None] for n in numbers]
             )
@@ -258,7 +259,7 @@ class Prepared:
             )
         return model.eval()
 
-    def _below(self, numbers: list[Tensor], what: str) -> list[Tensor]:
+    def _below(self, numbers: list[Tensor], what: Message) -> list[Tensor]:
         """Compute the inputs (n, size) of the first trained layer for each text."""
         ids = SequenceRows([n[:, None] for n in numbers], torch.zeros(len(numbers)).long().numpy())
         states: list[Tensor] = [torch.empty(0)] * len(numbers)

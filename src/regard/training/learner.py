@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from regard.protocols import Dataset
-from regard.records import Example, Json
+from regard.records import Example, Json, Text
 from regard.training.batches import Rows
 from regard.training.loop import Settings
 from regard.training.scoring import ACCURACY, Measure
@@ -29,7 +29,7 @@ class Learner:
     imposes: its attention is imposed, as the last input. further(network, dev, test): additional facts.
     """
 
-    what: str
+    what: Text
     network: Callable[[], nn.Module]
     rows: Callable[[Dataset, bool], Rows]
     save: Callable[[Path, Any, Mapping[str, Json]], None]

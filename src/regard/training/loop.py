@@ -16,13 +16,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, Text, phrase
+from regard.errors import InputError, Message, Text, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.training.batches import Rows, bucketed
 from regard.training.loss import Term, forward, total
 from regard.training.progress import Report, listening, tell
 from regard.training.resume_state import load_state, save_state
 from regard.training.scoring import ACCURACY, Measure
+
+NETWORK = Message("learner.network")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def fit(
     *,
     measure: Measure = ACCURACY,
     by_loss: bool = False,
-    what: str = "network",
+    what: Text = NETWORK,
     state: Path | None = None,
 ) -> Fitted:
     """Train `network` in place and leave it, in eval mode, with the weights of its best epoch on the dev split.
@@ -220,7 +222,7 @@ def threads(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _finite(loss: Tensor, parts: dict[str, Tensor], what: str, course: _Course) -> float:
+def _finite(loss: Tensor, parts: dict[str, Tensor], what: Text, course: _Course) -> float:
     value = loss.item()
     if math.isfinite(value):
         return value
@@ -234,7 +236,7 @@ def _finite(loss: Tensor, parts: dict[str, Tensor], what: str, course: _Course) 
     )
 
 
-def _not_finite(value: float, where: Text, what: str) -> InputError:
+def _not_finite(value: float, where: Text, what: Text) -> InputError:
     remedy = phrase("errors.training.look_for_nan_or_huge")
     return InputError(
         phrase("errors.training.training_what", what=what),
@@ -258,7 +260,7 @@ def _slope(course: _Course, steps: int, settings: Settings) -> float:
 
 
 def _report(
-    what: str, course: _Course, settings: Settings, steps: int, measure: Measure, parts: dict[str, Tensor]
+    what: Text, course: _Course, settings: Settings, steps: int, measure: Measure, parts: dict[str, Tensor]
 ) -> Report:
     last = course.history[-1] if course.history else None
     return Report(
@@ -275,7 +277,7 @@ def _report(
     )
 
 
-def _finished(what: str, course: _Course, settings: Settings, steps: int, measure: Measure) -> Report:
+def _finished(what: Text, course: _Course, settings: Settings, steps: int, measure: Measure) -> Report:
     last = course.history[-1]
     return Report(
         what,

@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from regard.message import Text
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -18,7 +20,7 @@ class Report:
     epoch_is_over: the dev split was just judged, and `best` says whether this is the epoch to keep so far.
     """
 
-    what: str
+    what: Text
     epoch: int
     epochs: int
     step: int

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from regard.errors import InputError, phrase
+from regard.errors import InputError, Text, phrase
 from regard.protocols import Dataset
 from regard.training.inputs import text_of
 from regard.training.learner import Learner
 
 
-def rationale_marks(data: Dataset, learner: Learner, who: str) -> list[Tensor]:
+def rationale_marks(data: Dataset, learner: Learner, who: Text) -> list[Tensor]:
     """Mask of the words that overlap the rationale."""
     assert learner.spans is not None
     if all(e.rationale is None for e in data):
@@ -32,7 +32,7 @@ def rationale_marks(data: Dataset, learner: Learner, who: str) -> list[Tensor]:
     return marks
 
 
-def hidden_marks(data: Dataset, learner: Learner, words: Sequence[str], who: str) -> list[Tensor]:
+def hidden_marks(data: Dataset, learner: Learner, words: Sequence[str], who: Text) -> list[Tensor]:
     """Mask of the words that attention must avoid: the named words, else the rationale."""
     if not words:
         return rationale_marks(data, learner, who)

@@ -13,7 +13,7 @@ import numpy as np
 from regard.cards import Card, HasCard
 from regard.datasets.read import read
 from regard.errors import InputError, NoExamples, UnknownName, phrase
-from regard.message import Message, Text
+from regard.message import Message, Text, encoded
 from regard.models.adapter import pick_device
 from regard.networks import family as families
 from regard.protocols import Dataset
@@ -133,7 +133,7 @@ def train(
         members: list[dict[str, Json]] = []
         for number in numbers:
             if seeds > 1:
-                say(f"seed {number} ({number - seed + 1} of {seeds})")
+                say(Message.of("training_note.seed", seed=number, number=number - seed + 1, seeds=seeds))
             own = replace(options, seed=number)
             members.append(_member(prepared, splits, path, own, loss, alone=seeds == 1, device=device))
             if seeds > 1:
@@ -193,7 +193,7 @@ def _describe_family(out: Path, learner: Learner, members: Sequence[Mapping[str,
     about = {
         "format": families.FORMAT,
         "version": families.VERSION,
-        "what": learner.what,
+        "what": encoded(learner.what),
         "data": members[0]["data"],
         "seeds": list(seeds),
         "complete": len(rows) == len(seeds),

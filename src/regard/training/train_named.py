@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from regard.datasets.examples import Examples
-from regard.records import Json, Spec
+from regard.records import Json, Message, Spec
 from regard.training.cache import built_once
 
 
@@ -59,4 +59,4 @@ def _shuffled(data: Examples, seed: int) -> Examples:
 
     order = keyed_rng(seed, "shuffled labels", len(data)).permutation(len(data))
     items = [replace(example, label=data[int(i)].label) for example, i in zip(data, order, strict=True)]
-    return data.keep(items, "labels shuffled")
+    return data.keep(items, Message("data.labels_shuffled"))

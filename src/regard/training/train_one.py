@@ -17,7 +17,7 @@ from regard.measures.intervals import wilson
 from regard.models.adapter import pick_device
 from regard.networks.imposed import save_imposed
 from regard.protocols import Dataset
-from regard.records import Json
+from regard.records import Json, Message, encoded
 from regard.training.augmentation import Augment, Copied, with_copies
 from regard.training.batches import Accompanied, Rows
 from regard.training.labels import balanced
@@ -84,7 +84,7 @@ def train_one(
         settings,
         measure=learner.measure,
         by_loss=by_loss,
-        what=f"{learner.what} on {splits.train.name}",
+        what=Message.of("learner.on", what=learner.what, data=splits.train.name),
         state=state,
     )
     tests = ready.rows(splits.test, False)
@@ -92,7 +92,7 @@ def train_one(
     network.to("cpu")
     metric, n = learner.measure.name, len(splits.test)
     facts: dict[str, Json] = {
-        "what": learner.what,
+        "what": encoded(learner.what),
         "data": splits.source or splits.train.name,
         "data_fingerprint": splits.train.fingerprint,
         "examples": len(splits.train),
@@ -100,7 +100,7 @@ def train_one(
         "settings": asdict(settings),
         "epochs": [asdict(epoch) for epoch in fitted.epochs],
         "best_epoch": fitted.best + 1,
-        "chosen_by": "dev loss" if by_loss else f"dev {learner.measure.shown}",
+        "chosen_by": "dev_loss" if by_loss else f"dev_{metric}",
         "metric": metric,
         f"dev_{metric}": fitted.dev_metric,
         f"test_{metric}": tested,
@@ -121,9 +121,11 @@ class _Ready:
 
     def __init__(self, learner: Learner, loss: Loss, terms: Sequence[Term]) -> None:
         self.learner, self.loss = learner, loss
-        self.needs = {need: f"term {term.name}" for term in terms for need in term.needs}
+        self.needs = {
+            need: phrase("errors.training.term_name", name=term.name) for term in terms for need in term.needs
+        }
         if learner.imposes:
-            self.needs.setdefault("attention", "attention frozen")
+            self.needs.setdefault("attention", phrase("errors.training.attention_frozen"))
         self.class_weights: Tensor | None = None
         self.imposed: dict[str, NDArray[Any]] = {}
         for need in ("weights", "states"):

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hand_built_heads import induction_head, two_heads
 
+from regard.message import Message
 from regard.present.messages.messages import rendered
 from regard.registry import names
 from regard.surveys.heads.findings import HeadSurvey
@@ -51,7 +52,7 @@ def test_two_heads_built_by_hand_get_exactly_their_roles(pair: HeadSurvey) -> No
         assert found.score is not None
         assert found.score.estimate == pytest.approx(1.0)
         assert found.score.baseline == pytest.approx(1 / 13.5, abs=0.03)  # one of 8 to 19 keys
-        assert found.score.baseline_is == "the same rows shuffled"
+        assert found.score.baseline_is == Message("heads.baseline.shuffled")
         assert found.score.p < 1e-6
         assert (found.score.n, found.score.clusters) == (20, 20)
 
@@ -73,10 +74,11 @@ def test_an_induction_head_is_found_on_repeated_random_tokens(inducing: HeadSurv
     assert (finder.name, copier.name) == ("induction", "previous token")
     assert finder.confidence > 0.99
     assert finder.score is not None
-    assert finder.score.on == "repeated random tokens"
+    assert finder.score.on == Message("heads.on.repeated_tokens")
     assert finder.score.estimate > 0.9
     assert 0.05 < finder.score.baseline < 0.4
-    assert "always looks at offset" in finder.score.baseline_is
+    assert isinstance(finder.score.baseline_is, Message)
+    assert finder.score.baseline_is.params["place"]["message"] == "heads.place.offset"
     for idle in ("stack0.L0H1", "stack1.L0H1"):
         assert inducing.role(idle).name == ""
         assert np.isnan(inducing.role(idle).confidence)

@@ -15,7 +15,7 @@ import torch
 from hand_built_heads import TwoHeads, encode
 from tiny_models import llama
 
-from regard.errors import EnvironmentProblem, InputError
+from regard.errors import EnvironmentProblem, InputError, Message
 from regard.measures.maps import row_entropy
 from regard.tap.capture_call import capture_call
 from regard.tap.monitor import sample
@@ -88,10 +88,10 @@ def test_softmaxes_that_are_no_attention_are_not_counted() -> None:
 
 def test_collapse_is_warned_of() -> None:
     sharp, flat = TwoHeads(), TwoHeads(sharp=0.0)
-    for module, words in ((sharp, "entropy collapse"), (flat, "choose nothing")):
+    for module, key in ((sharp, "model_note.narrow"), (flat, "model_note.even")):
         with watch(module, every=1) as w:
             module(*batch())
-        assert any(words in warning for warning in w.warnings)
+        assert key in {warning.key for warning in w.warnings if isinstance(warning, Message)}
 
 
 def test_errors_of_the_service_are_its_own_and_errors_of_the_watch_are_kept() -> None:
@@ -150,7 +150,7 @@ def test_what_cannot_be_watched_is_told() -> None:
     compiled = torch.compile(TwoHeads(), backend="eager")
     with watch(compiled) as w:
         pass
-    assert list(w.problems) == ["the module is compiled: it is not watched"]
+    assert list(w.problems) == [Message("model_note.compiled")]
 
 
 def test_a_training_loop_of_ones_own() -> None:

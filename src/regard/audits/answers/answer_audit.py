@@ -23,7 +23,6 @@ from regard.audits.answers.evidence import (
     foreign_source,
     line_shape,
     measured_prompt,
-    problem_line,
 )
 from regard.audits.answers.summary import Trust, change_rows, conclude, metric_rows, prompt_rows, score_rows
 from regard.audits.budget import Budget
@@ -38,6 +37,7 @@ from regard.errors import Incomplete, InputError, RegardError, UnknownName, phra
 from regard.files import read_json, slug
 from regard.judge.citation_trust import MARGINS, planned_looks
 from regard.measures.keyed_random import keyed_rng
+from regard.message import decoded
 from regard.models.ask.chat_model import chat_model
 from regard.protocols import Model
 from regard.records import Message, Spec, Text, encoded
@@ -109,7 +109,7 @@ class AnswerAudit(HasCard):
     passes: float
     trust: Trust
     prompts: tuple[PromptEvidence, ...]
-    problems: Mapping[str, str]
+    problems: Mapping[str, Text]
     facts: Mapping[str, Any]
 
     def _card(self) -> Card:
@@ -132,7 +132,7 @@ class AnswerAudit(HasCard):
                 "passes": round(self.passes, 2),
                 "margins": MARGINS,
                 **encoded(self.trust),
-                "problems": dict(self.problems),
+                "problems": encoded(self.problems),
                 "examples": self._examples(),
                 **self.facts,
             }
@@ -152,7 +152,7 @@ class AnswerAudit(HasCard):
         return replace(
             self,
             prompts=tuple(replace(prompt, texts=hidden(prompt.texts)) for prompt in self.prompts),
-            problems={name: redactor.words(message) for name, message in self.problems.items()},
+            problems={name: redactor.message(message) for name, message in self.problems.items()},
         )
 
     def save(self, path: str | Path) -> Path:
@@ -239,8 +239,8 @@ def answer_audit(
                 foreign = foreign_source(chat, chosen, prompt) if effort.changes else None
                 evidence = measured_prompt(chat, prompt, effort, seed=options.seed, text=options.text, foreign=foreign)
             except RegardError as problem:
-                line = problem_line(prompt, problem)
-                return line if redactor is None else {**line, "message": redactor.words(line["message"])}
+                message = problem.message if redactor is None else redactor.message(problem.message)
+                return {"kind": "problem", "id": prompt.id, "message": encoded(message)}
             return evidence.to_json()
 
         rounds = _Rounds(
@@ -325,7 +325,7 @@ class _Rounds:
     progress: Progress | None
     announce: Callable[[Text], None] | None
     measured: list[PromptEvidence] = field(default_factory=list)
-    problems: dict[str, str] = field(default_factory=dict)
+    problems: dict[str, Text] = field(default_factory=dict)
     looks: tuple[int, ...] = ()
     status: str = "data"
     allowed: float = math.inf
@@ -387,7 +387,7 @@ class _Rounds:
                 self.timed_passes += float(line.get("cost", 0.0))
                 self.lines.add(line)
             if line["kind"] == "problem":
-                self.problems[prompt.id] = str(line["message"])
+                self.problems[prompt.id] = decoded(line["message"])
             else:
                 self.measured.append(PromptEvidence.from_json(line))
             if self.progress is not None:
@@ -475,7 +475,7 @@ def read_answer_audit(path: Path) -> AnswerAudit:
         passes=sum(prompt.cost for prompt in prompts),
         trust=trust,
         prompts=prompts,
-        problems={line["id"]: line["message"] for line in lines[1:] if line["kind"] == "problem"},
+        problems={line["id"]: decoded(line["message"]) for line in lines[1:] if line["kind"] == "problem"},
         facts={"effort": head["effort"]},
     )
 

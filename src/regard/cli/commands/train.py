@@ -108,7 +108,7 @@ def command(
     settings: dict[str, Json] = {name: value for name, value in requested.items() if value is not None}
     folder = out or Path("regard-models") / f"{slug(kind)}-{slug(data)}"
     console, called = remarks(), click.get_current_context().obj
-    console.print(f"reading {data} ...", style="dim", markup=False)
+    console.print(say("term.train.reading", data=data), style="dim", markup=False)
     from regard.training.labels import relabelled
     from regard.training.loss import parse_terms
     from regard.training.progress import reporting

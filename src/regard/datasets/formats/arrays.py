@@ -56,5 +56,5 @@ def read_npz(path: Path) -> dict[str, Any]:
 
 def _checked(array: Any) -> Any:
     if not isinstance(array, np.ndarray):  # a member that is no array comes as bytes
-        raise ValueError("a member that is no array")
+        raise ValueError(phrase("errors.datasets.member_no_array"))
     return array

@@ -50,8 +50,9 @@ def open_delimited(path: Path) -> Table:
                     continue
                 if not cells:
                     continue
-                wrong = "" if len(cells) == len(header) else f"{len(cells)} cells where the header has {len(header)}"
-                yield Row(here, dict(zip(header, cells, strict=False)), wrong)
+                problem = phrase("errors.datasets.cells_unlike_header", n=len(cells), header=len(header))
+                fits = len(cells) == len(header)
+                yield Row(here, dict(zip(header, cells, strict=False)), "" if fits else problem)
         except csv.Error as error:
             remedy = phrase("errors.datasets.close_quotation_mark_that_opened")
             subject = phrase("errors.common.line_path", path=path.name, number=begins)

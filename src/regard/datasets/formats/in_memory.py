@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice
 from typing import Any, Final
 
+from regard.datasets.examples import IN_MEMORY
 from regard.datasets.formats.json_lines import PEEKED
 from regard.datasets.table import Row, Table, check_columns
 from regard.errors import InputError, NoExamples, phrase
 
 EXPECTED: Final = phrase("errors.datasets.file_or_built_in_name")
-NAME: Final = "data in memory"
+NAME: Final = IN_MEMORY
 PAIR: Final = ("text", "label")
 
 

@@ -47,7 +47,7 @@ class Capability(Generic[P, R]):
             phrase("errors.common.of_key", key=self.name, subject=model.name),
             expected=phrase("errors.models.model_that_provides_needs", needs=self.needs),
             got=type(model).__name__,
-            remedy=str(getattr(model, "without_capability", "")),
+            remedy=getattr(model, "without_capability", ""),
         )
 
 

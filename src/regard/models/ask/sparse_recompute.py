@@ -29,6 +29,7 @@ from regard.protocols import Encoded, Target
 from regard.records import Answers
 from regard.tap.pass_history import forgettable
 
+EXACT = phrase("errors.models.leave_one_out_is_exact")
 TOLERANCE = 2e-4
 """Proofs compare to this: hidden states, and values of the objective, relative to the largest."""
 
@@ -127,7 +128,7 @@ def stretched(schedule: Sequence[float], depth: int) -> list[float]:
     return [float(schedule[min(len(schedule) - 1, int((k + 0.5) * len(schedule) / depth))]) for k in range(depth)]
 
 
-def _refused(model: TorchModel, got: Text, remedy: str = "leave_one_out, which is exact") -> Unsupported:
+def _refused(model: TorchModel, got: Text, remedy: Text = EXACT) -> Unsupported:
     return Unsupported(
         phrase("errors.models.sparse_recomputation", model=model.name),
         expected=phrase("errors.models.stack_layers_with_feed_forward"),

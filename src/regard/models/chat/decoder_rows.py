@@ -69,7 +69,7 @@ class DecoderRows(AnswerRows):
         earlier: (variants, answer tokens), hidden from the decoder's rows that predict what follows the last of them.
         """
         if hidden.all(1).any():
-            raise self._unsupported("a source that holds every token of the prompt")
+            raise self._unsupported(phrase("errors.models.source_with_whole_prompt"))
         native: Any = self.chat.module
         length = len(self.before) + len(self.answer) - 1
         size = max(1, CELLS // (length * max(int(native.config.vocab_size), len(self.prompt))) - 1)
@@ -87,7 +87,7 @@ class DecoderRows(AnswerRows):
         return np.asarray(table[0])
 
     def differentiable(self, owners: Ints, *, by: str) -> tuple[Tensor, Tensor]:
-        raise self._unsupported("an encoder, through which gradients of rows do not reach the prompt")
+        raise self._unsupported(phrase("errors.models.encoder_without_row_gradients"))
 
     def _decoded(self, prompt: list[int], part: Sequence[int] | None) -> tuple[Floats, Any]:
         """Encode a prompt, and read the answer, or a part of it, with the decoder."""
@@ -111,7 +111,7 @@ class DecoderRows(AnswerRows):
         from transformers.modeling_outputs import BaseModelOutput
 
         if self._cross is None:
-            raise self._unsupported("a cache without keys of cross-attention")
+            raise self._unsupported(phrase("errors.models.cache_without_cross_keys"))
         variants, count = len(hidden) + 1, len(self.answer)
         visible = np.ones((variants, len(self.prompt)), np.int64)
         visible[:-1] = ~hidden
@@ -135,7 +135,7 @@ class DecoderRows(AnswerRows):
         logits = out.logits[:, -count:].reshape(variants * count, -1)
         table = token_log_odds(logits, self._targets.repeat(variants), subject=self.chat.name).reshape(variants, count)
         if not repeats(self.chat, table[-1], self.base):
-            raise self._unsupported("other numbers although nothing is hidden")
+            raise self._unsupported(phrase("errors.models.other_numbers_unhidden"))
         return table[:-1]
 
     def _decoder_mask(self, earlier: Bools, variants: int) -> Tensor:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.errors import EnvironmentProblem, Unsupported, phrase
+from regard.errors import EnvironmentProblem, InputError, Text, Unsupported, phrase
 from regard.models.endpoint.address import EndpointAddress
 
 KEYS = ("REGARD_ENDPOINT_KEY", "OPENAI_API_KEY")
@@ -97,24 +97,27 @@ class EndpointClient:
 
     def _sent(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Send, and again after a refusal (429), a failure of the server or of the line."""
-        problem = ""
+        problem: Text = ""
         for turn in range(self.address.retries + 1):
             self._wait_turn()
             try:
                 return self._answer(path, body)
             except urllib.error.HTTPError as error:
                 detail = error.read(2000).decode("utf-8", "replace").strip()
-                problem, pause = f"{error.code} {detail[:200]}", _pause(error.headers.get("Retry-After"), turn)
+                problem = " ".join(f"{error.code} {detail[:200]}".split())
+                pause = _pause(error.headers.get("Retry-After"), turn)
                 if error.code not in (408, 409, 429) and error.code < 500:
                     break
+            except InputError as error:
+                problem, pause = error.message, _pause(None, turn)
             except (OSError, http.client.HTTPException, ValueError) as error:
-                problem, pause = f"{type(error).__name__}: {error}", _pause(None, turn)
+                problem, pause = " ".join(f"{type(error).__name__}: {error}".split()), _pause(None, turn)
             if turn < self.address.retries:
                 time.sleep(pause)
         raise EnvironmentProblem(
             phrase("errors.models.endpoint_url", url=self.address.url),
             expected=phrase("errors.models.answer_model", model=self.address.model),
-            got=" ".join(problem.split()),
+            got=problem,
             remedy=phrase("errors.models.check_address_model_name"),
         )
 
@@ -128,7 +131,7 @@ class EndpointClient:
         with opener(request, timeout=self.address.seconds) as response:
             answer = json.loads(response.read(LARGEST_ANSWER))
         if not isinstance(answer, dict):
-            raise ValueError("an answer that is no JSON object")
+            raise InputError(phrase("errors.models.answer_no_json_object"))
         return answer
 
     def _wait_turn(self) -> None:
@@ -167,9 +170,9 @@ def _reduced(answer: Mapping[str, Any], settings: Mapping[str, Any], *, name: st
         if settings.get("echo"):
             offsets = [int(at) for at in table["text_offset"]]
             if len(offsets) != len(numbers) or not offsets:
-                raise ValueError("another number of offsets than of tokens")
+                raise InputError(phrase("errors.models.offsets_unlike_tokens"))
             if offsets[0] != 0 or numbers[0] is not None:
-                raise ValueError("no echo")
+                raise InputError(phrase("errors.models.prompt_not_echoed"))
             inside = [i for i, at in enumerate(offsets) if at < len(settings["prompt"])]
             return {"offsets": [offsets[i] for i in inside], "log_probabilities": [numbers[i] for i in inside]}
         row: dict[str, Any] = {
@@ -180,14 +183,15 @@ def _reduced(answer: Mapping[str, Any], settings: Mapping[str, Any], *, name: st
         if settings["logprobs"] > 1:
             row["top"] = {str(token): float(p) for token, p in table["top_logprobs"][0].items()}
         return row
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, InputError) as error:
         echo = bool(settings.get("echo"))
+        detail = error.message if isinstance(error, InputError) else type(error).__name__
         raise Unsupported(
             phrase("errors.models.endpoint_model", name=name),
             expected=phrase("errors.models.echoed_prompt")
             if echo
             else phrase("errors.models.completions_with_logprobs"),
-            got=phrase("errors.models.answer_without_them", type=type(error).__name__),
+            got=phrase("errors.models.answer_without_them", type=detail),
             remedy=phrase("errors.models.endpoint_that_scores")
             if echo
             else phrase("errors.models.endpoint_that_returns_log"),

@@ -50,7 +50,7 @@ ROW_SUM = 1e-4
 class OnnxModel:
     """Implements `protocols.Model` by a torch model whose module runs the graph."""
 
-    without_capability = "--rebuild (rebuild=True), which puts the weights into their Hugging Face class"
+    without_capability = phrase("errors.models.rebuild_in_its_class")
 
     def __init__(self, inner: TorchModel, notes: Iterable[Text] = ()) -> None:
         assert isinstance(inner.module, OnnxModule)

@@ -77,7 +77,11 @@ class Graph:
         with contained(phrase("errors.common.model_live", live=self.path), expected=phrase("errors.models.onnx_graph")):
             self.proto: Any = onnx.load(str(self.path))
             if not self.proto.graph.node:
-                raise ValueError("a file without nodes")
+                raise InputError(
+                    phrase("errors.common.model_live", live=self.path),
+                    expected=phrase("errors.models.onnx_graph"),
+                    got=phrase("errors.models.file_without_nodes"),
+                )
         self._plain()  # a graph that onnxruntime cannot run is refused here
 
     @cached_property

@@ -252,8 +252,8 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
         "speech": transformers.AutoProcessor,
     }
     maker = makers.get(modality, transformers.AutoImageProcessor)
-    nouns = {"text": "tokenizer", "audio": "feature extractor", "speech": "processor"}
-    noun = nouns.get(modality, "image processor")
+    nouns = {"text": "tokenizer", "audio": "feature_extractor", "speech": "processor"}
+    noun = nouns.get(modality, "image_processor")
     problem: Exception | None = None
     processor = None
     try:
@@ -265,7 +265,7 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
         problem = error
         if (package := missing_package(error, source)) is not None:
             raise EnvironmentProblem(
-                phrase("errors.common.of_key", key=noun, subject=source),
+                phrase("errors.common.of_key", key=Message(f"errors.noun.{noun}"), subject=source),
                 expected=phrase("errors.models.package_package", package=package),
                 got=phrase("errors.common.not_installed"),
                 remedy=f"pip install {package}",
@@ -276,7 +276,7 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
             expected=phrase("errors.models.beside_weights", noun=noun),
             got=_short(problem) if problem else phrase("errors.common.none"),
             remedy=code_remedy(problem, trust_remote_code)
-            or phrase("errors.models.save_there_save_pretrained_or_load", value=noun.replace(" ", "_")),
+            or phrase("errors.models.save_there_save_pretrained_or_load", value=noun),
         ) from problem
     return processor
 
@@ -380,4 +380,5 @@ def open_peft(
         module = PeftModel.from_pretrained(module, str(folder)).merge_and_unload()
     own = any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json"))
     processor = open_processor(str(folder) if own else base, config, resolved, trust_remote_code, download)
-    return module, processor, resolved, [*notes, f"adapter {folder.name} merged into {base}"]
+    merged = Message.of("model_note.adapter", adapter=folder.name, base=base)
+    return module, processor, resolved, [*notes, merged]

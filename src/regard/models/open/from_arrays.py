@@ -241,15 +241,15 @@ def _weights(name: str, given: Any) -> NDArray[np.float32]:
             got=str(array.shape),
         )
     array = array.reshape((1,) * (4 - array.ndim) + array.shape)
-    for what, wrong in (
-        ("numbers", ~np.isfinite(array)),
-        ("weights of 0 or more", array < 0),
-        ("rows that sum to at most 1", array.sum(-1, dtype=np.float64) > 1 + _TOLERANCE),
+    for expected, wrong in (
+        (phrase("errors.models.only_finite_weights"), ~np.isfinite(array)),
+        (phrase("errors.models.weights_not_negative"), array < 0),
+        (phrase("errors.models.rows_sum_at_most_one"), array.sum(-1, dtype=np.float64) > 1 + _TOLERANCE),
     ):
         if wrong.any():
             raise InputError(
                 phrase("errors.common.attention_site", site=name),
-                expected=what,
+                expected=expected,
                 got=phrase("errors.models.those_that_differ", wrong=int(wrong.sum())),
             )
     return np.ascontiguousarray(array)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.errors import EnvironmentProblem, InputError, Text, Unsupported, phrase
+from regard.errors import EnvironmentProblem, InputError, Message, Text, Unsupported, phrase
 from regard.models.open.checkpoints import quiet
 from regard.models.open.placement import Placement
 
@@ -61,4 +61,4 @@ def open_gguf(
         tokenizer = tokens.from_pretrained(str(file.parent), **options)
     module.is_quantized = False  # its numbers are unpacked by now
     precision = str(module.dtype).removeprefix("torch.")
-    return module, tokenizer, "next_token", [f"unpacked from {file.name} to {precision}"]
+    return module, tokenizer, "next_token", [Message.of("model_note.unpacked", file=file.name, precision=precision)]

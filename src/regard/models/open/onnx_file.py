@@ -95,7 +95,7 @@ def _joined(inner: TorchModel, graph: Graph) -> OnnxModel:
     model = OnnxModel(inner, [Message("model_note.onnx_no_gradients")])
     quantized = sum(node.op_type in ("MatMulInteger", "QLinearMatMul", "DequantizeLinear") for node in _nodes(graph))
     if quantized:
-        model.inner._notes.append(f"quantized graph: {quantized} integer operations")
+        model.inner._notes.append(Message.of("model_note.quantized_graph", n=quantized))
     return model
 
 

@@ -79,11 +79,11 @@ def code_file(source: str) -> tuple[Path, str] | None:
     return Path(path), factory
 
 
-def _code_of(spec: Spec) -> str:
+def _code_of(spec: Spec) -> Text:
     """The code that opening this model would run; "" for none."""
     if spec.kind == "function" or code_file(spec.name) is not None:
         return spec.name
-    return f"the code inside {spec.name} (trust_remote_code)" if spec.params.get("trust_remote_code") else ""
+    return phrase("errors.models.code_inside", name=spec.name) if spec.params.get("trust_remote_code") else ""
 
 
 def refuse_changed_files(spec: Spec, digest: object, subject: Text) -> None:

@@ -17,7 +17,7 @@ from regard.present.answer_audit_words import (
     rule_words,
     sentences,
 )
-from regard.present.messages.messages import columns, say
+from regard.present.messages.messages import columns, render, say
 from regard.present.report.markup import Html, page, table, tag
 
 STYLE = """
@@ -92,6 +92,6 @@ def _examples(facts: Mapping[str, Any]) -> list[Html]:
 
 
 def _problems(facts: Mapping[str, Any]) -> list[Html]:
-    rows = [[name, reason] for name, reason in facts["problems"].items()]
+    rows = [[name, render(reason)] for name, reason in facts["problems"].items()]
     title = say("answers.page.problems")
     return [tag("h2", None, title), table(columns("answers.page.problem_columns"), rows, label=title)] if rows else []

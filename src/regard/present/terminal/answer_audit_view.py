@@ -17,7 +17,7 @@ from regard.present.answer_audit_words import (
     rule_words,
     sentences,
 )
-from regard.present.messages.messages import columns, say
+from regard.present.messages.messages import columns, render, say
 from regard.present.terminal.terminal import plain_table
 
 STYLES = {"yes": "green", "no": "red", "not_settled": "yellow"}
@@ -40,7 +40,7 @@ def answer_audit_view(facts: Mapping[str, Any]) -> RenderableType:
     if robustness := robustness_rows(facts):
         parts += [Text("\n" + say("answers.page.robustness"), style="bold")]
         parts += [plain_table(robustness_columns(facts), robustness), Text("")]
-    problems = list(facts["problems"].items())
+    problems = [(name, render(reason)) for name, reason in facts["problems"].items()]
     if problems:
         parts.append(Text(say("answers.page.problems"), style="yellow"))
         parts.append(plain_table(columns("answers.page.problem_columns"), problems[:MOST_PROBLEMS]))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.audits.resolve import default_data, matched, open_data, prepared
-from regard.datasets.examples import Examples
+from regard.datasets.examples import IN_MEMORY, Examples
 from regard.errors import InputError, RegardError, phrase
 from regard.protocols import Dataset, Encoded, Model, Target
 from regard.records import Example, Ints, Message, Text
@@ -85,5 +85,5 @@ def _opened(data: str | Dataset | Sequence[str | Example], limit: int, seed: int
         return open_data(data, limit, seed)
     if isinstance(data, Sequence):
         examples = [e if isinstance(e, Example) else Example(f"input-{i}", {"text": e}) for i, e in enumerate(data)]
-        return Examples("given texts", tuple(examples), (), ())
+        return Examples(IN_MEMORY, tuple(examples), (), ())
     return data

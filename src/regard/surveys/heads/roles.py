@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.significance import holm, resampled_means, upper_tail
-from regard.records import Floats, Ints, Site, Spec
+from regard.records import Floats, Ints, Message, Site, Spec, Text
 from regard.registry import entry
 from regard.surveys.heads.naming import Head
 from regard.surveys.heads.streaming import Streamed
@@ -40,11 +40,11 @@ class HeadScore:
     clusters: int
     undefined: int
     baseline: float
-    baseline_is: str
+    baseline_is: Text
     strength: float
     strength_low: float
     p: float
-    on: str
+    on: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Seen:
 
     streamed: Streamed
     clusters: Ints
-    on: str
+    on: Text
     probe: bool = False
 
 
@@ -82,7 +82,7 @@ class _Known:
     null: Floats
     variance: Floats
     clusters: Ints
-    fixed: tuple[str, float] | None
+    fixed: tuple[Message, float] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class _Column:
     known: _Known
     drawn: Floats
     drawn_null: Floats
-    on: str
+    on: Text
 
     @property
     def baseline(self) -> Floats:
@@ -187,9 +187,9 @@ def _score(head: Head, column: _Column, p: float) -> HeadScore:
     if column.role:
         strength = (estimate - baseline) / max(1.0 - baseline, 1e-9)
         lower = float(np.nanquantile(column.drawn_strength[:, h], tails[0])) if clusters > 1 else float("nan")
-    is_ = "uniform attention" if not column.role else "the same rows shuffled"
+    is_ = Message("heads.baseline.shuffled" if column.role else "heads.baseline.uniform")
     if column.known.fixed is not None and column.known.fixed[1] >= baseline > 0:
-        is_ = f"a head that always looks at {column.known.fixed[0]}"
+        is_ = Message.of("heads.baseline.fixed", place=column.known.fixed[0])
     return HeadScore(
         head=head.name,
         score=column.score,

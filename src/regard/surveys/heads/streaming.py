@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.head_scores._view import Tally, View
 from regard.protocols import Encoded, Model, SiteAttention, Target
-from regard.records import Floats, Ints, Site, Spec
+from regard.records import Floats, Ints, Message, Site, Spec
 from regard.registry import build
 from regard.surveys.heads.axes import Corpus, allowed_keys, axes_of
 
@@ -32,15 +32,18 @@ class Column:
     rows: int = 0
 
     @property
-    def best_blind(self) -> tuple[str, float]:
+    def best_blind(self) -> tuple[Message, float]:
         """The best that a head blind to content can do: the share of rows in which the key at one offset, or at one
         place counted from the start or the end, is a chosen one; and which place that is."""
         if not self.rows:
-            return "nothing", 0.0
+            return Message("heads.place.none"), 0.0
         offset, place = int(np.argmax(self.offsets)), int(np.argmax(self.places))
         if self.offsets[offset] >= self.places[place]:
-            return f"offset {offset - REACH:+d}", float(self.offsets[offset] / self.rows)
-        name = f"position {place}" if place < REACH else f"position {place - 2 * REACH} from the end"
+            return Message.of("heads.place.offset", n=offset - REACH), float(self.offsets[offset] / self.rows)
+        if place < REACH:
+            name = Message.of("heads.place.from_start", n=place)
+        else:
+            name = Message.of("heads.place.from_end", n=place - 2 * REACH)
         return name, float(self.places[place] / self.rows)
 
 

@@ -35,7 +35,7 @@ OFFSETS = (-3, 2, 3)
 PARTS = 2
 """Examples whose values are looked at for the null space."""
 
-Progress = Callable[[str, int, int], None]
+Progress = Callable[[Text, int, int], None]
 
 
 def heads(
@@ -84,7 +84,7 @@ def heads(
             specs,
             corpus,
             also=also,
-            progress=lambda done: report_progress("maps", done, n),
+            progress=lambda done: report_progress(Message("heads.progress.maps"), done, n),
         )
     all_heads = named_heads(list(streamed.sites.values()))
     passes = [Seen(streamed, material.clusters, name)]
@@ -96,7 +96,7 @@ def heads(
     )
     retrieval = None
     if ablate >= 1:
-        report_progress("copying", 0, 1)
+        report_progress(Message("heads.progress.copying"), 0, 1)
         try:
             retrieval = retrieval_check(live, material.encoded[0], all_heads, scored, n=PROBES, seed=seed)
         except RegardError as reason:
@@ -151,7 +151,7 @@ def _probed(live: Model, material: Material, corpus: Corpus, specs: Sequence[Spe
     for batch in batches(items):
         targets += live.predict([items[i] for i in batch])[1]
     streamed: Streamed = stream(live, items, targets, probe_specs, corpus)
-    return Seen(streamed, np.arange(len(items)), "repeated random tokens", probe=True)
+    return Seen(streamed, np.arange(len(items)), Message("heads.on.repeated_tokens"), probe=True)
 
 
 def _importance(
@@ -181,7 +181,7 @@ def _importance(
             ranking.encoded,
             ranking.targets,
             found,
-            progress=lambda done: told("gradients", done, len(ranking.encoded)),
+            progress=lambda done: told(Message("heads.progress.gradients"), done, len(ranking.encoded)),
         )
         slopes = measured(table, ranking.clusters, found, seed)
         ranked = by_importance(table, found)
@@ -197,7 +197,7 @@ def _importance(
             held_out.encoded,
             held_out.targets,
             found,
-            progress=lambda done: told("switching heads off", done, total),
+            progress=lambda done: told(Message("heads.progress.off"), done, total),
         )
     except RegardError as reason:
         notes.append(Message.of("heads.note.no_drop", reason=str(reason)))
@@ -216,7 +216,7 @@ def _importance(
         heads=found,
         ranking=order,
         seed=seed,
-        progress=lambda done: told("pruning", done, 40),
+        progress=lambda done: told(Message("heads.progress.pruning"), done, 40),
     )
     return slopes, drops, curve
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
-from regard.errors import Message
+from regard.errors import Message, Text
 from regard.tap.operations import LOOKED, Op, meaning
 from regard.tap.provenance import Provenance
 from regard.tap.sdpa import SdpaCall, bind_flash, bind_sdpa, scores_of, weights_of
@@ -162,7 +162,7 @@ class PassGlimpse:
     number: int
     sites: tuple[SiteGlimpse, ...]
     problems: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[Text, ...] = field(default=())
 
     def values(self) -> dict[str, float]:
         """Numbers for a log: means over sites, the worst site's collapse, and each site's entropy and sink mass.
@@ -187,18 +187,18 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def collapse_warnings(sites: tuple[SiteGlimpse, ...], *, most: float = 0.5) -> tuple[str, ...]:
-    """Sentences where more than the share `most` of a site's heads has collapsed, or attention lies on one key.
+def collapse_warnings(sites: tuple[SiteGlimpse, ...], *, most: float = 0.5) -> tuple[Text, ...]:
+    """Messages where more than the share `most` of a site's heads has collapsed, or attention lies on one key.
 
-    >>> collapse_warnings((SiteGlimpse(0.0, 0.0, 0.1, 1.0, 0.0, 8),))
-    ('site 0: 100% of the heads look at single keys (entropy collapse)',)
+    >>> print(*collapse_warnings((SiteGlimpse(0.0, 0.0, 0.1, 1.0, 0.0, 8),)))
+    site 0: 100% of the heads look at single keys (entropy collapse)
     """
-    warnings = []
+    warnings: list[Text] = []
     for i, site in enumerate(sites):
         if site.narrow > most:
-            warnings.append(str(Message.of("model_note.narrow", site=i, share=site.narrow)))
+            warnings.append(Message.of("model_note.narrow", site=i, share=site.narrow))
         if site.even > most:
-            warnings.append(str(Message.of("model_note.even", site=i, share=site.even)))
+            warnings.append(Message.of("model_note.even", site=i, share=site.even))
         if site.sink > 0.9:
-            warnings.append(str(Message.of("model_note.sink", site=i, share=site.sink)))
+            warnings.append(Message.of("model_note.sink", site=i, share=site.sink))
     return tuple(warnings)

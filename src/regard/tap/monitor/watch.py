@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from torch import nn
 
-from regard.errors import InputError, Message, phrase
+from regard.errors import InputError, Message, Text, phrase
 from regard.tap.capture_plan import is_compiled
 from regard.tap.monitor.sample import Glimpse, PassGlimpse, collapse_warnings
 
@@ -98,7 +98,7 @@ class Watch:
             raise InputError("every", expected=phrase("errors.tap.number_passes_at_least"), got=str(every))
         self.every, self.writer = every, writer
         self.glimpses: deque[PassGlimpse] = deque(maxlen=KEPT)
-        self.problems: deque[str] = deque(maxlen=KEPT)
+        self.problems: deque[Text] = deque(maxlen=KEPT)
         self.passes = self.looks = 0
         self._plain, self._looking = [0.0, 0], [0.0, 0]
         self._lock = threading.Lock()
@@ -106,7 +106,7 @@ class Watch:
 
     def __enter__(self) -> Watch:
         if is_compiled(self._attached.module):
-            self.problems.append(str(Message("model_note.compiled")))
+            self.problems.append(Message("model_note.compiled"))
         else:
             self._attached.attach()
         return self
@@ -148,8 +148,8 @@ class Watch:
         return max(0.0, looking - m * each) / (each * (n + m))
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """Warnings of the last sample."""
+    def warnings(self) -> tuple[Text, ...]:
+        """Warnings of the last sample: messages, which `str` renders in the current language."""
         return self.glimpses[-1].warnings if self.glimpses else ()
 
 

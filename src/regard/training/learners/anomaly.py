@@ -14,7 +14,7 @@ from regard.models.anomaly_score import LABELS, TASK, anomaly_scores, level_of
 from regard.networks.checkpoint import save_checkpoint
 from regard.networks.series import SeriesTransformer
 from regard.protocols import Dataset
-from regard.records import Example, Json
+from regard.records import Example, Json, Message
 from regard.registry import method
 from regard.training.batches import Accompanied, Rows, SequenceRows
 from regard.training.inputs import array_of, column_names
@@ -64,7 +64,7 @@ def anomaly(train: Dataset, *, size: int = 16, layers: int = 2, dropout: float =
         save_checkpoint(out, trained, labels=LABELS, task=TASK, modality="series", facts=facts)
 
     return Learner(
-        "reconstruction of normal windows by a transformer over time steps",
+        Message("learner.anomaly"),
         network,
         rows,
         save,

@@ -12,7 +12,7 @@ from regard.networks.classifier import AttentionClassifier
 from regard.networks.scores import ScoreName
 from regard.networks.vocabulary import Vocabulary
 from regard.protocols import Dataset
-from regard.records import Example, Json
+from regard.records import Example, Json, Message
 from regard.registry import method
 from regard.training.batches import Accompanied, Rows, TextRows
 from regard.training.inputs import aspect_names, aspect_numbers, first_text, text_of
@@ -106,7 +106,7 @@ def classifier(
         else Settings(epochs=6, batch_size=128, rate=1e-2, patience=3)
     )
     return Learner(
-        f"{encoder} with {attention} attention",
+        Message.of("learner.classifier", encoder=encoder, attention=attention),
         network,
         rows,
         save,

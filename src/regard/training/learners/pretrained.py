@@ -49,7 +49,7 @@ def pretrained(
 
     settings = Settings(epochs=3, batch_size=32, rate=2e-4, weight_decay=0.01, warmup=0.1, threads=0)
     return Learner(
-        f"{folder.resolve().name}, {prepared.part}",
+        prepared.what,
         network,
         rows,
         save,

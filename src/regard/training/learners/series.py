@@ -12,7 +12,7 @@ from regard.errors import InputError, phrase
 from regard.networks.checkpoint import save_checkpoint
 from regard.networks.series import SeriesTransformer
 from regard.protocols import Dataset
-from regard.records import Floats, Json
+from regard.records import Floats, Json, Message
 from regard.registry import method
 from regard.training.batches import Accompanied, Rows, SequenceRows
 from regard.training.inputs import array_of, column_names
@@ -55,7 +55,7 @@ def series(train: Dataset, *, size: int = 32, layers: int = 2, dropout: float = 
 
     settings = Settings(epochs=12, batch_size=32, rate=2e-3, weight_decay=0.01, warmup=0.05, patience=8)
     return Learner(
-        "forecast by a transformer over time steps" if horizon else "transformer over time steps",
+        Message("learner.forecast" if horizon else "learner.series"),
         network,
         rows,
         save,

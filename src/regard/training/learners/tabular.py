@@ -8,7 +8,7 @@ from pathlib import Path
 from regard.networks.checkpoint import save_checkpoint
 from regard.networks.tabular import TabularTransformer
 from regard.protocols import Dataset
-from regard.records import Json
+from regard.records import Json, Message
 from regard.registry import method
 from regard.training.batches import ArrayRows
 from regard.training.inputs import column_names, stacked
@@ -46,4 +46,4 @@ def tabular(train: Dataset, *, size: int = 32, layers: int = 2, dropout: float =
         save_checkpoint(out, trained, labels=names, task="classification", modality="tabular", facts=about)
 
     settings = Settings(epochs=30, batch_size=32, rate=1e-3, weight_decay=0.01, warmup=0.05, patience=30)
-    return Learner("transformer over columns", network, rows, save, settings, names=names)
+    return Learner(Message("learner.tabular"), network, rows, save, settings, names=names)

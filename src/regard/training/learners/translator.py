@@ -12,7 +12,7 @@ from regard.networks.recurrent_translator import RecurrentTranslator
 from regard.networks.scores import ScoreName
 from regard.networks.transformer_translator import TransformerTranslator
 from regard.protocols import Dataset
-from regard.records import Json
+from regard.records import Json, Message
 from regard.registry import entry, method
 from regard.training.learner import Learner
 from regard.training.scoring import EXACT_MATCH
@@ -81,7 +81,8 @@ def translator(
             }
         }
 
-    how = f"{attention} attention" if encoder == "recurrent" else f"{layers} layers"
-    return Learner(
-        f"{encoder} translator with {how}", network, rows, save, RECIPES[encoder], measure=EXACT_MATCH, further=further
-    )
+    if encoder == "recurrent":
+        what = Message.of("learner.translator_attention", encoder=encoder, attention=attention)
+    else:
+        what = Message.of("learner.translator_layers", encoder=encoder, layers=layers)
+    return Learner(what, network, rows, save, RECIPES[encoder], measure=EXACT_MATCH, further=further)

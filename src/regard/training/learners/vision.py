@@ -8,7 +8,7 @@ from pathlib import Path
 from regard.networks.checkpoint import save_checkpoint
 from regard.networks.vision import VisionTransformer
 from regard.protocols import Dataset
-from regard.records import Json
+from regard.records import Json, Message
 from regard.registry import method
 from regard.training.batches import ArrayRows
 from regard.training.inputs import stacked
@@ -54,4 +54,4 @@ def vision(
         save_checkpoint(out, trained, labels=names, task="classification", modality="image", facts=facts)
 
     settings = Settings(epochs=15, batch_size=32, rate=2e-3, weight_decay=0.01, warmup=0.05, patience=8)
-    return Learner("vision transformer", network, rows, save, settings, names=names)
+    return Learner(Message("learner.vision"), network, rows, save, settings, names=names)
