@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from regard.errors import InputError, phrase
 
 DEFAULT = "5m"
-"""Of an audit that names neither a budget nor a profile."""
+"""Default budget of an audit that names neither a budget nor a profile."""
 NONE = "none"
 _FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|-?\s*passes)")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -31,7 +31,7 @@ class Budget:
         return self.seconds is None and self.passes is None
 
     def less(self, seconds: float) -> Budget:
-        """The budget after some seconds are spent; one in passes stays as it is."""
+        """Return the budget after some seconds are spent; a budget in passes is unchanged."""
         return self if self.seconds is None else replace(self, seconds=max(1.0, self.seconds - seconds))
 
     def halved(self) -> Budget:
