@@ -19,8 +19,8 @@ Result = Literal["pass", "fail", "inconclusive"]
 class Check:
     """The result of one requirement.
 
-    name: the same in every language, since CI compares it between runs. reason: of an inconclusive result.
-    p: of "no difference" between two runs. words: an answer in place of a number.
+    name: the same in every language, since CI compares it between runs. reason: cause of an inconclusive result. p:
+    p-value of "no difference" between two runs. words: an answer instead of a number.
     """
 
     name: str
