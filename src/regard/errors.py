@@ -27,11 +27,11 @@ from regard.message import Message as Message
 from regard.message import Text as Text
 
 EXIT_CODES = (0, 1, 2, 3, 4, 129, 130, 143)
-"""How the command may end; `term.help.code_N` of the catalogues says what each code means."""
+"""Exit codes of the command; `term.help.code_N` of the catalogues describes each."""
 
 
 class Stopped(KeyboardInterrupt):
-    """Signal to end this process."""
+    """Request to end this process by a signal."""
 
 
 def phrase(key: str, /, **params: object) -> Message:

@@ -19,12 +19,12 @@ from typing import Any, BinaryIO, Final, Literal, cast
 from regard.errors import InputError, Text, phrase, words_of
 
 DEFAULT_MAX_BYTES: Final = 2 << 30
-"""Largest file that is read, in bytes, and the most that a .gz may unpack to; `--max-bytes` changes it."""
+"""Maximum size of a file to read, in bytes, and of the content of a .gz; `--max-bytes` changes it."""
 ENVIRONMENT: Final = "REGARD_MAX_BYTES"
 UNPACKED_FREELY: Final = 64 << 20
-"""Bytes that a .gz may unpack to whatever its size."""
+"""Bytes that a .gz may always unpack to, whatever its size."""
 MOST_UNPACKED: Final = 200
-"""Beyond that, how many times larger than the file its content may be; texts rarely reach 20."""
+"""Beyond that, the maximum ratio of content to file size; texts rarely reach 20."""
 
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _KINDS: Final = (
@@ -97,9 +97,7 @@ def kind_of(path: Path, subject: Text = "") -> Literal["file", "directory", "not
 
 
 def check_file(path: Path, subject: Text = "", largest: int | None = None) -> int:
-    """Return the size of a regular file of at most `largest` bytes (`max_bytes()`); raise InputError for anything
-    else.
-    """
+    """Return the size of a regular file of at most `largest` bytes (`max_bytes()`); raise InputError otherwise."""
     subject = subject or phrase("errors.common.file_place", place=path)
     kind = kind_of(path, subject)
     if kind != "file":

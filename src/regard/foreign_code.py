@@ -1,7 +1,7 @@
 """Run code that the user named or installed; attempts to end the program become one error.
 
 `sys.exit` and other exceptions outside `Exception` would pass every handler and end a command with an exit code that
-means something else. What such code prints goes to standard error: standard output belongs to the result.
+means something else. Prints of such code go to standard error: standard output belongs to the result.
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ from regard.records import (
 
 R = TypeVar("R")
 WeightGradientKind = Literal["in_graph", "frozen"]
-"""in_graph: a change of one layer's weights changes what later layers attend to. frozen: other attention is fixed."""
+"""in_graph: edited weights of one layer change the attention of later layers. frozen: other attention is fixed."""
 Target: TypeAlias = Json
-"""What the objective is about: a class index, a token id, [start, end], a list of token ids, None for a scalar."""
+"""Target of the objective: a class index, a token id, [start, end], a list of token ids, None for a scalar."""
 
 
 @runtime_checkable
@@ -86,7 +86,7 @@ class Capture(Protocol):
 class Point:
     """Point at which to take a gradient: baseline + alpha (x - baseline) + noise, in the model's continuous inputs.
 
-    detached: every attention of the pass is held fixed, so that nothing flows through what computes it.
+    detached: attention is held constant, so that no gradient flows through its computation.
     """
 
     alpha: float = 1.0
@@ -100,11 +100,10 @@ class Point:
 class Slopes:
     """Gradients of the objective at some points, for one example.
 
-    dot: (points, n) sum over features of gradient x (x - baseline).
-    norm: (points, n) Euclidean norm of the gradient over features.
-    value: (points,) the objective there. end_values: the objective at x and at the baseline (the mean over baselines
-    where they are drawn; NaN where no point lies on the way there). lows: (points,) the objective at the baseline of
-    each point where they differ.
+    dot: (points, n) sum over features of gradient x (x - baseline). norm: (points, n) Euclidean norm of the gradient
+    over features. value: (points,) the objective there. end_values: the objective at x and at the baseline (the mean
+    over random baselines; NaN if no point lies on that path). lows: (points,) the objective at the baseline of each
+    point where they differ.
     """
 
     dot: Floats
@@ -120,8 +119,8 @@ class PropagatedRelevance:
 
     units: (n,) relevance of each unit's difference from the baseline, 0 for special ones. special: relevance of special
     units and of entries that no unit owns. absorbed: the rest of the value, by account: bias, position (and other
-    constants), softmax, baseline (what units keep there), objective (its own nonlinearity); empty where the rule does
-    not conserve. value: the objective.
+    constants), softmax, baseline (value that units keep at the baseline), objective (its own nonlinearity); empty if
+    the rule does not conserve relevance. value: the objective.
     """
 
     units: Floats
@@ -155,10 +154,10 @@ class InputFunction(Protocol):
 class BatchFunction(Protocol):
     """Several examples of one shape as one differentiable function of their inputs, in torch tensors.
 
-    x: (rows, ...) the inputs in the space in which the user gave them (embeddings for text), so that the model's own
-    normalisation lies inside the function. free: of the shape of x, False on what may not be changed. classes: how
-    many. user: whether `back` can give an input of the user's own kind. exact: whether the function equals the model
-    on that input; False where the model's processor rounds (it resizes bytes).
+    x: (rows, ...) the inputs in the user's own space (embeddings for text), so that the model's own normalisation lies
+    inside the function. free: of the shape of x, False for fixed entries. classes: their number. user: whether `back`
+    can return an input of the user's own kind. exact: whether the function equals the model on that input; False where
+    the model's processor rounds (it resizes bytes).
     """
 
     @property
@@ -243,7 +242,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Zeroed:
-    """Distance that the output of a site's layer moves when the value of one key is zero, for one example.
+    """Distance that the output of a site's layer moves when the value of one key is set to zero, for one example.
 
     distance: (query, key), 1 - cosine. error: how well the layer's output was reproduced with nothing changed.
     """
@@ -358,7 +357,7 @@ class Case(Protocol):
     def targets(self) -> tuple[Target, ...]: ...
     @property
     def labels(self) -> tuple[str, ...]:
-        """The classes of the model by name, as labels of examples name them; () where it has none."""
+        """Class names of the model, as labels of examples use them; () if it has none."""
         ...
 
     @property
@@ -372,7 +371,7 @@ class Case(Protocol):
     def baselines(self) -> tuple[str, ...]: ...
     @property
     def companions(self) -> Case:
-        """Other examples of the same data, the same for every shard; empty where there are none."""
+        """Other examples of the same data, the same for every shard; may be empty."""
         ...
 
     def base(self) -> Answers:
@@ -412,8 +411,9 @@ class Case(Protocol):
 
 
 Findings: TypeAlias = Sequence[Score]
-"""What an experiment found, as scores: `metric` is the quantity, `method` what it is about (a ranking, "attention"),
-`where` the setting (operator), one value per example, curves over sizes. No table machinery of its own."""
+"""Results of an experiment, as scores: `metric` is the quantity, `method` its subject (a ranking, "attention"),
+`where` the setting (operator), with one value per example, and curves over sizes.
+"""
 
 
 class Study(Protocol):

@@ -127,12 +127,12 @@ class ShortHtml:
 class Example(ShortHtml):
     """Input of a model, with its label and its origin.
 
-    `inputs` holds what the user gave: {"text": ...}, {"text": ..., "text_pair": ...}, {"image": array},
-    {"series": array (steps, channels)}, {"row": array}. `rationale` lists the places (see `Units.places`)
-    that a person, or the generator, calls decisive. `group` (patient, author) clusters splits and bootstraps.
-    `parent` is the example this one was made from (a window, a noisy copy).
-    `alignment`, where the label is a text made from the input text: links (start, end, start, end), characters of the
-    input and the characters of the label that come from them; `measures.alignment` turns them into links of tokens.
+    `inputs` holds the user's input: {"text": ...}, {"text": ..., "text_pair": ...}, {"image": array}, {"series": array
+    (steps, channels)}, {"row": array}. `rationale` lists the places (see `Units.places`) that a person, or the
+    generator, marks as decisive. `group` (patient, author) clusters splits and bootstraps. `parent` is the example this
+    one was made from (a window, a noisy copy). `alignment`, where the label is a text made from the input text: links
+    (start, end, start, end), characters of the input and the characters of the label that come from them;
+    `measures.alignment` turns them into links of tokens.
     """
 
     id: str
@@ -162,8 +162,8 @@ class Perturbed:
     """An example that a noise changed, and where its words come from.
 
     origin: for each word of the changed text (first and second text one after the other, words as
-    `models.words.word_spans` cuts them) the word of the original it comes from, -1 for an inserted one;
-    None where places correspond one to one (images, sounds, series, rows).
+    `models.words.word_spans` cuts them) the word of the original it comes from, -1 for an inserted one; None if places
+    correspond one to one (images, sounds, series, rows).
     """
 
     example: Example
@@ -178,12 +178,11 @@ class Perturbed:
 class Units:
     """Units that relevance is assigned to: sub-words, patches, time steps or columns, one entry each.
 
-    places: (n, 2) character spans or time ranges, (n, 4) boxes top, left, bottom, right, or (n, 1) columns.
-    special: units the user did not write ([CLS], a class token); never removed, relevance exactly 0.
-    groups: the larger unit each belongs to (sub-word -> word); -1 for special units.
-    part: 0 for the first text, 1 for the second.
-    keys: where the unit stands on the key axis of the model's attention; -1 where it has no place there.
-    key_counts: positions from there on that belong to the unit; None: one each.
+    places: (n, 2) character spans or time ranges, (n, 4) boxes top, left, bottom, right, or (n, 1) columns. special:
+    units the user did not write ([CLS], a class token); never removed, relevance exactly 0. groups: the larger unit
+    each belongs to (sub-word -> word); -1 for special units. part: 0 for the first text, 1 for the second. keys:
+    position of the unit on the key axis of the model's attention; -1 if it has none. key_counts: positions from there
+    on that belong to the unit; None: one each.
     """
 
     names: tuple[str, ...]
@@ -329,14 +328,14 @@ class Edit:
 Edits: TypeAlias = Sequence[Edit] | Sequence[Sequence[Edit]]
 """Edits for the whole batch, or one list of edits per row."""
 Mode = Literal["qk", "weights"]
-"""What a capture keeps of a site: queries and keys (weights follow on demand), or the weights themselves."""
+"""Stored form of a site in a capture: queries and keys (weights follow on demand), or the weights themselves."""
 Check = Literal["first", "always", "never"]
-"""When a capture proves itself: on the first pass of a module, on every pass, or never."""
+"""Schedule of capture self-checks: on the first pass of a module, on every pass, or never."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Answers of the model to a ragged list of questions: example i owns rows offsets[i]:offsets[i + 1].
+    """Answers of the model to a ragged list of inputs: example i owns rows offsets[i]:offsets[i + 1].
 
     value: the objective (a logit-like scalar; gradients are taken of it).
     probability: the same on a 0..1 scale (for regression: the value itself).
@@ -471,7 +470,7 @@ class Summary(ShortHtml):
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Comparison of a mean with a threshold, as a rule of the judge makes it.
+    """Comparison of a mean with a threshold, made by a rule of the judge.
 
     claim: that the mean is above or below `margin`. p: one-sided, of the opposite; `corrected` after Holm's correction
     over the audit. low, high: the interval at `level`, that of the whole family. where: class, operator, sizes.
@@ -504,7 +503,7 @@ class Verdict:
     that the answer does not make. contrasts: every comparison; the answer rests on the first `rests_on` of them, or
     they left the question open, hardest first. rows: the findings per class and operator, where there are such.
     decides_at: examples that would probably settle an open question; decides_between: the range of numbers that mostly
-    would, whose end is None where no number is known to. overruled: why the rule's answer was withdrawn.
+    would, whose end is None if no such number is known. overruled: reason for withdrawing the rule's answer.
     """
 
     question: str
@@ -528,12 +527,12 @@ Reading = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """Graded answer: how far attention is an explanation, settled or not, and what to do until it is.
+    """Graded answer: the degree to which attention is an explanation, settled or not, and the method to show meanwhile.
 
     share: of the best method's effect that attention finds, chance subtracted, with its interval over n examples; NaN
     where no method has an effect. best: the ranking it is compared with. ruled_out: readings that are already excluded.
     show: the method to show instead, "" for none; ahead: its lead over attention with the interval; ties: methods that
-    are not told apart from it. effect: of the best method's first unit beyond chance, in probability, with its
+    cannot be distinguished from it. effect: of the best method's first unit beyond chance, in probability, with its
     interval; the share is a share of it.
     """
 
@@ -554,9 +553,9 @@ class Graded:
 class Judgement:
     """The overall reading of one attention of one model, and the verdicts that it follows from.
 
-    attention: which rows, layer and heads "the attention" is here, in words. classes: for which predictions the
-    reading holds; () where it does not depend on them. margins: every number that a rule compares with, by its id.
-    graded: None where no rankings were compared.
+    attention: the rows, layer and heads that "the attention" means here, in words. classes: predictions for which the
+    reading holds; () if it does not depend on them. margins: every number that a rule compares with, by its id. graded:
+    None where no rankings were compared.
     """
 
     reading: Reading
@@ -591,11 +590,11 @@ Goal = Literal["untargeted", "targeted"]
 class Threat:
     """Goal and constraints of an attacker; the attack decides how to search.
 
-    goal: any other class than the one predicted, or the class `target` (its name or index). budget: questions to the
-    model per example, a gradient counts as one. max_share: of the words of a text. max_edits: characters that change
-    in a word (edit distance), None for any number. min_similarity: overlap of character n-grams with the original text,
-    0..1; it is about letters, not about meaning. stop_words: whether "the", "not" ... may be changed. keep: words that
-    may not.
+    goal: any other class than the one predicted, or the class `target` (its name or index). budget: queries to the
+    model per example; a gradient counts as one. max_share: of the words of a text. max_edits: characters that change in
+    a word (edit distance), None for any number. min_similarity: overlap of character n-grams with the original text,
+    0..1; it compares letters, not meaning. stop_words: whether "the", "not" ... may be changed. keep: words that may
+    not.
 
     >>> Threat(budget=50, keep=("not",)).words()  # doctest: +ELLIPSIS
     Message(key='threat.limits', ...)
@@ -656,14 +655,14 @@ class Attacked:
     """Result of one attack on one example.
 
     status: skipped examples were never attacked and belong to no denominator; `why` is the id of the reason
-    ("misclassified", "no_open_word"), or words of the attack's own. example: the changed
-    example nearest to the goal, also where that was not reached; None where nothing was changed or where there is no
-    such input (embeddings). before, after: the classes, with their probabilities in `said_before` and `said_after`.
-    perturbed: share of the words changed, or the size of the change as a share of the range of the inputs. similarity:
-    see `similarity_is`, an id ("ngram_overlap", "norm_ratio") or words of the attack's own. curve: (queries so far,
-    probability of the class that was predicted): the best by each query.
-    origin: word of the original from which each word comes, None where places correspond. extras: what else was
-    watched (how far attention moved, how far the explanation did). notes: what a reader must know.
+    ("misclassified", "no_open_word"), or words of the attack's own. example: the changed example nearest to the goal,
+    even if that was not reached; None if nothing was changed or if there is no such input (embeddings). before, after:
+    the classes, with their probabilities in `said_before` and `said_after`. perturbed: share of the words changed, or
+    the size of the change as a share of the range of the inputs. similarity: see `similarity_is`, an id
+    ("ngram_overlap", "norm_ratio") or words of the attack's own. curve: (queries so far, probability of the class that
+    was predicted): the best by each query. origin: word of the original from which each word comes, None where places
+    correspond. extras: other measured quantities (shift of attention, shift of the explanation). notes: caveats for the
+    reader.
     """
 
     id: str

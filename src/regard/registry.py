@@ -56,7 +56,7 @@ GATHERED = ("score", "question", "planted")
 """Kinds whose files also hold other code, or several methods."""
 
 SHELVES: Mapping[str, tuple[str, ...]] = {"perturbation": ("text", "image", "audio", "series", "table")}
-"""Kinds with so many methods that they stand on shelves: packages inside the room, one for each modality."""
+"""Kinds with so many methods that they are grouped in subpackages, one per modality."""
 
 UPSTAIRS: Mapping[str, str] = {
     "show": "regard.live.show",
@@ -75,7 +75,7 @@ UPSTAIRS: Mapping[str, str] = {
     "run_verdict": "regard.present.card_text",
     "to_mlflow": "regard.present.mlflow_export",
 }
-"""Function -> the module above that holds it, for methods that objects of lower rooms offer (`capture.show()`)."""
+"""Function -> the module of a higher layer that holds it, for methods of objects in lower layers (`capture.show()`)."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "__regard__"
@@ -96,11 +96,11 @@ class Parameter:
     default: Json
     choices: tuple[Json, ...] = ()
     kind: str = ""
-    """The kind of method whose names are its values."""
+    """Kind of method whose names are the values."""
 
     @property
     def values(self) -> tuple[Json, ...]:
-        """Values that the parameter may take, where they can be listed."""
+        """Values that the parameter may take, if they can be listed."""
         return tuple(names(self.kind)) if self.kind else self.choices
 
 
@@ -150,7 +150,7 @@ def method(kind: str, **facts: Json) -> Callable[[F], F]:
 
 
 _IN_PROCESS: dict[tuple[str, str], Callable[..., Any]] = {}
-"""Methods that were decorated in this process, outside of regard: found by name, not listed."""
+"""Methods decorated in this process outside of regard: found by name, not listed."""
 
 
 def in_process(kind: str) -> list[str]:
@@ -161,7 +161,7 @@ def in_process(kind: str) -> list[str]:
 def method_spec(function: Callable[..., Any]) -> Spec:
     """Return the Spec of a decorated function, which then works by its name in this process.
 
-    Raise where it is not decorated, or has the name of one of ours.
+    Raises if it is not decorated, or has the name of one of ours.
     """
     kind, name = marked_kind(function), getattr(function, "__name__", repr(function))
     if not kind:
@@ -212,7 +212,7 @@ def _json(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class InProfile:
-    """Place of a method in default audits. rank: its position. params: as in name:key=value,key=value.
+    """Place of a method in default audits. rank: its position. params: in the form key=value,key=value.
 
     In the profile "headline", params replace those of the audit's profile, whose own setting then runs later.
     """
@@ -223,8 +223,7 @@ class InProfile:
 
 
 HEADLINE = ("headline",)
-"""Answers a headline question, or costs next to nothing beside a method that does: computed in the first stage of an
-audit with a budget."""
+"""Stage of methods that answer a headline question, or cost next to nothing beside one: an audit runs it first."""
 EVERY = ("headline", "quick", "standard", "full")
 THOROUGH = ("standard", "full")
 Profiles = tuple[str | InProfile, ...]
@@ -235,9 +234,9 @@ Profiles = tuple[str | InProfile, ...]
 class Explainer:
     """Facts about an explainer: `def NAME(case, *, own parameters) -> Relevance`.
 
-    needs: "attention", "gradient", "removal". role: "method" or "baseline". misleads: when not to trust it.
-    cost: its passes, in words. passes_per: how they grow: "none" (no pass), per "input", "layer", "unit", or as a
-    "setting" of the method says; the app computes the cheap ones first.
+    needs: "attention", "gradient", "removal". role: "method" or "baseline". misleads: when not to trust it. cost: its
+    passes, in words. passes_per: how they grow: "none" (no pass), per "input", "layer", "unit", or by a "setting" of
+    the method; the app computes the cheap ones first.
 
     formula: f is the objective, x the input, r_j the relevance of unit j, a_ij a weight from row i to key j.
     adapter: it brings in results that somebody else computed, and is never part of `all`.
@@ -280,11 +279,11 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """role: the name of a head that does this more than its baseline; "" for a plain description.
+    """Facts about a head score. role: name of a head that scores above its baseline; "" for a plain description.
 
-    positional: it is about places, so a head that always looks at one place is no baseline for it. probe: causal
-    models are asked on generated sequences of repeated tokens. resting: where attention lies when a head has nothing
-    to do; a head that also does something else is called by that.
+    positional: it measures positions, so a head that always attends to one position is no baseline for it. probe:
+    causal models run on generated sequences of repeated tokens. resting: position that attention falls back to when a
+    head is idle; a head that also has another role is named by that.
     """
 
     formula: str
@@ -298,12 +297,12 @@ class Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """question: in plain words. needs: "attention", "gradient", "removal", "training".
+    """Facts about an experiment. question: in plain words. needs: "attention", "gradient", "removal", "training".
 
-    scope: "case" is `def NAME(case, *, own parameters) -> Findings`, asked shard by shard; "study" is
-    `def NAME(study, *, own parameters) -> Findings`, asked once about all examples (it trains, or needs them all).
-    trainings: networks that it trains for each of its `seeds` (and each of its `weights`). gives: quantities with one
-    value per example about one attention, which questions of the judge look up by name.
+    scope: "case" is `def NAME(case, *, own parameters) -> Findings`, run shard by shard; "study" is `def NAME(study, *,
+    own parameters) -> Findings`, run once on all examples (it trains, or needs them all). trainings: networks that it
+    trains for each of its `seeds` (and each of its `weights`). gives: quantities with one value per example about one
+    attention, which questions of the judge look up by name.
     """
 
     question: str
@@ -320,7 +319,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Perturbation:
-    """A noise that keeps the label: `def NAME(example, severity, rng, *, own parameters) -> Perturbed`.
+    """Facts about a label-preserving noise: `def NAME(example, severity, rng, *, own parameters) -> Perturbed`.
 
     modality: "text", "image", "audio", "series" or "table". family: the kind of noise ("character", "word", "blur").
     scale: the meaning of severities 1 to 5, in words. needs: ("model",) takes the model as a fourth argument.
@@ -336,10 +335,12 @@ class Perturbation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """access: "black box" (answers alone), "white box" (gradients, the vocabulary) or "none" (asks once, does not
-    search). modality: "text", "image", "series", "tabular", or "embeddings" of a text. goal: "prediction",
-    "explanation" (the prediction stays), or "same prediction". role: "method" or "baseline" (noise of the same size).
-    scope: "example", each by itself, or "case", one change for all of them.
+    """Facts about an attack. access: "black box" (predictions alone), "white box" (gradients, the vocabulary) or "none"
+    (one query, no search).
+
+    modality: "text", "image", "series", "tabular", or "embeddings" of a text. goal: "prediction", "explanation" (the
+    prediction stays), or "same prediction". role: "method" or "baseline" (noise of the same size). scope: "example",
+    each by itself, or "case", one change for all of them.
     """
 
     access: str
@@ -355,13 +356,12 @@ class Attack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citer:
-    """Facts about a method that scores the sources of a prompt: `def NAME(case, *, own parameters)` -> (spans, sources)
-    scores.
+    """Facts about a method that scores the sources of a prompt: `def NAME(case, *, own parameters)`.
 
-    needs: "deletion" (of sources, the prompt rendered again), "rows" (the answer computed again from the cache),
-    "gradient", "attention". unit: "nats" (drops of log-odds), "mass" (shares of attention) or "rank" (only the order
-    has a meaning). role: "method", "picture" (shown, never a citation by itself), "reference" (the exact effects that
-    the others are judged by) or "baseline".
+    Returns (spans, sources) scores. needs: "deletion" (of sources, the prompt rendered again), "rows" (the answer
+    computed again from the cache), "gradient", "attention". unit: "nats" (drops of log-odds), "mass" (shares of
+    attention) or "rank" (only the order has a meaning). role: "method", "picture" (shown, never a citation by itself),
+    "reference" (the exact effects that judge the others) or "baseline".
     """
 
     unit: str
@@ -375,7 +375,8 @@ class Citer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """`def NAME(*, own parameters) -> Executor`. in_process: it takes the open model as its one argument.
+    """Facts about an engine: `def NAME(*, own parameters) -> Executor`. in_process: it takes the open model as its one
+    argument.
 
     remote: its workers may be other machines, so a model in a Python file of the user needs `--allow-code`.
     """
@@ -386,7 +387,7 @@ class Engine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreFunction:
-    """`def NAME(query, key) -> Tensor`, (..., q, d) and (..., k, d') -> (..., q, k).
+    """Facts about a score function: `def NAME(query, key) -> Tensor`, (..., q, d) and (..., k, d') -> (..., q, k).
 
     sizes: it has weights: `def NAME(query_size, key_size, hidden) -> Module` that computes the same. imposed: the
     module takes the attention weights as a third argument.
@@ -398,7 +399,7 @@ class ScoreFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question of the judge: `def NAME(evidence) -> Draft | None`, asked in its docstring's first line.
+    """A question of the judge: `def NAME(evidence) -> Draft | None`, worded in the first line of its docstring.
 
     rank: its place. family: "first" (they decide the reading), "map" and "further" are ours, pre-registered and
     corrected together. A question of another package is judged beside them and corrected among such questions; it
@@ -425,7 +426,7 @@ question = _decorator("question", Question)
 
 
 def describe(function: Callable[..., Any]) -> Entry:
-    """Return the entry of a decorated function; raise where it breaks the rules for methods."""
+    """Return the entry of a decorated function; raise if it breaks the rules for methods."""
     if not hasattr(function, _MARK):
         raise InputError(
             phrase("errors.common.function_spec", spec=function.__name__),
@@ -530,7 +531,7 @@ def entry(kind: str, name: str) -> Entry:
 
 
 def fact_text(kind: str, name: str, fact: str) -> Text:
-    """Return a fact of a method in words: a message for one of ours, the words of its author for another; "" for none.
+    """Return a fact of a method in words: a message for ours, the author's words for others; "" for none.
 
     >>> fact_text("experiment", "seed_variance", "cost").key
     'cost.experiment.seed_variance'
@@ -554,7 +555,7 @@ def _language_package(name: str) -> str:
 
 
 def language_entry(name: str) -> Entry:
-    """Return how a catalogue describes its language: `[language]` with its own `name` and its code in `html`."""
+    """Return the self-description of a catalogue: `[language]` with its own `name` and its code in `html`."""
     about = tomllib.loads(language_file(name).read_text("utf-8"))["language"]
     return Entry("language", name, _language_package(name), about["name"], (), {"html": about["html"]})
 
@@ -651,7 +652,7 @@ def build(spec: Spec) -> Callable[..., Any]:
 
 
 def upstairs(name: str) -> Callable[..., Any]:
-    """Look up a function of a higher layer by name, at call time, so that imports still go down."""
+    """Look up a function of a higher layer by name, at call time, so that static imports only go down."""
     if name not in UPSTAIRS:
         raise UnknownName("function", name, UPSTAIRS)
     function: Callable[..., Any] = getattr(importlib.import_module(UPSTAIRS[name]), name)
@@ -659,7 +660,7 @@ def upstairs(name: str) -> Callable[..., Any]:
 
 
 def arguments(spec: Spec) -> dict[str, Any]:
-    """Return the parameters of a Spec as the function takes them, checked against the catalogue; import no method of
+    """Return the parameters of a Spec as function arguments, checked against the catalogue; import no method of
     ours.
     """
     known = {p.name: p for p in entry(spec.kind, spec.name).parameters}

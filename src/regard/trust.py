@@ -18,7 +18,7 @@ from regard.records import Json, Spec
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """subject: the stored record that names methods. typed: code that the user named in this command."""
+    """Stored object that names methods. subject: its description. typed: code that the user named in this command."""
 
     subject: str
     typed: frozenset[str]
@@ -42,7 +42,7 @@ def stored_methods(subject: str, *, typed: Iterable[Spec] = (), allow_code: bool
 
 
 def refuse_stored(spec: Spec) -> None:
-    """Raise where a stored object names this method and the method names code; `registry.build` checks each call."""
+    """Raise if a stored object names this method and the method names code; `registry.build` checks each call."""
     stored = _STORED.get()
     for name in () if stored is None else code_in(spec):
         if stored is not None and name not in stored.typed:
@@ -50,7 +50,7 @@ def refuse_stored(spec: Spec) -> None:
 
 
 def refuse_code(subject: Text, specs: Iterable[Spec], *, typed: Iterable[Spec] = (), allow_code: bool = False) -> None:
-    """Raise where one of these stored Specs names code that the user did not type in this command."""
+    """Raise if one of these stored Specs names code that the user did not type in this command."""
     if allow_code:
         return
     own = {name for spec in typed for name in code_in(spec)}

@@ -13,7 +13,7 @@ export interface UnitsEntry {
   shape: number[];
 }
 
-/** Names along one axis of a site. units: the unit that stands there, -1 where none does. part: 0 or 1. boxes: [top, left, bottom, right] in the picture for a place that is a patch, [] for one that is not. */
+/** Names along one axis of a site. units: the unit at each place, -1 for none. part: 0 or 1. boxes: [top, left, bottom, right] in the picture for a place that is a patch, [] for one that is not. */
 export interface AxisEntry {
   names: string[];
   units: number[];
@@ -22,7 +22,7 @@ export interface AxisEntry {
   boxes: number[][];
 }
 
-/** Place of attention. queries and keys are numbers of axes of the example. tops: the largest weight of each head. error: the largest difference between a stored and the true weight. full: the heads whose weights are in the pack; of the others only pooled ones are. reading: the query rows that the answer reads. sink: a part of each row may go to no key. thumb: rows, columns, and the offset in `e/thumbs`. */
+/** Place of attention. queries and keys are numbers of axes of the example. tops: the largest weight of each head. error: the largest difference between a stored and the true weight. full: the heads whose weights are in the pack; the others are only pooled. reading: the query rows that the answer reads. sink: a part of each row may go to no key. thumb: rows, columns, and the offset in `e/thumbs`. */
 export interface SiteEntry {
   key: string;
   kind: "self" | "cross" | "causal" | "windowed" | "pooling";
@@ -68,7 +68,7 @@ export interface Series {
   rate: number;
 }
 
-/** Another attention that gives (nearly) the same answer, found by a search: chunk `name`, (heads, rows, columns). tops as in `SiteEntry`; change: how far the answer moved (total variation); divergence: Jensen-Shannon, in nats. */
+/** Another attention that gives (nearly) the same answer, found by a search: chunk `name`, (heads, rows, columns). tops as in `SiteEntry`; change: change of the answer (total variation); divergence: Jensen-Shannon, in nats. */
 export interface AlternativeEntry {
   site: number;
   chunk: string;
@@ -104,7 +104,7 @@ export interface WalkEntry {
   notes: string[];
 }
 
-/** Joint worth of a word and a patch, which is not attention: `e/map/i`, (rows, columns) float32. rows and columns are numbers of axes of the example; row 0 is the whole text, column 0 the whole picture. note: what the numbers are, in words. */
+/** Joint worth of a word and a patch, which is not attention: `e/map/i`, (rows, columns) float32. rows and columns are numbers of axes of the example; row 0 is the whole text, column 0 the whole picture. note: meaning of the numbers, in words. */
 export interface MapEntry {
   name: string;
   note: string;
@@ -112,7 +112,7 @@ export interface MapEntry {
   columns: number;
 }
 
-/** Example of one model. made: generated tokens. row: a table row's numbers by column. trust: what removing the marked units does to this prediction, one line per map, in words. outlines: [top, left, bottom, right] that a detector finds at each object query, [] at a query without a box. */
+/** Example of one model. made: generated tokens. row: a table row's numbers by column. trust: effect of removing the marked units on this prediction, one line per map, in words. outlines: [top, left, bottom, right] that a detector finds at each object query, [] at a query without a box. */
 export interface ExampleEntry {
   id: string;
   title: string;
@@ -141,7 +141,7 @@ export interface ExampleEntry {
   trust: string[];
 }
 
-/** A number with its interval and n; low and high are None where there is none. */
+/** A number with its interval and n; low and high are None if there is none. */
 export interface MeasuredEntry {
   estimate: number;
   low: number | null;

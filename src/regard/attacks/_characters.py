@@ -8,9 +8,9 @@ import numpy as np
 
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 Substitutes = Callable[[str], list[str]]
-"""A word -> what may stand in its place, the most likely first."""
+"""Word -> its substitutes, the most likely first."""
 SHORTEST = 3
-"""Shorter words are left alone: one character is too much of them."""
+"""Minimum word length: one character is too much of a shorter word."""
 
 
 def _near() -> dict[str, str]:

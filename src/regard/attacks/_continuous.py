@@ -22,9 +22,9 @@ from regard.protocols import Case
 from regard.records import Attacked, Floats, Message, Threat
 
 TOGETHER = 64
-"""Examples that go through the model at a time."""
+"""Examples per model batch."""
 SAME = 1e-3
-"""How far probabilities of the attacked function and of the input read afresh may be apart."""
+"""Tolerance between probabilities of the attacked function and of the re-encoded input."""
 
 
 @dataclass

@@ -21,10 +21,10 @@ from regard.protocols import BatchFunction, Case
 from regard.records import Example, Floats
 
 MOST_ENTRIES = 1 << 24
-"""Numbers of the examples of one batch at most: large pictures go through the model a few at a time."""
+"""Maximum numbers in one batch: large pictures run a few at a time."""
 Norm = Literal["linf", "l2"]
 SCALES = (1.0, 16.0, 255.0)
-"""Ranges that pictures are usually given in; the smallest one that holds them is theirs."""
+"""Usual ranges of pictures; the smallest one that covers the data applies."""
 
 
 @dataclass(frozen=True)

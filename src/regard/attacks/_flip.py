@@ -16,7 +16,7 @@ from regard.records import Floats
 
 SHARE = 6
 OVERSAMPLING = 4
-"""Times as many exchanges are written as are wanted, since some are read as other tokens."""
+"""Ratio of tried to requested exchanges, since some tokenize differently."""
 
 
 class Flips:

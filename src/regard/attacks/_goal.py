@@ -11,14 +11,14 @@ from regard.protocols import Case
 from regard.records import Answers, Bools, Floats, Threat
 
 TIE = 1e-6
-"""Classes nearer than this are equal, and then the prediction is the one it was."""
+"""Classes nearer than this tie, and a tie keeps the original prediction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
     """Goal per example. before: the predicted class. target_class: of a targeted attack, or None.
 
-    why: for each example "" or the id of the reason for which it is not attacked.
+    why: for each example "" or the id of the reason to skip it.
     """
 
     before: tuple[int, ...]

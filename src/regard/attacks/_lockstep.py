@@ -50,7 +50,7 @@ class GradientReply:
 
 
 AT_ONCE = 48
-"""Texts of one example that go through the model together."""
+"""Texts of one example per model batch."""
 Answer: TypeAlias = Floats | GradientReply
 Question: TypeAlias = "Sequence[Words] | ProbeRequest | GradientRequest"
 Search: TypeAlias = Generator[Question, Answer, None]

@@ -19,7 +19,7 @@ from regard.records import Floats, Units
 Importance = Literal["deletion", "gradient"]
 Ranked = Generator[Question, Answer, list[int]]
 BACK = 6
-"""Changes of single words that the second round starts from."""
+"""Single-word changes that the second round starts from."""
 
 
 def ranked(text: Text, importance: Importance) -> Ranked:
@@ -52,8 +52,8 @@ def by_word(values: Floats, units: Units, text: Text) -> Floats:
 def greedy(text: Text, instead: Substitutes, importance: Importance) -> Search:
     """Substitute word after word by importance, each with the best substitute that helps.
 
-    If that leads nowhere and questions are left, a second round asks for every single change of the original text that
-    was not tried, and goes on greedily from the best of them: importance may have been wrong about the first word.
+    If that fails and queries are left, a second round tries every remaining single change of the original text, and
+    continues greedily from the best of them: importance may have been wrong about the first word.
     """
     places = yield from ranked(text, importance)
     current, score = text.words, -np.inf

@@ -19,8 +19,11 @@ from regard.protocols import Case, Lexicon
 
 
 def substitutes(case: Case, source: str, many: int) -> Substitutes:
-    """source: "neighbours" (in the model's own embedding), "misspellings" (by one character), "delete", or a JSON file
-    {word: [substitute, ...]}."""
+    """Return a source of substitutes by name or file.
+
+    source: "neighbours" (in the model's own embedding), "misspellings" (by one character), "delete", or a JSON file
+    {word: [substitute, ...]}.
+    """
     if source == "delete":
         return lambda word: [""]
     if source == "misspellings":

@@ -13,7 +13,7 @@ from regard.models.read.words import word_spans
 from regard.records import Example, Threat
 
 Words = tuple[str, ...]
-"""The words of a changed text, one for each word of the original; "" where it was deleted."""
+"""Words of a changed text, one for each word of the original; "" for a deleted word."""
 
 _STOP = """a about above after again against all am an and any are as at be because been before being below between both
 but by can cannot could couldn't did didn't do does doesn't doing don't down during each either few for from further had

@@ -17,7 +17,7 @@ from regard.registry import attack
 
 MOMENTUM, RHO = 0.75, 0.75
 FEWEST = 4
-"""Classes that the difference-of-logits ratio needs (three for the untargeted, four for the targeted one)."""
+"""Minimum classes for the difference-of-logits ratio (three for the untargeted, four for the targeted one)."""
 
 
 @attack(

@@ -24,7 +24,7 @@ def enumeration(
 ) -> Sequence[Attacked]:
     """Try all changes of up to `words` words: one record per example, with the fewest words that flip it.
 
-    The oracle for the other searches: where the budget sufficed and this failed, there is no such change.
+    The oracle for the other searches: if the budget suffices and this fails, no such change exists.
     """
     instead = substitutes(case, source, many)
     return lockstep_search(case, threat, lambda i, text: exhaustive(text, instead, words), "enumeration")

@@ -21,7 +21,7 @@ from regard.registry import attack
 
 STRIDE = 2.5
 LARGEST_OVERLAP = 0.5
-"""A success: at most this share of the k most relevant units is still among them."""
+"""Success threshold: at most this share of the k most relevant units remains among them."""
 TOGETHER = 16
 Aim = Literal["top_k", "centre"]
 
@@ -48,8 +48,8 @@ def explanation_pgd(
     """Move input x gradient within the ball while the prediction stays: one record per example.
 
     aim: away from the first k units, or the centre of relevance away from where it was. extras: overlap of the k most
-    relevant units, mass left on them, Spearman and Jensen-Shannon; a success where at most half of them are still among
-    the first k. eps and bounds: as for fgsm.
+    relevant units, mass left on them, Spearman and Jensen-Shannon; a success if at most half of them remain among the
+    first k. eps and bounds: as for fgsm.
     """
     goal = goal_of(case, Threat(budget=threat.budget))
     limits = bounds_of(case, bounds)

@@ -17,7 +17,7 @@ from regard.records import Attacked, Floats, Threat
 from regard.registry import attack
 
 LARGEST_OVERLAP = 0.5
-"""A success: at most this share of the k most relevant words is still among them."""
+"""Success threshold: at most this share of the k most relevant words remains among them."""
 
 
 @attack(
@@ -42,7 +42,7 @@ def explanation_words(
     """Replace words to move the explanation while the prediction stays: one record per example.
 
     extras: overlap of the k most relevant words, mass left on them, Spearman and Jensen-Shannon, word by word. A
-    success where at most half of the k words are still among the first k. An explanation counts as one query.
+    success if at most half of the k words remain among the first k. An explanation counts as one query.
     """
     goal = goal_of(case, Threat(budget=threat.budget))
     instead = substitutes(case, source, many)

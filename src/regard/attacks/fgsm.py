@@ -24,8 +24,8 @@ def fgsm(
 ) -> Sequence[Attacked]:
     """Take one full-length gradient step: one record per example.
 
-    eps: share of the range of the inputs (see bounds), of a text's embeddings of their root mean square. bounds: two
-    numbers that the inputs keep between; default: from the data.
+    eps: share of the range of the inputs (see bounds); for the embeddings of a text, of their root mean square. bounds:
+    lower and upper limit of the inputs; default: from the data.
     """
 
     def run(points: PointSearch) -> None:

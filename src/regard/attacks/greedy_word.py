@@ -25,9 +25,9 @@ def greedy_word(
 ) -> Sequence[Attacked]:
     """Replace words, most important first, until the prediction flips: one record per example.
 
-    importance: "deletion" asks for the text without each word, "gradient" takes one backward (white box). source:
-    "neighbours" in the model's own embedding (no download, needs the embedding table), "delete", or a JSON file
-    {word: [substitute, ...]}, with which the attack needs answers alone.
+    importance: "deletion" queries the text without each word, "gradient" takes one backward pass (white box). source:
+    "neighbours" in the model's own embedding (no download, needs the embedding table), "delete", or a JSON file {word:
+    [substitute, ...]}, with which the attack needs predictions alone.
     """
     instead = substitutes(case, source, many)
     return lockstep_search(case, threat, lambda i, text: greedy(text, instead, importance), "greedy_word")

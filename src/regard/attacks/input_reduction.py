@@ -29,7 +29,7 @@ def input_reduction(case: Case, threat: Threat, *, left: int = 2) -> Sequence[At
     """Delete words while the prediction stays; success if at most `left` remain: one record per example.
 
     perturbed is the share of words that could go; the words that stay are often nonsense to people (Feng et al.). Of
-    the threat only the budget and the words to keep hold: stop words go, and any share of the text.
+    the threat, only the budget and the protected words apply; stop words may go, and any share of the text.
     """
     goal = goal_of(case, Threat())
     free = replace(

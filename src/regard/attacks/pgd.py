@@ -11,7 +11,7 @@ from regard.records import Attacked, Threat
 from regard.registry import attack
 
 STRIDE = 2.5
-"""Length of a step: so many times eps / steps (Madry et al. 2018)."""
+"""Step length as a multiple of eps / steps (Madry et al. 2018)."""
 
 
 @attack(

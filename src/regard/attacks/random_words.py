@@ -14,7 +14,7 @@ from regard.records import Attacked, Threat
 from regard.registry import attack
 
 SIZE = 16
-"""Texts that are asked about at a time."""
+"""Texts per model batch."""
 
 
 @attack(
@@ -29,7 +29,7 @@ def random_words(
 ) -> Sequence[Attacked]:
     """Make random changes of the size allowed to attacks, the baseline to beat: one record per example.
 
-    draws: how many texts are tried; 1 is noise, more is a random search.
+    draws: number of texts to try; 1 is noise, more is a random search.
     """
     instead = substitutes(case, source, many)
 

@@ -14,7 +14,7 @@ from regard.records import Attacked, Threat
 from regard.registry import attack
 
 HALVINGS = (10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000)
-"""Of 10 000 questions: after how many the patch becomes half as large (Andriushchenko et al. 2020)."""
+"""Queries, out of 10 000, at which the patch becomes half as large (Andriushchenko et al. 2020)."""
 
 
 @attack(

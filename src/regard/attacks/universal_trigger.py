@@ -18,7 +18,7 @@ from regard.records import Attacked, Example, Floats, Message, Threat
 from regard.registry import attack
 
 MOST_EXAMPLES = 8
-"""Examples of a class that a trigger is looked for on, at a time."""
+"""Examples of a class per batch of the trigger search."""
 
 
 @attack(
@@ -35,8 +35,8 @@ def universal_trigger(
 ) -> Sequence[Attacked]:
     """Find one trigger per predicted class on half of its examples and test it on the rest: one record per example.
 
-    Examples on which the trigger was looked for are skipped (`used_for_trigger`), so that success is counted on
-    texts it has not seen. Every text is only added to; of the constraints only the budget and the words to keep hold.
+    Examples used for the search are skipped (`used_for_trigger`), so that success is counted on unseen texts. The
+    attack only adds words; of the constraints, only the budget and the protected words apply.
     """
     goal = goal_of(case, threat)
     by_class: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Accounts of an audit with a budget: actual cost beside the plan, and the effect of more time or of all the data."""
+"""Cost account of an audit with a budget: actual cost beside the plan, and the effect of more time or more data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MINUTE = 60.0
 
 
 def accounts(run: Run) -> list[Message]:
-    """Sentences about the cost of a finished run; empty for one without a schedule."""
+    """Sentences about the cost of a finished run; empty for a run without a schedule."""
     stored = run.manifest.get("schedule")
     if not stored or not stored.get("looks") or not stored.get("actual"):
         return []
@@ -39,9 +39,9 @@ def accounts(run: Run) -> list[Message]:
 
 
 def _settling(run: Run, minute: int, available: int) -> list[Message]:
-    """Name the open headline questions that so many examples would probably settle, and those that all may settle.
+    """Name the open headline questions that one more minute would probably settle, and those that all data may settle.
 
-    Probably: the likely number of examples is not more. May: the least of its range is not more.
+    "Probably" means that the likely number of examples is within reach; "may" means that the lower end of its range is.
     """
     judgements = run.manifest.get("judgements") or []
     verdicts = [v for v in judgements[0]["verdicts"] if v["question"] in HEADLINE] if judgements else []

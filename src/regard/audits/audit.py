@@ -1,4 +1,4 @@
-"""The audit: model and data -> a run with numbers, verdicts and tables. `audit` names the steps in their order."""
+"""The audit: model and data -> a run with numbers, verdicts and tables. `audit` lists the steps in order."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ from regard.store.run_writer import RunWriter
 from regard.tap.pass_history import forget_passes
 
 LISTENERS = ("progress", "announce", "resolved", "watch", "command_line", "started")
-"""Keywords of `audit` that are no options: who listens."""
+"""Keywords of `audit` that are not options: its listeners."""
 MOST_NOTES, MOST_PROBES = 8, 20
-"""Notes that are announced; examples that are tried before the audit starts without a check of its capture."""
+"""Notes to announce; examples to try before the audit starts without a capture check."""
 
 
 @overload
@@ -163,7 +163,7 @@ def _audit(
     command_line: Sequence[str] | None = None,
     started: float | None = None,
 ) -> Run | AnswerAudit:
-    """The audit with its options in one record."""
+    """Run the audit with its options in one record."""
     started = time.monotonic() if started is None else started
     say = rendered(announce) if announce else silent
     if options.task == "answer":
@@ -194,7 +194,7 @@ def _audit(
 
 
 def _run(path: Path, plan: Plan, options: AuditOptions, session: Session, budget: Budget) -> None:
-    """The steps on one data set: shards, studies, fold, conclude, judge, export."""
+    """Run the steps on one data set: shards, studies, fold, conclude, judge, export."""
     if not options.resume and Ledger.exists(path):
         raise InputError(
             f"--out {path}",
@@ -245,7 +245,7 @@ def _run(path: Path, plan: Plan, options: AuditOptions, session: Session, budget
 
 
 def _run_everything(workshop: Workshop, plan: Plan, workers: int, session: Session) -> None:
-    """Every method on every example: an audit without a budget."""
+    """Run every method on every example: an audit without a budget."""
 
     def forecast(cost: Estimate) -> None:
         workshop.writer.note_estimate(cost.to_json())
@@ -255,7 +255,7 @@ def _run_everything(workshop: Workshop, plan: Plan, workers: int, session: Sessi
 
 
 def _run_stages(workshop: Workshop, plan: Plan, options: AuditOptions, budget: Budget, session: Session) -> None:
-    """Stages within a budget; the attention is checked for defects after the pilot, so that rounds know them."""
+    """Run stages within a budget; check the attention for defects after the pilot, so that later rounds know them."""
     writer = workshop.writer
 
     def piloted(plan: Plan) -> None:
@@ -273,7 +273,7 @@ def _run_stages(workshop: Workshop, plan: Plan, options: AuditOptions, budget: B
 
 
 def _studied(path: Path, plan: Plan, budget: Budget) -> Sequence[Example]:
-    """The examples that studies ask about: all of them, or those that the budget explained."""
+    """Examples that studies use: all of them, or those that the budget explained."""
     if budget.unlimited:
         return plan.subject.examples
     explained = {str(row["id"]) for row in Run(path).examples() if row["units"] is not None}
@@ -362,7 +362,7 @@ def _finish_check(check: RepeatCheck | None, writer: RunWriter, found: Run, say:
 
 
 def _capture_check(plan: Plan) -> CaptureCheck:
-    """Capture an example of middling length; an empty check where none can be read."""
+    """Capture an example of medium length; return an empty check if no example is readable."""
     for example in plan.middling_first()[:MOST_PROBES]:
         try:
             encoded = encoded_once(plan.subject.model, example)

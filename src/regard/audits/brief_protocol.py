@@ -1,11 +1,11 @@
-"""The brief protocol: an audit with a budget asks less about each example where examples are long or passes are slow.
+"""Brief protocol: an audit with a budget spends fewer passes per example if examples are long or passes are slow.
 
-With more than `LONG` positions in half of the examples one example would cost about 550 passes, most of them for
-methods and sizes that no headline question reads; of a large model, even a short example can cost more than a budget
-pays for. The protocol keeps every quantity of the headline questions, with fewer draws, shorter searches and one
-reference of each kind (a backward pass, a leave-one-out), so that the budget pays for several times as many examples;
-other methods wait for the further stage. It follows from the lengths of the data, the size of the model and the budget
-alone, never from the clock, and its parameters are part of the identity.
+If half of the examples have more than `LONG` positions, one example costs about 550 passes, most of them for methods
+and sizes that no headline question needs; with a large model, even a short example can exceed the budget. The protocol
+keeps every quantity of the headline questions, with fewer draws, shorter searches and one reference of each kind (a
+backward pass, a leave-one-out), so that the budget pays for several times as many examples; other methods wait for the
+further stage. The protocol depends only on the lengths of the data, the size of the model and the budget, never on the
+clock, and its parameters are part of the run's identity.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from regard.records import Example, Json, Spec
 from regard.registry import build
 
 LONG = 80
-"""Positions: the median of the examples beyond which inputs are long."""
+"""Median number of positions above which inputs count as long."""
 SLOW = 5e8
-"""Operations of a pass beyond which it is slow: a hundredth of a second on two cores."""
+"""Operations per pass above which a pass counts as slow: a hundredth of a second on two cores."""
 NOMINAL = 4e10
-"""Operations per second that a time is converted with before anything is timed: about two cores."""
+"""Operations per second used to convert a time before any pass is timed: about two cores."""
 USUAL_COST = 400
-"""Passes per example of the usual protocol, roughly."""
+"""Approximate passes per example of the usual protocol."""
 ENOUGH = 40
-"""Examples that a budget must pay for by the usual protocol where passes are slow."""
+"""Examples that a budget must pay for under the usual protocol if passes are slow."""
 LEAVE_ONE_OUT = 16
 """Passes of the leave-one-out that attention is compared with."""
 CEILING = 4
-"""Units, the heaviest ones, that get all of the weight in turn."""
+"""Number of units, the heaviest ones, that receive all of the weight in turn."""
 PERMUTATIONS = 8
 SIZES = (1, 3)
-"""Numbers of units that are removed or left alone."""
+"""Numbers of units to remove or to keep."""
 BINS = (0.1,)
-"""Share of the units that is removed or left alone to compare methods: the middle one of ERASER's five."""
+"""Share of units to remove or keep when comparing methods: the middle one of ERASER's five."""
 COMPANIONS = 8
-"""Examples that every shard has at hand."""
+"""Examples available to every shard."""
 FURTHER_SHARE = 0.1
-"""Of the passes that are left after the pilot: kept back for further methods."""
+"""Share of the passes left after the pilot that is reserved for further methods."""
 RIVALS = ("lrp", "integrated_gradients", BY_REMOVAL)
-"""The method that attention is compared with as an explanation: the first one that the model supports."""
+"""Methods to compare attention with as an explanation; the first one that the model supports is used."""
 LATER = ("agreement",)
-"""Metrics that wait for the further stage: no headline question reads them, and they ask a whole leave-one-out."""
+"""Metrics that wait for the further stage: no headline question uses them, and they need a full leave-one-out."""
 PROBES = 4
 
 EXPERIMENTS: Mapping[str, Mapping[str, Json]] = {
@@ -62,7 +62,7 @@ EXPERIMENTS: Mapping[str, Mapping[str, Json]] = {
     "pointing": {"sizes": [*SIZES], "most": LEAVE_ONE_OUT},
     "top_word": {"most": LEAVE_ONE_OUT},
 }
-"""Experiment -> its parameters; those that share passes agree."""
+"""Experiment -> its parameters; experiments that share passes have equal parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,14 @@ class BriefProtocol:
         return ("attention", self.rival, "random", *metrics)
 
     def experiment(self, name: str) -> dict[str, Json]:
-        """Parameters of the experiment: attention is compared with the rival and one leave-one-out, or with two of
-        those.
+        """Parameters of the experiment: compares attention with the rival and one leave-one-out, or with two
+        leave-one-outs.
         """
         references: list[Json] = [*dict.fromkeys((self.rival, BY_REMOVAL))]
         return {"references": references, "removals": 2 if self.rival == BY_REMOVAL else 1, **EXPERIMENTS.get(name, {})}
 
     def explainer(self, name: str) -> dict[str, Json]:
-        """A rival by a path of gradients takes the path of the reference, which costs nothing more."""
+        """Give a path-gradient rival the path of the reference, which costs nothing more."""
         return dict(self.path) if name == self.rival == "integrated_gradients" else {}
 
     @property
@@ -95,7 +95,7 @@ class BriefProtocol:
 
 
 def brief_protocol(subject: Subject, options: AuditOptions) -> BriefProtocol | None:
-    """The protocol of an audit with a budget whose inputs are long, or whose budget pays for too few slow passes."""
+    """Return the protocol if inputs are long, or if the budget pays for too few slow passes."""
     lengths = [*subject.lengths.values()]
     if options.limits.unlimited or not lengths:
         return None
@@ -109,7 +109,7 @@ def brief_protocol(subject: Subject, options: AuditOptions) -> BriefProtocol | N
 
 
 def _too_slow(subject: Subject, options: AuditOptions, positions: float) -> bool:
-    """Return whether passes are so slow that the budget pays for fewer than `ENOUGH` examples by the usual protocol."""
+    """Return whether slow passes leave fewer than `ENOUGH` examples within the budget under the usual protocol."""
     operations = positions * _operations_per_position(subject)
     budget = options.limits
     passes = budget.passes if budget.passes is not None else (budget.seconds or 0.0) * NOMINAL / max(operations, 1.0)
@@ -117,7 +117,7 @@ def _too_slow(subject: Subject, options: AuditOptions, positions: float) -> bool
 
 
 def _operations_per_position(subject: Subject) -> float:
-    """Zero where they are not known."""
+    """Operations per position; 0 if unknown."""
     return flops_per_position(torch_module(subject.model)) if torch_module.supports(subject.model) else 0.0
 
 

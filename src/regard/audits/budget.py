@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from regard.errors import InputError, phrase
 
 DEFAULT = "5m"
-"""Of an audit that names neither a budget nor a profile."""
+"""Default budget of an audit that names neither a budget nor a profile."""
 NONE = "none"
 _FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|-?\s*passes)")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}

@@ -1,7 +1,7 @@
-"""Are red and blue exchanged (OpenCV's order)? The numbers of a picture cannot tell; the labels can.
+"""Check whether red and blue are swapped (OpenCV's order). The pixels cannot tell; the labels can.
 
-Some labelled pictures are predicted as they are and with red and blue exchanged. The note appears only where clearly
-more pictures are right with the exchange alone than without it alone (a paired comparison).
+The model predicts some labelled pictures as they are and with red and blue swapped. The note appears only if clearly
+more pictures are right with the swap alone than without it alone (a paired comparison).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from regard.protocols import Model
 from regard.records import Example, Message
 
 LOOKED_AT = 40
-"""Pictures that are predicted twice."""
+"""Pictures to predict twice."""
 LEVEL = 0.99
-"""Of the interval for the share that only the exchange gets right, of the pictures that one order alone gets right."""
+"""Confidence level of the interval for the share of discordant pictures that only the swap gets right."""
 
 
 def channel_order_note(model: Model, examples: Sequence[Example]) -> Message | None:
-    """A note where exchanging red and blue makes clearly more predictions right; None otherwise."""
+    """Return a note if swapping red and blue makes clearly more predictions right; None otherwise."""
     if model.modality != "image" or not model.labels:
         return None
     coloured = [e for e in examples if e.label is not None and _exchanged(e) is not None]
@@ -52,7 +52,7 @@ def channel_order_note(model: Model, examples: Sequence[Example]) -> Message | N
 
 
 def _right(model: Model, examples: Sequence[Example]) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """(examples,) whether each prediction is the label."""
+    """(examples,): whether each prediction equals the label."""
     encoded = [model.encode(example) for example in examples]
     _, targets = model.predict(encoded)
     names = [name_of_answer(model, target, item) for target, item in zip(targets, encoded, strict=True)]
@@ -60,7 +60,7 @@ def _right(model: Model, examples: Sequence[Example]) -> np.ndarray[tuple[int, .
 
 
 def _exchanged(example: Example) -> Example | None:
-    """The example with red and blue exchanged; None for a picture that has no colours."""
+    """Swap red and blue of the example; None for a picture without colours."""
     array = np.asarray(example.inputs.get("image"))
     if array.ndim != 3 or 3 not in (array.shape[0], array.shape[2]):
         return None

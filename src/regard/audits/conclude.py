@@ -40,12 +40,12 @@ from regard.store.run_writer import RunWriter
 from regard.store.shapes import Mismatch
 
 VERSION = 5
-"""Of the stored form; conclusions of another version are computed anew."""
+"""Version of the stored form; conclusions of another version are recomputed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusions:
-    """Conclusions of a run, one field each; None or empty where the run has no evidence."""
+    """Conclusions of a run, one field each; None or empty if the run has no evidence."""
 
     model_works: ModelWorks | None
     accuracy: Accuracy | None

@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class ContrastCase(DeskCase):
-    """The case of the answers, with `rivals` to compare them with; answers removals, and no other question.
+    """The case of the answers, with `rivals` to compare them with; supports removals only.
 
     The value is log P(A) / P(B), the probability P(A) / (P(A) + P(B)).
     """
@@ -33,7 +33,7 @@ class ContrastCase(DeskCase):
         return contrasted(self._own.removed(drops, operator), self._rivals.removed(others, operator))
 
     def _fitted(self, i: int, drops: Bools) -> Bools:
-        """The same units of the prompt, which both answers follow; units of the answers are never removed."""
+        """Restrict removals to the units of the prompt, which both answers share; answer units are never removed."""
         shared = np.flatnonzero(self.units[i].free)
         fitted = np.zeros((len(drops), len(self._rivals.units[i])), np.bool_)
         fitted[:, shared] = np.asarray(drops)[:, shared]

@@ -1,9 +1,9 @@
 """Single decision of a model from a stored run: the units for and against it, and the removals that change it.
 
-For and against are the units with the largest positive and negative relevance by the method that the audit says to
-show. The answer changes without a unit if leave-one-out takes more from the log-odds of the predicted class than there
-is (two classes); it stays otherwise. Removals are of units as the model reads them: effects of the pieces of a word do
-not add up to the effect of the word.
+"For" and "against" are the units with the largest positive and negative relevance by the method that the audit
+recommends. With two classes, removing a unit flips the prediction if leave-one-out lowers the log-odds of the predicted
+class below zero. Removals act on units as the model reads them: effects of the pieces of a word do not add up to the
+effect of the word.
 """
 
 from __future__ import annotations
@@ -40,8 +40,11 @@ class MethodTrust:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """speaks_for, speaks_against, removals: (unit, number), the largest first. flips: units whose removal alone changes
-    the answer; None where that was not measured. removed, removable: units that were removed one by one, of all."""
+    """Decision about one example.
+
+    speaks_for, speaks_against, removals: (unit, number), largest first. flips: units whose removal alone flips the
+    prediction; None if not measured. removed, removable: units removed one by one, out of all.
+    """
 
     example: Mapping[str, Any]
     method: str
@@ -55,7 +58,7 @@ class Decision:
 
 
 def recommended_method(facts: RunFacts) -> str:
-    """The method that the audit says to show; "" where it recommends none, or the run does not have it."""
+    """Method that the audit recommends; "" if it recommends none, or if the run does not have it."""
     judgements = facts.manifest.get("judgements") or ()
     graded = (judgements[0].get("graded") if judgements else None) or {}
     name = str(graded.get("show") or "")
@@ -69,7 +72,7 @@ def shown_method(facts: RunFacts) -> str:
 
 
 def decision(facts: RunFacts, example: Mapping[str, Any]) -> Decision | None:
-    """The decision about an example; None where the shown method has no relevance for it."""
+    """Decision about an example; None if the shown method has no relevance for it."""
     method = shown_method(facts)
     values = facts.relevance_of(method, str(example["id"]))
     if values is None:
@@ -97,9 +100,9 @@ def decision(facts: RunFacts, example: Mapping[str, Any]) -> Decision | None:
 def method_trust(
     facts: RunFacts, differences: Iterable[Difference], method: str, example: Mapping[str, Any]
 ) -> MethodTrust | None:
-    """Return the audit's measurements of a method, over all examples and on this one; None where there are none.
+    """Return the audit's measurements of a method, over all examples and on this one; None if there are none.
 
-    An operator by which the method itself removes units is left out, as in every comparison.
+    The operator that the method itself uses to remove units is excluded, as in every comparison.
     """
     own = facts.own_operators.get(method)
     rows = [d for d in differences if d.method == method and d.metric == COMPREHENSIVENESS and d.n]

@@ -1,4 +1,4 @@
-"""The methods of an audit that names none: facts in the decorators of the methods, ranked."""
+"""Default methods of an audit: facts in the decorators of the methods, ranked."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from regard.registry import entry, names
 
 DEFAULT_PROFILE = "standard"
 HEADLINE = "headline"
-"""In the decorators: the profile of the methods that answer the headline questions of every audit."""
+"""Profile name, in the decorators, of the methods that answer the headline questions of every audit."""
 ALL = "all"
-"""Stands for every explainer that is not named beside it."""
+"""Placeholder for every explainer that is not named beside it."""
 
 
 def default_methods(kind: str, profile: str, *, without_family: str = "") -> list[str]:
-    """The methods of a kind whose decorators put them into a profile, by rank, then by name.
+    """Return the methods of a kind that the decorators assign to a profile, by rank, then by name.
 
     >>> default_methods("explainer", "quick")[:3]
     ['attention', 'rollout', 'input_x_gradient']
@@ -39,9 +39,11 @@ def default_methods(kind: str, profile: str, *, without_family: str = "") -> lis
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Thoroughness of an audit: its budget, examples without a budget, points on a path of gradients, removal
-    operators; the share of the examples on which metrics run explainers again, and on which the explainers beside the
-    default ones run (0: none). most: the passes of a leave-one-out; longer inputs are screened (None: never).
+    """Thoroughness of an audit.
+
+    Holds the budget, the number of examples without a budget, points on a gradient path, removal operators; the share
+    of examples on which metrics rerun explainers, and on which non-default explainers run (0: none). most: the passes
+    of a leave-one-out; longer inputs are screened (None: never).
     detailed: removal operators of metrics of detail (see `Metric`; None: as many as of all others).
     """
 
@@ -64,7 +66,7 @@ class Profile:
         return default_methods("experiment", self.name)
 
     def metrics(self, *, rationales: bool = False) -> list[str]:
-        """Default metrics; those of plausibility only where the data name decisive places."""
+        """Default metrics; plausibility metrics only if the data have rationales."""
         return default_methods("metric", self.name, without_family="" if rationales else "plausibility")
 
 

@@ -1,4 +1,4 @@
-"""The cost of an audit, estimated from a pilot: the shard of middling length runs first, and is scaled to the rest."""
+"""Cost estimate of an audit from a pilot: the shard of medium length runs first, and its cost is scaled to the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Forecast = Callable[["Estimate"], None]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The cost of the examples that are still open. `skipped` are methods that this model does not support."""
+    """Estimated cost of the open examples. `skipped`: methods that this model does not support."""
 
     examples: int
     forwards: int
@@ -44,7 +44,7 @@ class Estimate:
 
 
 def middle_first(shards: Sequence[Sequence[str]]) -> list[Sequence[str]]:
-    """The shards, which are sorted by length, with the middle one in front as the pilot.
+    """Move the middle shard to the front as the pilot; shards are sorted by length.
 
     >>> middle_first([["a"], ["b"], ["c"]])
     [['b'], ['a'], ['c']]
@@ -56,7 +56,7 @@ def middle_first(shards: Sequence[Sequence[str]]) -> list[Sequence[str]]:
 def estimate(
     pilot: ShardResult, names: Sequence[str], lengths: Mapping[str, int], still_open: Sequence[str]
 ) -> Estimate:
-    """The cost of the open examples from that of the pilot (`names`).
+    """Estimate the cost of the open examples from the pilot (`names`).
 
     The number of passes grows with the length of an example, as its leave-one-outs do, and their time with its square.
     """
@@ -77,14 +77,14 @@ def _weight(names: Sequence[str], lengths: Mapping[str, int], power: int) -> flo
 
 @dataclass(frozen=True, slots=True)
 class CaptureCheck:
-    """Check of the captured attention, and the softmaxes that are not attention, with the reason."""
+    """Result of the capture check, and the softmaxes that are not attention, with the reason."""
 
     checked: Text = UNCHECKED
     rejected: tuple[tuple[str, Text], ...] = ()
 
 
 def check_capture(model: Model, encoded: Encoded, rng: np.random.Generator) -> CaptureCheck:
-    """Capture half of an example before the audit, so that an attention that cannot be captured stops it at once."""
+    """Capture half of an example before the audit, so that an uncapturable attention stops it at once."""
     free = np.flatnonzero(encoded.units.free)
     drop = np.zeros(len(encoded.units), np.bool_)
     drop[free[: max(1, len(free) // 2)]] = True

@@ -32,12 +32,12 @@ from regard.store.run import summary_from_json, summary_to_json
 from regard.store.shard_result import ShardResult
 
 PREDICTED_ROWS, SCORED_ROWS = 512, 32
-"""Rows of a shard that are only predicted, and rows that are explained, too."""
+"""Rows of a shard that are only predicted, and rows that are also explained."""
 FILE = "rows.json"
 
 
 class Stream(Protocol):
-    """The rows of a data set (see `datasets.row_stream`)."""
+    """Rows of a data set (see `datasets.row_stream`)."""
 
     @property
     def fingerprint(self) -> str: ...
@@ -49,7 +49,8 @@ class Stream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EveryRow:
-    """rows: of the source. predicted: inputs that the model answered; a long text has several. problems: failures.
+    """Result of a pass over every row. rows: of the source. predicted: inputs that the model answered (a long text has
+    several). problems: failures.
 
     summaries: accuracy, confidence and the named metrics over all rows, by predicted class and by slice, with intervals
     over groups of clusters. confusion: [label, predicted class, rows].
@@ -71,7 +72,7 @@ class EveryRow:
 
     @staticmethod
     def read(run: str | Path) -> EveryRow | None:
-        """The stored result of a run; None where its audit did not read every row."""
+        """Read the stored result of a run; None if its audit did not read every row."""
         try:
             stored = json.loads((Path(run) / FOLDER / FILE).read_text("utf-8"))
         except OSError:
@@ -84,7 +85,7 @@ class EveryRow:
 
 @dataclass
 class RunningFold:
-    """Sums of all rows seen so far: memory for numbers, classes and slices, none for rows."""
+    """Running sums over all rows so far: memory for numbers, classes and slices, none for rows."""
 
     seed: int
     specs: Mapping[str, Spec] = field(default_factory=dict)
@@ -141,7 +142,7 @@ class RunningFold:
         sums.add((score.values[i] for i in places), (buckets[score.ids[i]] for i in places))
 
     def summaries(self, level: float = 0.95) -> list[Summary]:
-        """The numbers of all rows, then of every class and slice."""
+        """Summaries of all rows, then of every class and slice."""
         return [self._summary(key, level) for key in sorted(self.sums, key=lambda key: (key[3] != "", key))]
 
     def _summary(self, key: tuple[str, str, str, str, str], level: float) -> Summary:
@@ -172,7 +173,9 @@ def _score(metric: str, ids: Sequence[str], values: Sequence[float]) -> Score:
 
 @dataclass
 class RowAudit:
-    """Pass over every row. progress: called with rows done. count: called for each outcome with its worker."""
+    """Pass over every row. progress: called with the number of rows done. count: called for each outcome with its
+    worker.
+    """
 
     plan: Plan
     stream: Stream
@@ -235,7 +238,7 @@ class RowAudit:
         )
 
     def _shards(self, fold: RunningFold) -> Iterator[dict[str, Example]]:
-        """Rows of one shard after another, with the names that the model has for their labels."""
+        """Yield the rows of one shard after another, with the model's names for their labels."""
         table = [row for row in self.plan.subject.label_table if isinstance(row, dict)]
         names = {str(row["in the data"]): row["in the model"] for row in table}
         rows = map(with_numbers, self.stream.walk())
@@ -262,7 +265,7 @@ class RowAudit:
 
 
 def rows_identity(plan: Plan, stream: Stream, settings: Settings, threads: int) -> dict[str, Json]:
-    """Identity of this pass: every setting that its numbers depend on."""
+    """Identity of this pass: every setting that changes its numbers."""
     return {
         "model": plan.identity["model"],
         "regard": plan.identity["regard"],

@@ -1,4 +1,4 @@
-"""Runs the pass over every row (`--every-row`) beside a finished run, with its engine and its threads."""
+"""Run the pass over every row (`--every-row`) beside a finished run, with its engine and its threads."""
 
 from __future__ import annotations
 

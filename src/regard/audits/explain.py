@@ -1,4 +1,4 @@
-"""Explanation of a few inputs by some methods, behind `regard explain` and `regard.explain`."""
+"""Explain a few inputs by some methods: the engine of `regard explain` and `regard.explain`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from regard.store.frames import HasFrames
 class Explained(HasFrames):
     """Answers of the model to each example, and the relevance by each method.
 
-    `answers` has one row per example; `relevance[method][i]` is one number per unit of example i.
-    `names` are the targets in words. `skipped` names the methods that did not work on this model, with the reason.
-    `marks[method][i]` says whether removing the units that the method marks matters more than removing random ones (see
-    `audits.removal_mark`); without classes there are no marks. `scores[method][metric][i]` are the metrics that were
-    asked for. `summed` names the methods whose values are sums over the tokens of a source; `contrasted`: the value
-    compares two answers.
+    `answers` has one row per example; `relevance[method][i]` is one number per unit of example i. `names` are the
+    targets in words. `skipped` names the methods that did not work on this model, with the reason. `marks[method][i]`
+    says whether removing the units that the method marks matters more than removing random ones (see
+    `audits.removal_mark`); without classes there are no marks. `scores[method][metric][i]` are the requested metrics.
+    `summed` names the methods whose values are sums over the tokens of a source; `contrasted`: the value compares two
+    answers.
     """
 
     examples: tuple[Example, ...]
@@ -48,11 +48,11 @@ class Explained(HasFrames):
     contrasted: bool = False
 
     def said(self, i: int) -> str:
-        """The target of example i in words: its class, or the text that the model wrote."""
+        """Target of example i in words: its class, or the text that the model wrote."""
         return str(self.names[i] if self.names else named(self.targets[i], self.labels))
 
     def __repr__(self) -> str:
-        """Each prediction with its strongest units, coloured where the prompt is a terminal."""
+        """Each prediction with its strongest units, coloured in a terminal."""
         return str(upstairs("explained_text")(self))
 
     def _repr_html_(self) -> str:
@@ -87,7 +87,7 @@ def explain(
     seed: int = 0,
     device: str = "auto",
 ) -> Explained:
-    """The relevance of every unit of every input, by every method.
+    """Compute the relevance of every unit of every input, by every method.
 
     inputs: what `regard.capture` takes (a text, a pair of texts, an array, an Example, a list of these), or several in
     any form that `regard.read` takes: (text, label) pairs, dicts, a DataFrame, a `datasets.Dataset`, a generator. A
@@ -189,7 +189,7 @@ def _metric_spec(metric: str | Callable[..., Any]) -> Spec:
 
 
 def _answer_records(inputs: Any) -> list[Mapping[str, Any]] | None:
-    """The prompts with answers; None for other inputs."""
+    """Prompts with answers; None for other inputs."""
     if is_answer_record(inputs):
         return [inputs]
     if isinstance(inputs, list | tuple) and inputs and all(is_answer_record(item) for item in inputs):
@@ -198,7 +198,7 @@ def _answer_records(inputs: Any) -> list[Mapping[str, Any]] | None:
 
 
 def _examples(model: Model, inputs: Any) -> list[Example]:
-    """The inputs as examples: whatever `regard.capture` takes, and whatever `regard.read` takes."""
+    """Convert the inputs to examples: whatever `regard.capture` or `regard.read` takes."""
     if isinstance(inputs, Iterator):
         inputs = list(inputs)
     many = inputs if isinstance(inputs, list) else [inputs]
@@ -214,7 +214,7 @@ def _examples(model: Model, inputs: Any) -> list[Example]:
 
 
 def _is_array(given: Any) -> bool:
-    """Return whether a value is an array, a PIL image, or numbers of one."""
+    """Return whether a value is an array, a PIL image, or a nested list of numbers."""
     arrays = hasattr(given, "__array__") or hasattr(given, "__array_interface__")
     return arrays or isinstance(given, int | float | list | tuple)
 

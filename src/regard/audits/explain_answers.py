@@ -34,7 +34,7 @@ def is_answer_record(value: object) -> bool:
 
 @dataclass(slots=True)
 class AnswerCases:
-    """The cases behind an explanation of answers; `case` is the one that results are about.
+    """The cases behind an explanation of answers; results refer to `case`.
 
     tokens: the same prompts by token, for methods that read attention. rivals: the texts of contrasts, by unit.
     summed: methods whose values are sums over the tokens of a source.
@@ -70,7 +70,7 @@ class AnswerCases:
         return self.scored().base()
 
     def scored(self) -> DeskCase:
-        """Return the case that metrics ask: of a contrast, one that compares both answers."""
+        """Return the case for metrics; for a contrast, one that compares both answers."""
         return self.case if self.rivals is None else ContrastCase(self.case, self.rivals)
 
     def names(self) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def answer_cases(model: Model, records: Sequence[Mapping[str, Any]], *, units: s
 
 
 def _difference(case: DeskCase, rivals: DeskCase | None, spec: Spec) -> Relevance:
-    """Relevance of the answers; less that of their rivals, on the units of the prompt, which both have."""
+    """Relevance of the answers minus that of their rivals, on the units of the prompt, which both share."""
     own = case.relevance(spec)
     if rivals is None:
         return own

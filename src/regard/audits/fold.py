@@ -14,9 +14,9 @@ from regard.records import Json, Score, Spec, Summary
 from regard.registry import entry
 
 SMALLEST_PART = 2
-"""Classes and slices with fewer examples have no summary of their own: there is nothing to resample."""
+"""Minimum examples of a class or slice with a summary of its own: fewer cannot be resampled."""
 MOST_PARTS = 100
-"""A column with more values than this is a name or a number, not a slice."""
+"""Maximum distinct values of a slice column: one with more is a name or a number."""
 
 
 def fold(
@@ -29,7 +29,7 @@ def fold(
     level: float = 0.95,
     specs: Mapping[str, Spec] = MappingProxyType({}),
 ) -> list[Summary]:
-    """A summary of every score over all examples, then one per predicted class (`where={"class": name}`) and slice.
+    """Summarize every score over all examples, then per predicted class (`where={"class": name}`) and slice.
 
     clusters: example id -> what counts as one independent draw. classes: example id -> its predicted class.
     slices: for each column, example id -> "column=value"; a column with a single value makes no parts.
@@ -60,8 +60,8 @@ def _summary(
 def role(score: Score, spec: Spec | None = None) -> Role:
     """Return the role of a method: the metric names its baseline and its ceiling, an explainer may be a baseline.
 
-    Where units are removed, a method is the ceiling only if it found its relevance by the same operator. spec: the
-    method's own.
+    Where units are removed, a method is the ceiling only if it found its relevance by the same operator. spec: that of
+    the method.
     """
     explainer = _facts("explainer", Spec.parse("explainer", score.method).name)
     if explainer.get("role") == "baseline":

@@ -15,7 +15,7 @@ from regard.registry import entry
 CHUNKS = (1, 8, 24, 56, 120, 250, 500)
 """Cumulative numbers of examples after which an item is compared with the others again."""
 WEIGHTS = {"experiment": 4.0, "metric": 2.0, "explainer": 1.0}
-"""How much an item of a kind tells, before its rank."""
+"""Informativeness of a kind of item, before its rank."""
 SHELF_RANK = 50
 _RANK_SCALE = 10
 
@@ -34,7 +34,7 @@ class Item:
     passes: int = 0
 
     def expected(self, prior: float) -> float:
-        """Passes per example: measured, and as many as `prior` for the first example."""
+        """Expected passes per example: the measured cost, with `prior` counting as the first example."""
         return max(1.0, (self.passes + prior) / (self.examples + 1))
 
     def chunk(self, available: int, affordable: float, prior: float) -> int:
@@ -46,7 +46,7 @@ class Item:
 
 
 def headline_of(settings: Settings, options: AuditOptions) -> Settings:
-    """The settings of the headline stage. Methods that the user named all belong to it."""
+    """Settings of the headline stage. All methods that the user named belong to it."""
     if named(options):
         return settings
     everything = settings.explainers
@@ -63,7 +63,7 @@ def headline_of(settings: Settings, options: AuditOptions) -> Settings:
 
 
 def further_items(settings: Settings, options: AuditOptions) -> list[Item]:
-    """The items of the further stage, in the order in which they are tried first."""
+    """Items of the further stage, in the order of their first run."""
     if named(options):
         return []
     headline = headline_of(settings, options)
@@ -98,12 +98,12 @@ def best_item(items: Sequence[Item], available: int, affordable: float, prior: f
 
 
 def named(options: AuditOptions) -> bool:
-    """Return whether the user named methods: they then run on every example of the rounds."""
+    """Return whether the user named methods, which then run on every example of the rounds."""
     return options.narrowed or options.experiments is not None
 
 
 def own_headline() -> list[str]:
-    """Experiments with parameters of their own in the headline stage."""
+    """Experiments that have parameters of their own in the headline stage."""
     return [name for name in default_methods("experiment", HEADLINE) if ":" in name]
 
 

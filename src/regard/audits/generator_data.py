@@ -1,4 +1,4 @@
-"""Data of a generator, written into the run before anything is computed: an audit of a stream can be resumed."""
+"""Generator data, written into the run before any computation, so that an audit of a stream can be resumed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def kept_data(data: Iterator[Any], path: Path, options: AuditOptions) -> Dataset
 
 
 def _taken(path: Path) -> bool:
-    """Return whether the directory already has other content, which the writer of the run refuses or resumes."""
+    """Return whether the directory already has other content, which the run writer refuses or resumes."""
     return path.exists() and (not path.is_dir() or any(path.iterdir()))
 
 

@@ -21,9 +21,9 @@ from regard.records import Json
 
 T = TypeVar("T")
 WALKED = 3
-"""Kept examples that are taken apart step by step, the first ones."""
+"""Number of stored examples, from the first, that are also stored step by step."""
 HEADS = 4
-"""Heads of each, the first ones."""
+"""Number of heads of each, from the first."""
 
 
 def facts_of(desk: Desk, case: DeskCase, i: int, *, walk: bool) -> dict[str, Json]:

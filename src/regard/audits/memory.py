@@ -1,4 +1,4 @@
-"""The memory of an audit, before its model is loaded: one sentence, batches, and how many workers fit."""
+"""Memory plan of an audit, before its model is loaded: one sentence, batches, and the number of workers that fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.records import Message, Text
 
 
 def announced_memory(model: str | Model, options: AuditOptions, say: Callable[[Text], None]) -> int | None:
-    """Announce the memory plan of a Hugging Face directory or id; return the workers that fit, None where unknown."""
+    """Announce the memory plan of a Hugging Face directory or id; return how many workers fit, None if unknown."""
     if not isinstance(model, str):
         return None
     from regard.models.open.memory_plan import memory_plan
@@ -29,7 +29,7 @@ def announced_memory(model: str | Model, options: AuditOptions, say: Callable[[T
 
 
 def batch_tokens(model: Model) -> int:
-    """Positions of a batch, from the architecture and its precision alone: the same on every machine."""
+    """Positions per batch, from the architecture and its precision alone: the same on every machine."""
     config = getattr(getattr(model, "traits", None), "config", None)
     if not isinstance(config, Mapping):
         return TOKENS

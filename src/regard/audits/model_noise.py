@@ -1,4 +1,4 @@
-"""The noise of a model: how far its answers to the same input lie apart."""
+"""Noise of a model: the spread of its answers to the same input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEED = 20_240_613
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """Answer of a model: the objective, its probability, and the probabilities of all classes where there are any."""
+    """Answer of a model: the objective, its probability, and the probabilities of all classes if there are any."""
 
     value: float
     probability: float
@@ -41,7 +41,7 @@ class Answer:
         return bool(np.isfinite(numbers).all())
 
     def apart(self, other: Answer) -> tuple[float, float]:
-        """(difference of the objective, largest difference of any probability); NaN where one of them is unknown."""
+        """(difference of the objective, largest difference of any probability); NaN if one of them is unknown."""
         change = gap(self.probability, other.probability)
         if self.distribution is not None and other.distribution is not None:
             each = [gap(float(a), float(b)) for a, b in zip(self.distribution, other.distribution, strict=True)]

@@ -32,11 +32,11 @@ def judge_again(
     say: Say | None = None,
     allow_code: bool = False,
 ) -> tuple[list[Score], list[Summary]]:
-    """Scores and summaries of these metrics for every method of the run; nothing is written into the run.
+    """Compute scores and summaries of these metrics for every method of the run, without writing to the run.
 
-    The relevances are those of the run; only what the metrics ask for themselves is computed. Metrics that remove units
-    are computed for the first `operators` operators. model: the run's own, where it cannot be opened by its name.
-    allow_code: run the code that the run names as its model or in its methods; else that is refused.
+    Reuses the stored relevances; only the passes of the metrics themselves are computed. Metrics that remove units run
+    with the first `operators` operators. model: the run's model, if its name cannot open it. allow_code: permit the
+    code that the run names as its model or in its methods; otherwise that raises an error.
     """
     manifest, tell = run.manifest, say or (lambda sentence: None)
     live = model or model_of(run, allow_code=allow_code)
@@ -77,7 +77,7 @@ def judge_again(
 
 
 def _check_lengths(run: Run, case: DeskCase, relevance: Relevance) -> None:
-    """Refuse stored relevances that are not about the units which the model reads now."""
+    """Refuse stored relevances that do not match the units that the model reads now."""
     for i, name in enumerate(relevance.ids):
         values, units = len(relevance[i]), len(case.units[i])
         if values != units:
@@ -95,7 +95,7 @@ def _check_lengths(run: Run, case: DeskCase, relevance: Relevance) -> None:
 
 
 def model_of(run: Run, *, allow_code: bool = False) -> Model:
-    """The model that a run was about, opened again: the same files, and no code unless it is allowed."""
+    """Open the model of a run again: the same files, and no code unless permitted."""
     facts = run.manifest["model"]
     if facts.get("spec") is None:
         raise InputError(
@@ -128,7 +128,7 @@ def _threads() -> int:
 
 
 def example_of(run: Run, row: dict[str, object]) -> Example:
-    """Rebuild one of `Run.examples` as the model read it; a rationale marked by hand is its rationale."""
+    """Rebuild one of `Run.examples` as the model read it; a hand-marked rationale becomes its rationale."""
     inputs = {}
     raw_inputs = row["inputs"]
     for name, value in raw_inputs.items() if isinstance(raw_inputs, dict) else ():

@@ -1,6 +1,4 @@
-"""Functions by name, so that a worker imports only what it runs; and the name of the worker itself. Imports no
-torch.
-"""
+"""Functions by name, so that a worker imports only what it runs; and the name of the worker. Imports no torch."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from regard.errors import InputError, phrase
 
 
 def named_function(name: str) -> Callable[..., Any]:
-    """The function called "package.module:function".
+    """Return the function called "package.module:function".
 
     >>> named_function("regard.records:frozen")([1.0, 2.0]).tolist()
     [1.0, 2.0]

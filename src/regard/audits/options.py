@@ -1,4 +1,4 @@
-"""Every option of an audit, once: the command line, the Python API, the plan and the identity read this record.
+"""Every option of an audit, once: the command line, the Python API, the plan and the identity use this record.
 
 A new option is one field here, and one keyword of `regard.audit`. Its flag of `regard audit` is generated from
 the field (see `cli.audit_flags`).
@@ -22,7 +22,7 @@ from regard.store.codec import fields_to_json
 
 Methods = tuple[str | Spec, ...]
 MethodNames = Sequence[str | Spec | Callable[..., Any]]
-"""Methods as a caller names them: functions too."""
+"""Methods as a caller names them, including functions."""
 Form = Literal["text", "switch", "methods", "repeated", "number or word"]
 
 
@@ -30,7 +30,7 @@ Form = Literal["text", "switch", "methods", "repeated", "number or word"]
 class Flag:
     """A field on the command line; the catalogue describes it under `option.audit`.
 
-    name: as click takes it; "" stands for --the-name-of-the-field.
+    name: click's spelling; "" stands for --the-name-of-the-field.
     """
 
     name: str = ""
@@ -125,12 +125,12 @@ class AuditOptions:
 
     @property
     def profile_name(self) -> str:
-        """The profile whose methods the audit uses."""
+        """Profile whose methods the audit uses."""
         return self.profile or DEFAULT_PROFILE
 
     @property
     def limits(self) -> Budget:
-        """The budget by its name, else that of the named profile, else the default."""
+        """Named budget, else that of the named profile, else the default."""
         own = PROFILES[self.profile].budget if self.profile and self.profile in PROFILES else DEFAULT
         return Budget.parse(self.budget or own)
 
@@ -141,7 +141,7 @@ class AuditOptions:
 
     @property
     def engine_spec(self) -> Spec:
-        """The engine by name; `workers` decides where no engine is named."""
+        """Engine by name; `workers` decides if no engine is named."""
         if self.engine is not None:
             return Spec.parse("engine", self.engine)
         return Spec("engine", "processes", {"workers": self.workers}) if self.workers > 1 else Spec("engine", "serial")
@@ -151,7 +151,7 @@ class AuditOptions:
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> AuditOptions:
-        """The options that `to_json` wrote."""
+        """Read the options that `to_json` wrote."""
         return AuditOptions().changed({name: _from_json(part) for name, part in value.items()})
 
 

@@ -27,12 +27,12 @@ from regard.store.example_json import example_to_json
 from regard.store.manifest import identity
 
 SHARD = 8
-"""Examples in a shard: what is computed again at most after a kill."""
+"""Examples per shard: the most that a kill makes the audit repeat."""
 SHARD_TOKENS = 4096
-"""Positions in a shard: what is remembered at once."""
+"""Positions per shard: the most that is held in memory at once."""
 
 COMPANIONS = 16
-"""Examples that every shard has at hand (see `Settings`)."""
+"""Examples available to every shard (see `Settings`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,13 @@ class Plan:
         return [*self.settings.explainers, *self.settings.metrics, *self.settings.experiments]
 
     def task(self, key: str, shard: Sequence[str], alone: bool) -> Task:
-        """alone: bring nothing in from other examples, one of which may be the one that kills the worker."""
+        """Return the task of a shard. alone: use no other examples, since one of them may be the one that kills the
+        worker.
+        """
         return Task(key, self.payload(shard, self.settings, alone=alone))
 
     def payload(self, shard: Sequence[str], settings: Settings, *, alone: bool) -> dict[str, Json]:
-        """The payload of a shard under these settings (see `task`)."""
+        """Payload of a shard under these settings (see `task`)."""
         inside = set(shard)
         own = replace(settings, companions=()) if alone else settings
         return {
@@ -78,7 +80,7 @@ class Plan:
 
 
 def make_plan(subject: Subject, options: AuditOptions) -> Plan:
-    """Choose methods and examples. Equal plans have equal identities, and equal identities equal numbers."""
+    """Choose methods and examples. Equal plans have equal identities, and equal identities give equal numbers."""
     settings = settings_of(subject, options)
     optional: dict[str, Json] = {} if options.text else {"text": False}
     if not options.limits.unlimited:
@@ -119,7 +121,7 @@ def check(options: AuditOptions) -> None:
 
 
 def settings_of(subject: Subject, options: AuditOptions) -> Settings:
-    """The methods of an audit with their parameters; unknown names and parameters are refused now, not later.
+    """Return the methods of an audit with their parameters; refuse unknown names and parameters early.
 
     The profile sets `steps`, `operator` and, where an input is longer than that, `most` of methods that have such
     parameters and do not set them; those of the brief protocol come first. The experiments of the profile
@@ -188,7 +190,7 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
 def _with_headline(experiments: Sequence[Spec], usual: Sequence[str]) -> list[Spec]:
     """The experiments of the profile, and those that have parameters of their own in the headline stage before them.
 
-    The setting of the profile then leaves out the explainers that the headline stage asked already.
+    The profile's setting then skips the explainers that the headline stage has already run.
     """
     own = [_spec("experiment", name) for name in own_headline()]
     asked = {spec.name: spec.params.get("explainers") for spec in own}
@@ -218,7 +220,7 @@ def _operators(metric: Spec, chosen: Profile) -> int:
 
 
 def companions(examples: Sequence[Example], seed: int) -> list[Example]:
-    """A few of the examples, drawn by lot: the same for every shard of one audit."""
+    """Draw a few examples at random: the same for every shard of one audit."""
     picks = keyed_rng(seed, "companions", len(examples)).permutation(len(examples))[:COMPANIONS]
     return [examples[int(i)] for i in sorted(picks)]
 
@@ -244,7 +246,7 @@ def _with(spec: Spec, wishes: Mapping[str, Json]) -> Spec:
 
 
 def shards(lengths: Mapping[str, int], *, size: int = SHARD, tokens: int = SHARD_TOKENS) -> list[list[str]]:
-    """Example ids in groups of like length, the longest first: even work, and too little memory shows at once.
+    """Group example ids by similar length, longest first: even work, and a memory shortage shows at once.
 
     >>> shards({"a": 5, "b": 9, "c": 4}, size=2)
     [['b', 'a'], ['c']]
@@ -262,7 +264,7 @@ def shards(lengths: Mapping[str, int], *, size: int = SHARD, tokens: int = SHARD
 
 
 def stored_attention(examples: Sequence[Example], number: int) -> list[str]:
-    """The examples whose attention is stored: the first ones of every label in turn.
+    """Examples whose attention is stored: the first ones of every label in turn.
 
     >>> stored_attention([Example("a", {}, "x"), Example("b", {}, "x"), Example("c", {}, "y")], 2)
     ['a', 'c']

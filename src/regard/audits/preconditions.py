@@ -31,9 +31,9 @@ from regard.registry import upstairs
 What = Literal["one_key", "uniform", "constant", "unused"]
 
 LOOKED_AT: Final = 8
-"""Examples that are looked at, evenly spread over what is given."""
+"""Maximum number of examples to examine, evenly spread over the input."""
 UNMOVED: Final = 1e-6
-"""Answers (log-odds and probabilities) that differ by less count as the same."""
+"""Answers (log-odds and probabilities) that differ by less count as equal."""
 _CLEARLY: Final = 1e-3
 _ROWS: Final = 64
 
@@ -42,7 +42,7 @@ _ROWS: Final = 64
 class Defect:
     """Defect of the attention of a site, or of some of its heads (None: all of them).
 
-    n: the examples that show it. measured, limit: the largest gap that was found, and up to what it counts as none.
+    n: examples that show it. measured, limit: the largest measured gap, and the largest gap that counts as none.
     """
 
     what: What
@@ -106,8 +106,8 @@ class Preconditions(HasCard):
 def preconditions(model: str | Model, inputs: Any, *, seed: int = 0) -> Preconditions:
     """Every defect of the attention of `model` on `inputs`: what `regard.capture` takes, or a data set.
 
-    Four are looked for at every site: one key (its weight is always 1), uniform weights, weights that are the same for
-    every input of one length, weights that nothing downstream reads. Of many inputs eight are looked at.
+    Four are checked at every site: one key (its weight is always 1), uniform weights, weights that are the same for
+    every input of one length, weights that nothing downstream reads. At most eight inputs are examined.
     """
     from regard.models.capture import as_examples
     from regard.models.open.load import load
@@ -128,7 +128,7 @@ def spread(examples: Sequence[Example]) -> list[Example]:
 
 
 _Read = tuple[Encoded, Target, Answers]
-"""An example, what is asked about it, and the answer of the undisturbed model."""
+"""An example, its target, and the answer of the unmodified model."""
 
 
 @dataclass(slots=True, eq=False)
@@ -148,9 +148,9 @@ def examine(
     seed: int = 0,
     known: Mapping[str, tuple[Target, Answers]] | None = None,
 ) -> Preconditions:
-    """Examine all of these examples, which the model can read as they are.
+    """Examine all of these examples, which must be readable as they are.
 
-    known: by id, what the undisturbed model was found to say; the others are asked.
+    known: answers of the unmodified model by id; the others are computed.
     """
     base_answers = known or {}
     sites: dict[str, _Seen] = {}
@@ -197,7 +197,7 @@ def _asked(model: Model, encoded: Encoded) -> tuple[Target, Answers]:
 
 
 def _says_nothing(model: Model, encoded: Encoded) -> bool:
-    """Inputs of one unit have one key rightly; units that all look the same to the model rightly weigh the same."""
+    """Return whether equal weights are legitimate: a single unit, or units that look identical to the model."""
     units = encoded.units
     names = {name for name, free in zip(units.names, units.free, strict=True) if free}
     return int(units.free.sum()) - unknown_units(model, encoded) < 2 or len(names) < 2
@@ -218,7 +218,7 @@ def _look(model: Model, encoded: Encoded, target: Target, seen: dict[str, _Seen]
 
 
 def _twin(model: Model, encoded: Encoded, rng: np.random.Generator) -> Encoded | None:
-    """Another input of the same length: every second unit is replaced by one drawn at random."""
+    """Return another input of the same length, with every second unit replaced at random."""
     if "resample" not in model.operators:
         return None
     drop = np.zeros(len(encoded.units), np.bool_)
@@ -237,7 +237,7 @@ def _some_rows(site: SiteAttention) -> NDArray[np.float32]:
 
 
 def _of_weights(found: _Seen, *, decoder: bool) -> list[Defect]:
-    """Return the defects that the weights alone show; skip one that follows from another."""
+    """Return the defects visible in the weights alone; skip one that follows from another."""
     key = found.site.key
     if max(found.keys) == 1:
         first_token = decoder and found.site.kind not in ("cross", "pooling")
@@ -267,7 +267,7 @@ def _of_weights(found: _Seen, *, decoder: bool) -> list[Defect]:
 
 
 def _worst(gaps: list[NDArray[np.float64]]) -> NDArray[np.float64] | None:
-    """(head,) the largest gap of any example; NaN where no example says anything."""
+    """(head,): the largest gap of any example; NaN if no example is informative."""
     if not gaps:
         return None
     table = np.stack(gaps)
@@ -278,8 +278,8 @@ def _worst(gaps: list[NDArray[np.float64]]) -> NDArray[np.float64] | None:
 def _moved(model: Model, read: Sequence[_Read], site: Site) -> float:
     """The largest change of any answer when the weights of a site are zeroed, made equal or shuffled; NaN if unknown.
 
-    The first clear change ends the search, so a site that is used costs one or two passes. An answer that is no number
-    says neither that the site is used nor that it is not.
+    The first clear change ends the search, so a site that is used costs one or two passes. An answer that is not finite
+    is no evidence either way.
     """
     largest = 0.0
     for encoded, target, plain in read:
@@ -313,8 +313,8 @@ def _change(one: Answers, other: Answers) -> float:
 def of_run(model: Model, examples: Sequence[Example], rows: Iterable[Mapping[str, Any]], *, seed: int) -> Preconditions:
     """Check some examples of a run and return the record to store; a failure of this check does not end the audit.
 
-    rows: what the run says about each example (`Run.examples`); one that it could not read is left out, and no
-    example's undisturbed answer is computed again.
+    rows: stored facts about each example (`Run.examples`); unreadable examples are skipped, and stored answers of the
+    unmodified model are reused.
     """
     base_answers = {str(row["id"]): (row["target"], _answer(row)) for row in rows if row["units"] is not None}
     try:

@@ -1,4 +1,4 @@
-"""A plan that is written and hashed before its audit: settings, thresholds, data; and how far a run followed it."""
+"""Plan that is written and hashed before its audit: settings, thresholds, data; and whether a run followed it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from regard.store.manifest import now
 
 SCHEMA = "regard.plan/1"
 MACHINE = ("device", "resume", "workers", "engine")
-"""Options about where an audit runs; they change no number."""
+"""Options about the machine; they change no number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +100,13 @@ def read_plan(path: Path) -> dict[str, Any]:
 
 
 def planned_options(plan: Mapping[str, Any], machine: AuditOptions) -> AuditOptions:
-    """The options of a plan, with those about the machine that the user passes now."""
+    """Options of a plan, with the machine options that the user passes now."""
     options = AuditOptions.from_json(plan["options"])
     return replace(options, **{name: getattr(machine, name) for name in MACHINE})
 
 
 def deviations(plan: Mapping[str, Any], manifest: Mapping[str, Any], identity: Mapping[str, Any]) -> list[Deviation]:
-    """Every part of the plan that the run did not follow; empty where it followed all of it.
+    """List every part of the plan that the run did not follow; empty if it followed all of it.
 
     identity: of the run; facts that the writer added to it (threads) are no part of a plan.
     """
@@ -130,7 +130,7 @@ def deviations(plan: Mapping[str, Any], manifest: Mapping[str, Any], identity: M
 
 
 def policy_deviations(plan: Mapping[str, Any], policy: bytes | None) -> list[Deviation]:
-    """Compare the checked policy with that of the plan; a plan without one leaves it open."""
+    """Compare the checked policy with that of the plan; a plan without a policy permits any."""
     planned = plan.get("policy")
     if not planned:
         return []

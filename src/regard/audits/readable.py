@@ -18,13 +18,13 @@ _KINDS: Final = {
     "series": ("series", "series of numbers"),
     "tabular": ("row", "rows of numbers"),
 }
-"""Modality -> the entry of an example's inputs, and its name in a message."""
+"""Modality -> the key of an example's inputs, and its name in a message."""
 TRIED: Final = 20
-"""Examples that are encoded to see whether any fits."""
+"""Examples to encode when testing whether any fits."""
 
 
 def check_modality(model: Model, data: Dataset, examples: Sequence[Example] | None = None) -> None:
-    """Refuse data of another kind than the model reads: not one example could be judged."""
+    """Refuse data of another modality than the model reads, since no example could be judged."""
     kind = _KINDS.get(model.modality)
     if kind is None:
         return  # a model of the user's own, which reads whatever it reads
@@ -48,7 +48,7 @@ def check_modality(model: Model, data: Dataset, examples: Sequence[Example] | No
 
 
 def _check_shapes(model: Model, data: Dataset, examples: Sequence[Example]) -> None:
-    """Refuse arrays if none has the shape that the model reads; the error names the fault of the first."""
+    """Refuse arrays if none has the shape that the model expects; the error names the fault of the first."""
     problems: list[InputError] = []
     for example in examples:
         try:

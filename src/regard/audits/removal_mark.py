@@ -1,4 +1,4 @@
-"""The trust mark of one explanation: does removing the units that it marks matter more than removing random ones?
+"""Trust mark of one explanation: does removing its top units matter more than removing random ones?
 
     k       = a quarter of the free units, at least 1, at most 3
     marked  = |p - p(without the k units with the highest relevance)|
@@ -27,7 +27,7 @@ DRAWS, MOST_UNITS = 4, 3
 
 @dataclass(frozen=True, slots=True)
 class RemovalMark:
-    """units: the removed ones, as positions in the example. marked, chance: changes of the prediction, in 0..1."""
+    """Mark of one example. units: removed positions. marked, chance: changes of the prediction, in 0..1."""
 
     units: tuple[int, ...]
     marked: float
@@ -39,9 +39,9 @@ class RemovalMark:
 
 
 def removal_marks(case: Case, relevances: Mapping[str, Relevance]) -> dict[str, tuple[RemovalMark | None, ...]]:
-    """Method -> the mark of every example; None where fewer than two units can be removed.
+    """Method -> mark of every example; None if fewer than two units can be removed.
 
-    Empty for models that do not choose among classes, or whose inputs have no removal operator.
+    Empty for models that do not predict classes, or whose inputs have no removal operator.
     """
     if not relevances or not case.operators or case.base().distribution is None:
         return {}
@@ -68,7 +68,7 @@ def _of_method(case: Case, rows: Sequence[Floats]) -> tuple[RemovalMark | None, 
 
 
 def _top(row: Floats, units: Units) -> Ints:
-    """The positions of the units with the highest relevance; none where there are too few to compare."""
+    """Positions of the units with the highest relevance; empty if there are too few to compare."""
     free = np.flatnonzero(units.free)
     if len(free) < 2:
         return np.zeros(0, np.int64)

@@ -1,9 +1,9 @@
 """Does a model answer the same input the same way? Measured before an audit starts and after it ends.
 
-A few examples are asked one at a time, in changing order, so that only the model itself can make answers differ: not
-the batch, and not the order in which regard asks. One of them is also asked with half of its units removed, by each of
-two operators: a model may be noisy on edited inputs only, and an audit asks mostly about those. A model that repeats
-its answers costs 20 forward passes in all.
+A few examples run one at a time, in changing order, so that only the model itself can make answers differ, not the
+batch or the order of calls. One of them also runs with half of its units removed, by each of two operators: a model may
+be noisy on edited inputs only, and an audit consists mostly of those. A repeatable model costs 20 forward passes in
+all.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from regard.store.codec import fields_to_json
 Kind = Literal["answers by chance", "keeps state", "is in training mode", "changed", "returns NaN", "depends on batch"]
 
 PROBES: Final = 3
-"""Examples that are asked again and again."""
+"""Examples to repeat."""
 EDITED: Final = 2
-"""Removal operators by which an example is also asked with half of its units removed."""
+"""Removal operators that also remove half of the units of one example."""
 TRIED: Final = 12
-"""Examples that are tried to find as many that the model answers."""
+"""Examples to try until enough of them get an answer."""
 MORE_ROUNDS: Final = 6
-"""Further answers to each example, once two of them differ: they measure the noise."""
+"""Further answers to each example once two of them differ, to measure the noise."""
 TOLERANCE: Final = 1e-4
-"""Answers to the same input that differ by less count as the same (scores relative to their size, at least 1)."""
+"""Answers to the same input that differ by less count as equal (scores relative to their size, at least 1)."""
 STORED_TOLERANCE: Final = 1e-2
-"""The same for an answer from inside the audit, where the example was part of another batch."""
+"""The same tolerance for an answer from inside the audit, where the example was part of another batch."""
 DRIFTING: Final = 5
-"""Answers in a row that all move one way: a drift, not chance."""
+"""Length of a run of answers that all move one way: a drift, not chance."""
 NAMED: Final = 3
-"""Modules in training mode that are named."""
+"""Maximum modules in training mode to name."""
 
 _SENTENCES: Final[dict[Kind, Message]] = {
     "answers by chance": Message("repeatability.random"),
@@ -55,8 +55,8 @@ _SENTENCES: Final[dict[Kind, Message]] = {
 class Repeatability:
     """Difference between the answers of a model to the same input.
 
-    kinds: what is wrong with it; none for a sound model. examples, times: how many were asked, how often each.
-    passes: forward passes spent. modules: those in training mode.
+    kinds: faults; none for a sound model. examples, times: number of examples, and answers to each. passes: forward
+    passes spent. modules: those in training mode.
     """
 
     kinds: tuple[Kind, ...]
@@ -97,7 +97,7 @@ class Repeatability:
 
 @dataclass(slots=True, eq=False)
 class _Probe:
-    """An example, the question about it, and every answer so far, in the order of the calls."""
+    """An example, its target, and every answer so far, in the order of the calls."""
 
     id: str
     encoded: Encoded
@@ -107,7 +107,7 @@ class _Probe:
 
 
 class RepeatCheck:
-    """Asks a model about the same examples at the start and at the end of an audit.
+    """Run a model on the same examples at the start and at the end of an audit.
 
     fingerprint: of the weights at the start; without one they are not compared at the end.
     """
@@ -126,13 +126,13 @@ class RepeatCheck:
             self._admit_edited(self._probes[0])
 
     def start(self) -> Repeatability:
-        """Ask every example a second time; measure the noise if the answers differ."""
+        """Run every example a second time; measure the noise if the answers differ."""
         self._round(self._probes[::-1])
         self._diagnose()
         return self.result()
 
     def end(self, rows: Iterable[Mapping[str, Any]] = ()) -> Repeatability:
-        """Ask every example twice again. rows: the stored examples of the audit (`Run.examples`)."""
+        """Run every example twice again. rows: the stored examples of the audit (`Run.examples`)."""
         self._round([*self._probes[1:], *self._probes[:1]])
         self._round(self._probes[::-1])
         if self._fingerprint and current_fingerprint(self._model) != self._fingerprint:
@@ -170,7 +170,7 @@ class RepeatCheck:
     # ------------------------------------------------------------------ asking
 
     def _admit(self, example: Example) -> None:
-        """Take an example that the model can read and answers with numbers."""
+        """Admit an example that the model can read and answers with numbers."""
         try:
             encoded = self._model.encode(example)
             if not encoded.units.free.any():
@@ -184,7 +184,7 @@ class RepeatCheck:
             self._probes.append(_Probe(example.id, encoded, target, [first]))
 
     def _admit_edited(self, probe: _Probe) -> None:
-        """Take the example with every second unit removed, by each of a few operators."""
+        """Admit the example with every second unit removed, by each of a few operators."""
         free = np.flatnonzero(probe.encoded.units.free)
         drop = np.zeros(len(probe.encoded.units), bool)
         drop[free[::2]] = True
@@ -214,7 +214,7 @@ class RepeatCheck:
     # ------------------------------------------------------------------ naming
 
     def _diagnose(self) -> None:
-        """Find the cause of differing answers by asking more often; runs once."""
+        """Find the cause of differing answers by repeating them more often; runs once."""
         if self._kind is not None or not self._differ():
             return
         for number in range(MORE_ROUNDS):
@@ -247,7 +247,7 @@ class RepeatCheck:
         return True
 
     def _answered_otherwise(self, rows: Iterable[Mapping[str, Any]]) -> bool:
-        """Return whether the audit itself got other answers than the checks before and after it."""
+        """Return whether the audit itself got different answers than the checks before and after it."""
         stored = {str(row["id"]): row for row in rows if row.get("units") is not None}
         pairs = [(p.answers[0], _stored_answer(stored[p.id])) for p in self._whole if p.id in stored]
         return any(differs(before, during, STORED_TOLERANCE) for before, during in pairs)
@@ -274,9 +274,7 @@ def warning(model: Model, example: Example) -> Text:
 
 
 def worse(before: Mapping[str, Any] | None, now: Repeatability) -> dict[str, Json]:
-    """Choose the record to store: a fault seen by an earlier session of the run stays, because its numbers are in the
-    run.
-    """
+    """Choose the record to store: a fault seen by an earlier session stays, because its numbers are in the run."""
     if before is not None and now.repeats and not before.get("repeats", True):
         return dict(before)
     return now.to_json()

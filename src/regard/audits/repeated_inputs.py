@@ -1,4 +1,4 @@
-"""Rows with the same input: a model answers them alike, so they are one independent draw."""
+"""Rows with the same input count as one independent draw, because the model answers them alike."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.records import Example
 
 
 def with_copies_joined(examples: Iterable[Example]) -> Iterator[Example]:
-    """The examples; one that repeats the input of an earlier one gets that one as its parent, unless it has a group.
+    """Set the first example with the same input as the parent of each repeated example, unless it has a group.
 
     Intervals and tests count clusters (`Example.cluster`): a thousand copies of four texts are four draws.
     """

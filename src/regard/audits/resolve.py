@@ -29,17 +29,17 @@ from regard.store.ledger import canonical
 from regard.store.manifest import data_facts, model_facts
 
 MOST_EXAMPLES = 2000
-"""Examples that an audit with a budget reads unless `limit` is set."""
+"""Examples that an audit with a budget reads by default (see `limit`)."""
 Source = str | Dataset | Iterable[Any]
-"""Data by name or path, or at hand."""
+"""Data by name, by path, or as a live object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A model and the examples it is audited on, opened once; `about_*` is stored in the manifest.
 
-    lengths: positions of each example. label_table: which class of the model each label of the data stands for.
-    places: index of each example by name, filled when it is first needed.
+    lengths: positions of each example. label_table: data label -> class of the model. places: index of each example by
+    name, filled when it is first needed.
     """
 
     model: Model
@@ -52,21 +52,21 @@ class Subject:
     places: dict[str, int] = field(default_factory=dict, compare=False)
 
     def in_order(self, names: Sequence[str]) -> list[Example]:
-        """The examples of these names, in the order of the data."""
+        """Return the named examples, in the order of the data."""
         if not self.places:
             self.places.update({example.id: i for i, example in enumerate(self.examples)})
         return [self.examples[i] for i in sorted(self.places[name] for name in names)]
 
     @property
     def rationales(self) -> bool:
-        """Return whether the data name decisive places."""
+        """Return whether the data have rationales."""
         return any(example.rationale for example in self.examples)
 
 
 def resolve(model: str | Model, data: Source | None, options: AuditOptions) -> tuple[Subject, Subject | None]:
     """Open the model and the data and match their labels; the second subject holds the data of `options.shift`.
 
-    Report the cheapest mistake first: a model that regard makes itself may take minutes, so its data are read before.
+    Reads the data before a model that regard trains itself, which may take minutes, so that mistakes surface early.
     """
     spec = named_model(model) if isinstance(model, str) and not exists(model) else None
     if spec is not None:
@@ -93,7 +93,7 @@ def resolve(model: str | Model, data: Source | None, options: AuditOptions) -> t
 def shifted(options: AuditOptions) -> AuditOptions:
     """The options for the data of `shift`: without stored attention, and without the experiments that train.
 
-    Those are about the network, not about the data. Columns that only the first data have are not looked for.
+    Those are about the network, not about the data. Columns that only the first data have are not required.
     """
     usual = () if options.narrowed else tuple(profile(options.profile_name).experiments)
     names = usual if options.experiments is None else options.experiments
@@ -146,7 +146,7 @@ def _length(model: Model, example: Example) -> int:
 def run_folder(model: str | Model, data: Source | None, options: AuditOptions) -> Path:
     """Return the default directory of a run: regard-runs/MODEL-DATA-PROFILE-BUDGET-seedN.
 
-    The profile or the budget is left out where the user does not name it.
+    An unnamed profile or budget is omitted.
     """
     source = default_data(model) if data is None else data
     names = [value if isinstance(value, str) else getattr(value, "name", "examples") for value in (model, source)]
@@ -156,7 +156,7 @@ def run_folder(model: str | Model, data: Source | None, options: AuditOptions) -
 
 
 def open_model(model: str | Model, device: str, **options: Any) -> Model:
-    """The model; options: as `regard.load` takes them."""
+    """Open the model; options: those of `regard.load`."""
     if not isinstance(model, str):
         return model
     from regard.models.adapter import pick_device
@@ -192,7 +192,7 @@ def _opened(model: str | Model, options: AuditOptions) -> Model:
 
 
 def default_data(model: str | Model) -> str:
-    """The data set that belongs to a model known by name."""
+    """Default data set of a named model."""
     source = named_model(model) if isinstance(model, str) else None
     if source is not None:
         data = entry(source.kind, source.name).facts.get("data")
@@ -221,7 +221,7 @@ def open_data(data: Source, limit: int | None, seed: int, **columns: Any) -> Dat
 
 
 def read_data(data: Source, options: AuditOptions) -> Dataset:
-    """The data by the options of an audit: columns, split, sample."""
+    """Read the data by the options of an audit: columns, split, sample."""
     return open_data(
         data,
         options.limit or (profile(options.profile_name).examples if options.limits.unlimited else MOST_EXAMPLES),
@@ -313,7 +313,7 @@ def matched(
 
 
 def siblings(model: Model) -> dict[str, Json]:
-    """Return the family and member of a model, where the same network was trained with several seeds."""
+    """Return the family and member of a model, if the same network was trained with several seeds."""
     from regard.networks.family import membership
 
     place = Path(model.spec.name).expanduser() if model.spec is not None else None
@@ -322,7 +322,7 @@ def siblings(model: Model) -> dict[str, Json]:
 
 
 def files(model: Model) -> dict[str, Json]:
-    """Return the digest of the model's files, by which a later command recognises them before it builds the model."""
+    """Return the digest of the model's files, by which a later command recognizes them before building the model."""
     if model.spec is None:
         return {}
     from regard.models.open.stored_model import file_digest
@@ -349,7 +349,7 @@ def improved(model: Model) -> dict[str, Json]:
 
 
 def beside(about: Mapping[str, Json]) -> list[str]:
-    """The directories of the other members, where a model is one of a family."""
+    """Directories of the other members of a model's family."""
     family = about.get("family")
     if not isinstance(family, dict) or not isinstance(family["siblings"], list):
         return []
@@ -357,7 +357,7 @@ def beside(about: Mapping[str, Json]) -> list[str]:
 
 
 def unknown_words(model: Model, examples: Sequence[Example]) -> list[Text]:
-    """Warn in one sentence about units outside the model's vocabulary: they all look the same to it."""
+    """Warn in one sentence about units outside the model's vocabulary, which all look the same to it."""
     from regard.models.ask.unknown_units import unknown_units
 
     unknown = units = 0
@@ -374,7 +374,7 @@ def unknown_words(model: Model, examples: Sequence[Example]) -> list[Text]:
 
 
 def digest(examples: Sequence[Example]) -> str:
-    """sha256 of everything the model will see."""
+    """sha256 of everything that the model will see."""
     whole = hashlib.sha256()
     for example in examples:
         whole.update(canonical(example_to_json(example)).encode())

@@ -1,4 +1,6 @@
-"""Rounds of an audit with a budget: its examples, and the numbers of examples after which it asks the judge."""
+"""Rounds of an audit with a budget: the order of the examples, and the numbers of examples at which it consults the
+judge.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,12 @@ from typing import Any
 from regard.measures.keyed_random import keyed_rng
 
 PILOT = 16
-"""Examples of the first round, if the budget allows as many."""
+"""Examples of the first round, if the budget allows."""
 SMALLEST_PILOT = 2
 LOOKS = (16, 32, 64, 100, 160, 240, 360, 540, 800)
 """Cumulative numbers of examples; later ones grow by half."""
 MOST_CLASSES = 50
-"""Of predictions that rounds are balanced by; a model with more answers than this has no classes."""
+"""Maximum classes by which rounds are balanced; a model with more distinct answers counts as having none."""
 _GOLDEN = 0.6180339887498949
 
 
@@ -49,7 +51,8 @@ def _spread(rows: Sequence[Mapping[str, Any]], seed: int, key: str) -> list[str]
 
 
 def planned_looks(pilot: int, most: int) -> list[int]:
-    """Return the cumulative numbers of examples at which to ask the judge: each about 1.5 times the last, up to `most`.
+    """Return the cumulative numbers of examples at which to consult the judge: each about 1.5 times the last, up to
+    `most`.
 
     >>> planned_looks(16, 90), planned_looks(16, 20), planned_looks(2, 2)
     ([16, 32, 64, 90], [16, 20], [2])

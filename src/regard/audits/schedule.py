@@ -16,20 +16,20 @@ LEAST_END_SHARE, MOST_END_SHARE = 0.05, 0.4
 END_JUDGINGS = 12
 """As long as asking the judge so many times takes the end of an audit (7 to 10 measured), and a look before it."""
 PREDICTIONS_SHARE = 0.1
-"""Of the budget: predictions, beyond the least number of them."""
+"""Share of the budget for predictions beyond the minimum number."""
 MOST_PREDICTIONS_SHARE = 0.25
 LEAST_PREDICTIONS = 200
 TIMED_PREDICTIONS = 64
-"""Predictions that are timed before it is decided how many there will be."""
+"""Predictions to time before deciding on their number."""
 SLOWEST = 2.0
 """The end may take so many times as long on a machine that became slower than in the pilot."""
 SLICE = 32
 """Examples of a round that run before the passes are compared with the budget again."""
 SLICE_SHARE = 0.05
-"""Of a budget in time: the most that one slice may take, so that the clock is read often enough."""
+"""Maximum share of a time budget that one slice may take, so that the clock is checked often enough."""
 PILOT_SHARE = 0.5
 FURTHER_SHARE = 0.2
-"""Of the passes that are left after the pilot: kept back for further methods."""
+"""Share of the passes left after the pilot that is reserved for further methods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Schedule:
     """Plan of an audit; a resumed run follows the stored one. Zeros and empty lists stand for "not decided yet".
 
     available: examples of the data. predictions: how many of them are predicted. pilot: examples of the first round.
-    passes: all that may be spent. looks: cumulative numbers of examples after which the judge is asked; the last is the
+    passes: all that may be spent. looks: cumulative numbers of examples at which to consult the judge; the last is the
     most that the budget pays for. taken: the looks so far. stopped: why no further round follows. further: names of the
     further methods. extended: looks after the headline questions were settled, for further questions. slice: examples
     that run before passes and clock are compared with the budget again. ended: passes after which the clock ended the
@@ -87,7 +87,7 @@ class Schedule:
 
 @dataclass(slots=True)
 class Spending:
-    """Passes and seconds so far. The seconds are those of the pages, so that a resumed run knows them too.
+    """Passes and seconds so far. The seconds are those of the pages, so that a resumed run has them too.
 
     backwards: gradients among the passes. before: seconds of pages from earlier sessions.
     """
@@ -134,7 +134,7 @@ def allowance(budget: Budget, spent: int, elapsed: float, seconds_per_pass: floa
 
 
 def pilot_size(passes: int, spent: int, first: int, available: int) -> int:
-    """Return the size of the pilot: 16 examples, fewer where those would cost more than half of the rest. first: cost
+    """Return the size of the pilot: 16 examples, or fewer if those would cost more than half of the rest. first: cost
     of one.
     """
     affordable = int(PILOT_SHARE * (passes - spent) / max(1, first)) + 1
@@ -160,7 +160,7 @@ def affordable_examples(
 
 
 def slice_within(budget: Budget, seconds_per_example: float, workers: int) -> int:
-    """Return how many examples run before the clock is read again: at most 5 % of a budget in time, one per worker.
+    """Return how many examples run before the next clock check: at most 5 % of a time budget, one per worker.
 
     >>> slice_within(Budget("", seconds=900.0), 45.0, 1), slice_within(Budget("", passes=100), 45.0, 1)
     (1, 32)
@@ -171,7 +171,7 @@ def slice_within(budget: Budget, seconds_per_example: float, workers: int) -> in
 
 
 def latest_end(budget: Budget, slowness: float, end: float) -> float:
-    """Return the second at which a stage must have ended; slowness: of the machine, as a multiple of the pilot's pace.
+    """Return the second by which a stage must end. slowness: pace of the machine relative to the pilot.
 
     >>> latest_end(Budget("", seconds=100.0), 1.0, 10.0), latest_end(Budget("", seconds=100.0), 9.0, 10.0)
     (90.0, 80.0)
@@ -180,7 +180,7 @@ def latest_end(budget: Budget, slowness: float, end: float) -> float:
 
 
 def looks_within(pilot: int, most: int, *, rounds: bool) -> tuple[int, ...]:
-    """Return the looks of the judge. rounds: whether to look between them; otherwise there is one look, at the end."""
+    """Return the looks of the judge. rounds: whether to look between rounds; otherwise only at the end."""
     return tuple(planned_looks(pilot, most)) if rounds else (most,)
 
 
@@ -195,7 +195,7 @@ def duration(seconds: float) -> Message:
 
 
 def announcement(schedule: Schedule, spent: int, further: int) -> Message:
-    """The plan in words. spent: passes so far; further: methods that may follow the rounds."""
+    """Describe the plan. spent: passes so far; further: methods that may follow the rounds."""
     rounds = spent + int(schedule.passes_per_example * (schedule.looks[-1] - schedule.pilot))
     return Message.of(
         "budget.plan",

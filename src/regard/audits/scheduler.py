@@ -1,4 +1,4 @@
-"""Fourth step of an audit: shards through an engine into a run. A shard that dies is tried one example at a time."""
+"""Fourth step of an audit: run shards on an engine and store them. A shard that dies is retried example by example."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from regard.store.shard_result import ShardResult
 from regard.trust import code_refused
 
 RETRIES = 1
-"""How often a shard is given out again after its worker died."""
+"""Maximum retries of a shard whose worker died."""
 
 
 class Progress(Protocol):
-    """Callback with examples done, all examples, and the estimated seconds left; with a budget, with passes."""
+    """Callback with examples done, total examples, and estimated seconds left; with a budget, in passes."""
 
     def __call__(self, done: int, total: int, eta: float | None, /) -> None: ...
 
 
 def worker_count(options: AuditOptions) -> int:
-    """The processes of the engine: its parameter `workers`, 1 where it has none."""
+    """Number of processes of the engine: its parameter `workers`, 1 if it has none."""
     spec = options.engine_spec
     default = {p.name: p.default for p in entry("engine", spec.name).parameters}.get("workers", 1)
     return int(str(spec.params.get("workers", default)))
@@ -63,7 +63,7 @@ def engine_of(
 
 
 def _sent_code(spec: Spec, options: AuditOptions) -> dict[str, Json]:
-    """The Python file of a model of the user, for workers on other machines; refused unless this command allows it."""
+    """Python file of a user's model for workers on other machines; refused unless this command allows it."""
     from regard.models.open.stored_model import code_file
 
     code = code_file(spec.name) if spec.kind == "model" else None
@@ -111,12 +111,12 @@ class _Clock:
 
 
 Settled = Callable[[Sequence[str], ShardResult | None, bool], None]
-"""Called for every shard that is settled: its examples, its page (None if it was given up), whether it ran just now."""
+"""Callback for every settled shard: its examples, its page (None if given up), whether it ran just now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """Place where shards run: an engine, how it opens the model, and the run that stores their results.
+    """Execution of shards: an engine, a way to open the model, and the run that stores the results.
 
     rates: counts the shards of every worker.
     """
@@ -136,7 +136,7 @@ class Workshop:
     ) -> None:
         """Run the shards that are not settled yet; return when every example is done or reported.
 
-        task: key, examples, whether to bring nothing in from other examples -> task. stage: see `RunWriter.key`.
+        task: key, examples, whether to use no other examples -> task. stage: see `RunWriter.key`.
         """
         entered = self.writer.settled()
         open_shards, singles = [], []
@@ -160,7 +160,7 @@ class Workshop:
     def _through(
         self, shards: Sequence[Sequence[str]], task: Callable[[str, Sequence[str]], Task], settled: Settled, stage: str
     ) -> list[list[str]]:
-        """Enter every outcome; examples of a shard that failed as a whole come back, to be tried alone."""
+        """Store every outcome; return the examples of shards that failed as a whole, to be retried alone."""
         by_key = {self.writer.key(shard, stage): shard for shard in shards}
         again: list[list[str]] = []
         if not shards:

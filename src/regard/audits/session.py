@@ -44,7 +44,7 @@ class Session:
 class Announcement(str):
     """A remark of an audit in the language of the session.
 
-    key: its id in the catalogue, that of the note in a remark about data; "" for a plain text.
+    key: its catalogue id, or the note's id in a remark about data; "" for plain text.
     """
 
     __slots__ = ("key",)

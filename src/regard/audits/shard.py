@@ -1,4 +1,4 @@
-"""Shard: some examples, one model and the methods give one page of results. Pure: it has no other effect.
+"""Shard: some examples, one model and the methods give one page of results, with no other effect.
 
 An example that makes a method fail is reported and left out of that method; everything else goes on.
 """
@@ -175,7 +175,7 @@ def compute(
 
 
 def _learned(case: DeskCase, known: Mapping[Spec, Relevance]) -> dict[Spec, Relevance]:
-    """The known relevances of the examples of this case, in its order; the case takes over those of all examples."""
+    """Known relevances of the examples of this case, in its order; the case adopts those of all examples."""
     learned: dict[Spec, Relevance] = {}
     for spec, relevance in known.items():
         place = {name: i for i, name in enumerate(relevance.ids)}
@@ -201,7 +201,7 @@ def predict(model: Model, examples: Sequence[Example], settings: Settings) -> Sh
 
 
 def _admitted(desk: Desk, examples: Sequence[Example], settings: Settings, notes: _Notes) -> DeskCase:
-    """The case of those examples that the model can read and answer."""
+    """Build the case of those examples that the model can read and answer."""
     readable = []
     for example in examples:
         try:
@@ -233,9 +233,11 @@ def _answers(desk: Desk, example: Example, notes: _Notes) -> bool:
 
 
 def _isolated(case: DeskCase, kind: str, name: str, call: Callable[[DeskCase], T], notes: _Notes) -> list[T]:
-    """Call the function for the case; after a failure, for every example alone, so that only the guilty one is skipped.
+    """Call the function for the case; after a failure, for every example alone, so that only the failing one is
+    skipped.
 
-    What the model supports for no example is skipped with the reason, once; it is not a problem of the examples.
+    A capability that the model lacks for all examples is skipped with the reason, once; it is not a problem of the
+    examples.
     """
     if not case.ids:
         return []
@@ -315,7 +317,7 @@ def _answer_row(desk: Desk, name: str) -> dict[str, Json]:
 
 
 def _text_answer(model: Model, target: Target, answer: Json) -> dict[str, Json]:
-    """Return the tokens of an answer that is a text; none for the name of a class."""
+    """Return the tokens of an answer that is a text; empty for a class name."""
     if answer == target or named(target, model.labels) == answer:
         return {}
     tokens = names_of_tokens(model, target)

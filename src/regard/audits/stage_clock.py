@@ -1,4 +1,4 @@
-"""The clock of an audit with a budget in time: it ends a stage early where the machine became slower after the pilot.
+"""Clock of an audit with a time budget: ends a stage early if the machine becomes slower after the pilot.
 
 Counted passes plan an audit. The clock may only shorten that plan; `Schedule` stores where it did.
 """
@@ -18,8 +18,8 @@ from regard.audits.schedule import Spending, allowance, end_seconds, latest_end
 class StageClock:
     """Seconds so far, and whether more passes end in time.
 
-    planned_at: seconds at which the rounds were planned. computes: whether the last block computed pages; those of an
-    earlier session are no measure, and what followed them was decided then. pace: seconds per pass of that block.
+    planned_at: seconds at which the rounds were planned. computes: whether the last block computed pages; pages of an
+    earlier session are not timed, and the decisions after them are stored. pace: seconds per pass of that block.
     judging: seconds of asking the judge once; None before the pilot.
     """
 
@@ -33,7 +33,7 @@ class StageClock:
     judging: float | None = None
 
     def elapsed(self) -> float:
-        """Seconds of this session, and those of the pages of earlier ones."""
+        """Seconds of this session plus those of the pages of earlier ones."""
         return monotonic() - self.started + self.spending.before / self.workers
 
     @contextmanager

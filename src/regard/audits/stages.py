@@ -1,4 +1,5 @@
-"""The shards of an audit with a budget, in stages: predictions, a pilot, rounds for the headline questions, the rest.
+"""Shards of an audit with a budget, in stages: predictions, a pilot, rounds for the headline questions, further
+methods.
 
 Passes decide how far it goes, and they are counted, so equal budgets in passes give equal runs. A budget in time
 becomes one in passes when the pilot is finished. If the machine becomes slower after that, the clock ends a stage
@@ -126,7 +127,7 @@ class Stages:
         self.workshop.run(groups, task, self._settled, stage=PREDICTIONS)
 
     def _middle_first(self, order: Sequence[str]) -> list[str]:
-        """The order with an example of middling length in front, which is timed before the others."""
+        """Move an example of medium length to the front, where it is timed before the others."""
         ranked = sorted(order[:PILOT], key=lambda name: self.plan.subject.lengths[name])
         middle = ranked[len(ranked) // 2 : len(ranked) // 2 + 1]
         return [*middle, *(name for name in order if name not in middle)]
@@ -140,7 +141,7 @@ class Stages:
         self.items = further_items(settings, self.options)
 
     def _companions(self, order: Sequence[str], readable: Sequence[Example]) -> list[Example]:
-        """Companions drawn by lot; by the brief protocol fewer, of every predicted class in turn."""
+        """Draw companions at random; under the brief protocol fewer, from every predicted class in turn."""
         if not self.plan.settings.companions:
             return []
         if not self.plan.settings.headline:
@@ -169,7 +170,7 @@ class Stages:
         return self.spending.passes - before
 
     def _timed(self, names: Sequence[str]) -> float:
-        """Explain these examples; return the seconds per pass, storing included, 0 where there was no pass.
+        """Explain these examples; return the seconds per pass, storing included, 0 without any pass.
 
         Pages of an earlier session took the seconds that they recorded.
         """
@@ -205,13 +206,13 @@ class Stages:
 
     @property
     def _kept_back(self) -> float:
-        """The share of the rest that the rounds leave to further methods."""
+        """Share of the rest that the rounds leave to further methods."""
         if not self.items:
             return 0.0
         return brief_protocol.FURTHER_SHARE if self.plan.settings.headline else FURTHER_SHARE
 
     def _estimate(self) -> Estimate:
-        """The planned cost of the rounds; further methods are not part of it."""
+        """Planned cost of the rounds, without further methods."""
         schedule, n = self.schedule, self.schedule.looks[-1]
         backwards = self._pilot_backwards * n / schedule.pilot
         return Estimate(
@@ -290,7 +291,9 @@ class Stages:
 
     def _more_rounds(self, order: Sequence[str], count: int) -> int:
         """Explain more examples while the budget pays for a whole round, with every further method, and the judge
-        expects it to settle a further question; return the examples. The headline questions are settled by then.
+        expects it to settle a further question; return the examples.
+
+        The headline questions are settled by then.
         """
         looks = [look for look in self.schedule.looks if look > count] if self.schedule.stopped == SETTLED else []
         for look in looks:
@@ -352,14 +355,14 @@ class Stages:
         self.listeners.progress(self.spending.passes, max(planned, self.spending.passes, total), eta)
 
     def _guessed_passes(self) -> int:
-        """The passes of the whole audit before the pilot has timed them: at the pace so far, if there is any."""
+        """Expected passes of the whole audit before the pilot has timed them: at the pace so far, if any."""
         if self.budget.passes is not None:
             return self.budget.passes
         share = self.clock.elapsed() / max(1e-9, (self.budget.seconds or 0.0) - self.clock.end)
         return int(self.spending.passes / min(1.0, max(share, 1e-3)))
 
     def _planned_passes(self) -> int:
-        """The passes of the whole audit as far as they can be known: at most those of the budget."""
+        """Expected passes of the whole audit, at most those of the budget."""
         schedule = self.schedule
         rounds = 0 if schedule.stopped else schedule.looks[-1] - len(self._answered)
         expected = rounds * schedule.passes_per_example

@@ -16,12 +16,12 @@ from regard.store.run import Run
 NUMBERS = ("estimate", "n", "clusters", "undefined", "seed", "level")
 ENDS = ("low", "high")
 SAME_INTERVALS = 3
-"""Version of the conclusions since which intervals are made as they are now; those of older runs are computed anew."""
+"""First version of the conclusions with the current intervals; those of older runs are recomputed."""
 CLOSE = 1e-9
-"""Largest distance, absolute or relative, of a stored number from the recomputed one."""
+"""Maximum distance, absolute or relative, of a stored number from the recomputed one."""
 Key = tuple[str, str, str]
 _CHECKED: WeakKeyDictionary[Run, list[Summary]] = WeakKeyDictionary()
-"""Runs that were checked before: an open run does not change."""
+"""Cache of checked runs: an open run does not change."""
 
 
 def summaries_from_tables(run: Run) -> list[Summary]:
@@ -41,9 +41,9 @@ def summaries_from_tables(run: Run) -> list[Summary]:
 
 
 def checked_summaries(run: Run) -> list[Summary]:
-    """The stored summaries of a run; an `InputError` where they do not follow from its tables.
+    """Return the stored summaries of a run; raise `InputError` if they do not follow from its tables.
 
-    Intervals of a run that was written before they were made as they are now come from its tables.
+    Intervals of runs older than the current interval code are recomputed from the tables.
     """
     if run not in _CHECKED:
         _CHECKED[run] = _checked(run)
@@ -113,7 +113,7 @@ def _same(one: float, other: float) -> bool:
 
 
 def _same_setting(one: Summary, other: Summary) -> bool:
-    """Compare direction, part and measured columns; without its plug-in the role of a method is unknown."""
+    """Compare direction, part and measured columns; the role of a method is unknown without its plug-in."""
     built_in = one.metric in names("metric") and Spec.parse("explainer", one.method).name in names("explainer")
     if one.better != other.better or (built_in and one.role != other.role) or set(one.where) != set(other.where):
         return False

@@ -21,12 +21,12 @@ from regard.store.shard_result import Cost, ShardResult
 from regard.tap.pass_history import forget_passes
 
 FOLDER = "studies"
-"""Beside the run: what was trained, so that a stopped audit goes on."""
+"""Directory beside the run for trained networks, so that a stopped audit can continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditStudy:
-    """Study of an audit, the argument of such experiments (implements `protocols.Study`)."""
+    """Study of an audit: the argument of such experiments (implements `protocols.Study`)."""
 
     model: Model
     examples: tuple[Example, ...]
@@ -47,7 +47,7 @@ def without_studies(plan: Plan) -> Plan:
 
 
 def trainings(spec: Spec) -> int:
-    """Return how many networks an experiment trains at most; equal networks of another one are reused."""
+    """Return the maximum number of networks that an experiment trains; equal networks of another one are reused."""
     method_entry = entry(spec.kind, spec.name)
     per_seed = method_entry.facts.get("trainings")
     params = {**{p.name: p.default for p in method_entry.parameters}, **spec.params}

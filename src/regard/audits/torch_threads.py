@@ -1,9 +1,9 @@
 """Number of torch threads of an audit.
 
-Sums that several threads share out are added in another order, so the last bit of a number depends on how many there
-are. The number is therefore part of the identity of a run, and a resumed run keeps it whatever its number of workers.
-A small model always gets one thread: more make it no faster, and its numbers are then the same on every machine with
-the same processor and libraries, with any number of workers.
+The order of a sum depends on the number of threads, and with it the last bit of a number. The number of threads is
+therefore part of the identity of a run, and a resumed run keeps it whatever its number of workers. A small model always
+gets one thread: more make it no faster, and its numbers are then the same on every machine with the same processor and
+libraries, with any number of workers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def threads_for(model: Model, workers: int) -> int:
 
 @contextmanager
 def recorded_threads(writer: RunWriter, model: Model, workers: int) -> Iterator[int]:
-    """The number of threads that the run was begun with, or begins with now; torch has as many inside the block."""
+    """Set torch to the number of threads that the run began with, or begins with now, inside the block."""
     number = int(str(writer.settle("threads", threads_for(model, workers))))
     with torch_threads(number):
         yield number
@@ -40,7 +40,7 @@ def recorded_threads(writer: RunWriter, model: Model, workers: int) -> Iterator[
 
 @contextmanager
 def torch_threads(number: int) -> Iterator[None]:
-    """Give torch that many threads inside the block, and as many as before after it."""
+    """Set the number of torch threads inside the block, and restore it afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:

@@ -1,4 +1,6 @@
-"""Train a model on a table and split off its test data: `regard audit --task series|anomaly|tabular` alone."""
+"""Train a model on a table and split off its test data, for `regard audit --task series|anomaly|tabular` without a
+model.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from regard.training.train import read_splits, train
 
 FileTask = Literal["series", "anomaly", "tabular"]
 FILE_TASKS: tuple[FileTask, ...] = ("series", "anomaly", "tabular")
-"""Names of learners, too."""
+"""Tasks, which are also names of learners."""
 
 
 def read_for(task: FileTask, data: str | Path, options: AuditOptions, split: str | None) -> Dataset:
@@ -48,7 +50,7 @@ def read_for(task: FileTask, data: str | Path, options: AuditOptions, split: str
 def trained_from_file(
     task: FileTask, data: str, folder: Path, options: AuditOptions, announce: Callable[[Text], None]
 ) -> tuple[str, Dataset]:
-    """(directory of a model trained on the train split, the test split); trained once per directory."""
+    """Return (directory of a model trained on the train split, test split); trains once per directory."""
     splits = read_splits(data, lambda name: read_for(task, data, options, name))
     trained = train(task, splits, out=folder / "model", seed=options.seed, announce=announce)
     score = trained.members[0][f"test_{trained.metric}"]

@@ -22,13 +22,13 @@ from regard.tap.pass_history import forget_passes
 SETUP = "regard.audits.worker:open_model"
 WORK = "regard.audits.worker:do_shard"
 LIGHT = ("id", "predicted", "target", "probability", "length")
-"""What a pass over every row keeps of a prediction."""
+"""Fields of a prediction that a pass over every row keeps."""
 EVERY_ROW = "every row"
 """The stage of a pass over every row (see `every_row`)."""
 
 
 def open_model(payload: Mapping[str, Any]) -> Model:
-    """The model of a Spec that the user named in this command, with a worker's share of the processor.
+    """Open the model of a Spec that the user named in this command, with a worker's share of the processor.
 
     The Spec of a stored run goes through `models.stored_model` first.
     """
@@ -46,7 +46,7 @@ def open_model(payload: Mapping[str, Any]) -> Model:
 
 
 def _with_code(source: str, text: str) -> str:
-    """`file.py:factory` on this machine: the same file if it is here, else a copy of the text that came along."""
+    """Resolve `file.py:factory` on this machine: the same file if present, else a copy of the text that came along."""
     path, _, factory = source.rpartition(":")
     if Path(path).is_file() and Path(path).read_text("utf-8") == text:
         return source

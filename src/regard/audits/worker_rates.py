@@ -15,7 +15,7 @@ STORED_EVERY = 2.0
 
 
 class ActivityWriter(Protocol):
-    """Destination of the facts: a run, or the pages of every row."""
+    """Target of the facts: a run, or the pages of every row."""
 
     def note_activity(self, activity: Json, /) -> None: ...
 

@@ -49,7 +49,7 @@ def options_from(values: Mapping[str, Any]) -> AuditOptions:
 
 
 KINDS = {"explainers": "explainer", "metrics": "metric", "experiments": "experiment"}
-"""Options that name methods, file.py:function among them."""
+"""Options that name methods; they accept file.py:function."""
 
 
 def _value(name: str, flag: Flag, value: Any) -> Any:

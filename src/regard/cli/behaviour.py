@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regard.measures.intervals import Interval
 
 MOST_PRINTED = 5
-"""Failures and worst texts on a screen; `--json` has all of them."""
+"""Maximum failures and worst texts on a screen; `--json` has all of them."""
 
 
 def put_tests(choice: ModelChoice, path: Path, seed: int, *, as_json: bool) -> None:

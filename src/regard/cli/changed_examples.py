@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from regard.records import Example, Perturbed
 
 MOST_PRINTED = 5
-"""Changed examples on a screen; `--out` and `--json` have all of them."""
+"""Maximum changed examples on a screen; `--out` and `--json` have all of them."""
 
 
 def examples_of(what: str, limit: int | None, columns: Columns = Columns()) -> list[Example]:  # noqa: B008 - frozen

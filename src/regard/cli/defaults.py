@@ -1,7 +1,7 @@
 """Defaults of the command line from `regard.toml`, or `[tool.regard]` of `pyproject.toml`, in the current directory.
 
-Such a file comes with a project that somebody else may have written: it sets harmless options only. It cannot name
-code, a model, data or an output, and it cannot allow code or downloads.
+The file may come with somebody else's project, so it may set harmless options only: it cannot name code, a model, data
+or an output, and it cannot permit code or downloads.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MOST_BYTES = 1 << 20
 def stored_defaults(commands: Collection[str], folder: Path | None = None) -> dict[str, dict[str, Any]]:
     """Return command -> parameter -> default; a table named after a command wins over the options of all.
 
-    Raise `InputError` for a file that is not TOML, an option that may not stand there, and an unknown table.
+    Raise `InputError` for a file that is not TOML, an option that the file may not set, and an unknown table.
     """
     path, options = _options(folder or Path())
     shared = {key: value for key, value in options.items() if not isinstance(value, dict)}

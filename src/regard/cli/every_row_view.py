@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def print_every_row(out: Console, folder: Path) -> None:
-    """Print the numbers of every row, where the audit went through all of them."""
+    """Print the numbers of every row, if the audit covered them all."""
     from regard.audits.every_row import EveryRow
 
     every_row = EveryRow.read(folder)

@@ -52,7 +52,7 @@ def row_label(model: Model) -> str | None:
 
 
 def row_label_line(label: str | None) -> list[str]:
-    """Return the line that states the label of a row, in a list; none without a label."""
+    """Return the line that states the label of a row, as a list; empty without a label."""
     from regard.present.messages.messages import say
 
     return [] if label is None else [say("term.row_label", label=label)]

@@ -10,10 +10,10 @@ from click.shell_completion import CompletionItem
 from regard.present.messages.messages import known, say
 
 TABLES = {"plan": ("plan", "audit", "shared"), "root": ("regard", "shared")}
-"""Tables of the catalogue with the options of a command, where they are not its own and the shared ones."""
+"""Catalogue tables with the options of a command, if they differ from its own and the shared ones."""
 
 COLUMN = 52
-"""Remarks stand in one column, but for those behind longer examples."""
+"""Column of the remarks, except behind longer examples."""
 
 
 class TranslatedHelp(click.Command):

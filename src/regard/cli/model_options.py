@@ -74,13 +74,13 @@ class ModelChoice:
 
 
 def remembered(name: str) -> Any:
-    """Return an option that `remember` stored for this command; None where it has no such option."""
+    """Return an option that `remember` stored for this command; None if the command has no such option."""
     context = click.get_current_context(silent=True)
     return None if context is None else context.meta.get(f"regard.{name}")
 
 
 def placement_options() -> dict[str, Any]:
-    """Return `--dtype`, `--device-map` and `--quantize` of this command; None where it has no such option."""
+    """Return `--dtype`, `--device-map` and `--quantize` of this command; None if the command has no such option."""
     return {name: remembered(name) for name in ("dtype", "device_map", "quantize")}
 
 
@@ -132,7 +132,7 @@ def model_options(function: F) -> F:
 
 
 class DeviceName(click.ParamType[str]):
-    """A device by its kind, with a number where a machine has several: cuda:1."""
+    """A device by its type, with a number if a machine has several: cuda:1."""
 
     name = "device"
     kinds = ("auto", "cpu", "cuda", "mps")
@@ -266,7 +266,7 @@ def listed(text: str | None) -> list[str] | None:
 
 
 def own_methods(kind: str, texts: Sequence[str] | None) -> list[str] | None:
-    """Load the methods that the user names as file.py:function, and return their names in place of these."""
+    """Load the methods that the user names as file.py:function, and replace them by their registered names."""
     if texts is None:
         return None
     return [_own_method(kind, text) for text in texts]

@@ -21,7 +21,7 @@ NEW_TOKENS = 3
 
 
 def reads_words_and_pictures(directory: str) -> bool:
-    """Return whether a directory holds one model of words and pictures (LLaVA, BLIP, CLIP), told by its config."""
+    """Return whether a directory holds a vision-language model (LLaVA, BLIP, CLIP), according to its config."""
     path = Path(directory) / "config.json"
     if kind_of(path) != "file":
         return False
@@ -57,7 +57,7 @@ def tried_on_picture(
 
 
 def _attempt(kind: str, name: str, call: Callable[[], object]) -> dict[str, Any]:
-    """A row: whether the call succeeds, and why not."""
+    """Return a row: whether the call succeeds, and the reason if not."""
     why: Text = ""
     try:
         call()
@@ -69,7 +69,7 @@ def _attempt(kind: str, name: str, call: Callable[[], object]) -> dict[str, Any]
 
 
 def _case(pair: tuple[Any, Any], prompt: str, picture: Any, seed: int) -> Any:
-    """The answer that the model writes, with the four quadrants of the picture as sources."""
+    """Build the case of the answer that the model writes, with the four quadrants of the picture as sources."""
     from regard.models.chat.answer_case import AnswerCase
     from regard.models.chat.picture_chat import PictureReader, refuse_other_positions
 

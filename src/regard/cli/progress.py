@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 SILENCE = 10.0
 """Seconds between two lines without a terminal."""
 BEAT = 1.0
-"""Seconds between two looks at how long nothing was printed."""
+"""Seconds between two checks for silence."""
 STAGES = {"budget.plan": "explaining", "budget.stopped": "judging"}
-"""Stage of an audit that begins with an announcement, by the beginning of its key."""
+"""Stage of an audit that an announcement begins, by the prefix of its key."""
 SHORTEST, HALF_LIFE = 0.2, 5.0
-"""Seconds between two looks at the pace, and after which an old look counts half."""
+"""Seconds between two updates of the pace, and the half-life of old updates."""
 
 
 def duration(seconds: float) -> str:
@@ -57,7 +57,7 @@ def rate_text(rate: float) -> str:
 
 @dataclass
 class Pace:
-    """Items per second of one stage as an exponential moving average, which settles where a mean of all would lag.
+    """Items per second of one stage, as an exponential moving average.
 
     >>> pace = Pace()
     >>> for now in range(1, 40):
@@ -121,7 +121,7 @@ class Bar:
             self._print_line(f"{self._state} {left}")
 
     def beat(self) -> None:
-        """Print a line if a log would else be silent for `SILENCE` seconds, as within one long step."""
+        """Print a line if a log would otherwise be silent for `SILENCE` seconds, as within one long step."""
         now = self._clock()
         if self._console.is_terminal or now - max(self._printed, self._entered) < SILENCE - BEAT:
             return
@@ -166,7 +166,7 @@ class Bar:
         self.show(label, done / max(1, total), f"{done}/{total}{rate}{self._workers}{time_left}")
 
     def workers(self, activity: Mapping[str, Any]) -> None:
-        """Show the slowest and the fastest worker beside the progress, where there are several."""
+        """Show the slowest and the fastest worker beside the progress, if there are several."""
         rates = sorted(w["rate"] for w in activity["workers"].values() if w["rate"])
         ends = {"slowest": f"{rates[0]:.3g}", "fastest": f"{rates[-1]:.3g}"} if rates else {}
         self._workers = say("term.worker_rates", n=len(rates), **ends) if len(rates) > 1 else ""
@@ -196,7 +196,7 @@ def bar(console: Console, *, making: str = "") -> Iterator[Bar]:
 
 @contextmanager
 def _beating(progress_bar: Bar) -> Iterator[None]:
-    """Let a thread print where the work itself reports nothing for a long time."""
+    """Run a thread that prints while the work itself reports nothing for a long time."""
     over = threading.Event()
 
     def beats() -> None:

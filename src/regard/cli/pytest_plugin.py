@@ -1,7 +1,8 @@
 """A policy as test items: `pytest release.gate.toml --regard-run RUN`, or with `run = ...` in the policy itself.
 
-Files whose name ends in `.gate.toml` are collected, and what `--regard-policy` names. Every check is an item. One that
-blocks and failed, or is open, fails; one that only warns is an expected failure. A bad policy is a collection error.
+Collects files whose name ends in `.gate.toml`, and those that `--regard-policy` names. Every check is an item. A
+blocking check that failed or is open fails; a check that only warns is an expected failure. A bad policy is a
+collection error.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SUFFIX = ".gate.toml"
 
 
 def _own_language() -> AbstractContextManager[None]:
-    """Speak the language of REGARD_LANG, as the command line does."""
+    """Use the language of REGARD_LANG, as the command line does."""
     from regard.present.messages.messages import is_language, speaking
 
     lang = os.environ.get("REGARD_LANG", "")

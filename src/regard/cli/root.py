@@ -56,7 +56,7 @@ COMMANDS = (
 """Names of the commands in the order of `regard --help`, which imports none of them."""
 
 COMPLETION = "_REGARD_COMPLETE"
-"""Variable by which click's shell completion asks for its script, and then for completions."""
+"""Environment variable by which click's shell completion requests its script, and then completions."""
 
 
 class Interrupted(click.Abort):
@@ -146,7 +146,7 @@ class Commands(TranslatedHelp, click.Group):
 
 
 def _defaults() -> dict[str, dict[str, Any]]:
-    """Return the defaults of the current directory; the module that reads them is loaded where there are some."""
+    """Return the defaults of the current directory; import the module that reads them only if there are some."""
     try:
         there = Path("regard.toml").is_file() or b"[tool.regard" in Path("pyproject.toml").read_bytes()
     except OSError:
@@ -165,7 +165,7 @@ SHORT = (
     ("cite", "regard cite MODEL --messages FILE"),
     ("report", "regard report RUN"),
 )
-"""The first things to type; the catalogue says what each answers."""
+"""Commands to start with; the catalogue describes the question that each answers."""
 
 
 def _short_help() -> None:
@@ -181,7 +181,7 @@ def _short_help() -> None:
 
 
 def _language(given: Sequence[str]) -> str:
-    """Return the language of `--lang`, else of REGARD_LANG, else of the defaults; the option itself refuses others."""
+    """Return the language of `--lang`, else of REGARD_LANG, else of the defaults; the option itself validates it."""
     lang = os.environ.get("REGARD_LANG", "")
     if not lang:
         with suppress(RegardError):  # reported when the defaults are read
@@ -201,11 +201,11 @@ EXAMPLES = (
 
 
 _NO_PATH = (errno.ENAMETOOLONG, errno.ELOOP)
-"""No file system holds such a path: somebody typed or stored it."""
+"""Errors of paths that no file system can hold, typed or stored."""
 
 
 def _tell(error: BaseException, stopped: int = 130) -> int:
-    """Print one line about an error; return its exit code, `stopped` where the user or a signal ended the command."""
+    """Print one line about an error; return its exit code, or `stopped` if the user or a signal ended the command."""
     if isinstance(error, RegardError):
         return _say(str(error), error.exit_code)
     if isinstance(error, click.ClickException):

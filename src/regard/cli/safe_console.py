@@ -16,8 +16,8 @@ from regard.visible import visible
 class SafeConsole(Console):
     """A console for untrusted strings from data, models or runs.
 
-    Strings are made visible before rich lays them out; whatever reaches the end by another way (a `Text` made
-    elsewhere) is made visible there. Brackets are text: markup in a file name must not become a link.
+    Control characters become visible before rich lays out a string, and at the end for strings that arrive by another
+    way (a `Text` made elsewhere). Brackets are text: markup in a file name must not become a link.
     """
 
     def __init__(self, *, stderr: bool = False, width: int | None = None, quiet: bool = False) -> None:
@@ -34,7 +34,7 @@ class SafeConsole(Console):
         )
 
     def on_broken_pipe(self) -> None:
-        """Let the front door end the command without a message, as for every other writer: `regard ... | head`."""
+        """End the command without a message at a broken pipe: `regard ... | head`."""
         raise BrokenPipeError
 
     def render_str(self, text: str, **options: Any) -> Text:

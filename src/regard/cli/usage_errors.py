@@ -1,4 +1,4 @@
-"""Usage errors of click in the language of the user: its exceptions carry facts, the catalogues hold the words."""
+"""Translate click's usage errors into the language of the user, from the facts in its exceptions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.errors import InputError, RegardError, Text, either, phrase
 
 
 def usage_error(error: click.ClickException) -> RegardError | None:
-    """Return a usage error as one of ours; None for a message that no fact of click explains."""
+    """Return a usage error as one of ours; None for a message without facts."""
     context = getattr(error, "ctx", None)
     if isinstance(error, click.NoSuchOption):
         near = [repr(name) for name in sorted(error.possibilities or ())]
@@ -78,7 +78,7 @@ def _parameters(context: click.Context | None) -> list[click.Parameter]:
 
 
 def _typed(context: click.Context | None) -> tuple[dict[str, Any], list[str]]:
-    """Return the values by parameter as the user typed them, and the arguments that no parameter takes."""
+    """Return the values by parameter as the user typed them, and the arguments that match no parameter."""
     words = list(context.find_root().obj or ()) if context is not None else []
     if context is None or context.info_name not in words:
         return {}, []

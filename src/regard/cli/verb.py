@@ -17,7 +17,7 @@ from regard.present.messages.messages import is_language, say
 READING = {"data", "text_column"}
 """Options of the commands that read data."""
 ENDLESS = ("serve",)
-"""Commands without a result: they run until somebody stops them."""
+"""Commands without a result: they run until the user stops them."""
 
 
 def _limited(context: click.Context, option: click.Parameter, size: str | None) -> None:

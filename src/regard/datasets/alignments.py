@@ -38,7 +38,7 @@ def aligned(source: Sequence[Piece], target: Sequence[Piece]) -> tuple[str, str,
 def word_links(links: str, source: str, target: str) -> Alignment:
     """Read links of words in Pharaoh format ("0-0 1-2": source word - target word, counted from 0) as characters.
 
-    Words are what stands between spaces. A ValueError explains the mistake.
+    Words are separated by spaces. A ValueError explains the mistake.
 
     >>> word_links("0-1 1-0", "good film", "film bon")
     ((0, 4, 5, 8), (5, 9, 0, 4))

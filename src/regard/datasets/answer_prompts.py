@@ -1,4 +1,4 @@
-"""Prompts with sources, whose answers are audited: lines of a .jsonl file, or records in Python."""
+"""Prompts with sources for answer audits: lines of a .jsonl file, or records in Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class AnswerPrompt:
     """A chat or a plain prompt with its sources. answer: None lets the model write one.
 
     sources, separator, documents, prefix: as `regard.cite` takes them. truth: the sources that the answer comes from,
-    by number from 0, where that is known.
+    by number from 0, if known.
     """
 
     id: str
@@ -46,7 +46,7 @@ def answer_prompts(records: Sequence[Any]) -> list[AnswerPrompt]:
 
 
 def answer_prompt(record: Any, name: str, subject: Text) -> AnswerPrompt:
-    """Return one prompt. name: its id if the record has none. subject: of errors."""
+    """Return one prompt. name: its id if the record has none. subject: its description in errors."""
     if isinstance(record, AnswerPrompt):
         return record
     if isinstance(record, PlantedAnswer):

@@ -1,5 +1,4 @@
-"""Data files inside pinned source archives that pip downloads but does not install: read where they lie, unpacked
-nowhere, verified by hash before use."""
+"""Data files inside pinned source archives that pip downloads but does not install: read in place, verified by hash."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ def archives_folder() -> Path:
 def archive_bytes(name: str, *inside: str, sha256: str, needs: str, folder: Path | None = None) -> bytes:
     """Read a file of a .tar.gz archive after verifying its hash; several names lead into nested archives.
 
-    name: of the archive. needs: the pinned requirement that pip downloads it by.
+    name: that of the archive. needs: the pinned requirement for pip.
     """
     path = (folder or archives_folder()) / name
     remedy = f"pip download --no-deps --no-binary :all: --dest {path.parent} {needs}"

@@ -23,12 +23,12 @@ from regard.records import Json, frozen
 
 DEEPEST_LABEL = 8
 LONGEST_NUMBER = 400
-"""Characters; the longest plain float has 327."""
+"""Maximum characters of a number; the longest plain float has 327."""
 AXES = {"image": ((2, 3), "(height, width) or (height, width, channels)"), "series": ((2,), "(steps, channels)")}
 
 
 def inputs_of(row: Row, columns: Columns, decoder: PictureDecoder | None = None) -> dict[str, Any]:
-    """{"text": ...}, with "text_pair"; or {"image" | "series" | "row": read-only array}.
+    """Return {"text": ...}, with "text_pair"; or {"image" | "series" | "row": read-only array}.
 
     A picture that is a file stays its path or bytes without a decoder.
     """
@@ -61,7 +61,7 @@ def _key(value: Any) -> str:
 
 
 def file_name(row: Row, columns: Columns) -> str:
-    """The name of the picture file of a row; "" where there is none."""
+    """Name of the picture file of a row; "" if there is none."""
     cell = row.values.get(columns.main[0]) if columns.modality == "image" else None
     return picture_name(cell) if is_encoded(cell) else ""
 
@@ -121,7 +121,7 @@ def shown(value: Any) -> Text:
 
 
 def number_kind(label: Json) -> int:
-    """Numeric type of a csv label: 2 a whole number, 1 a number, 0 neither."""
+    """Numeric type of a csv label: 2 for an integer, 1 for a number, 0 for neither."""
     if not isinstance(label, str):
         return 2 if label is None else 0
     if len(label) > LONGEST_NUMBER:
@@ -149,7 +149,7 @@ def rationale_of(row: Row, columns: Columns, inputs: dict[str, Any]) -> Places |
 
 
 def word(value: Any) -> str:
-    """A cell as the name of a group or a slice; "" where it is empty."""
+    """Convert a cell to the name of a group or a slice; "" if it is empty."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
@@ -218,7 +218,7 @@ def _picture(row: Row, columns: Columns, decoder: PictureDecoder | None) -> Any:
 
 
 def _checked_pixels(decode: Callable[[], Any]) -> Any:
-    """Pixels; a picture that cannot be read is a bad row."""
+    """Return the pixels; raise a row error for an unreadable picture."""
     try:
         return decode()
     except InputError as error:
@@ -261,7 +261,7 @@ def _array(row: Row, columns: Columns) -> Any:
 
 
 def alignment_of(row: Row, columns: Columns, inputs: dict[str, Any], label: Json) -> Alignment | None:
-    """Links between the words of the text and of the label; None without the column, or where the cell is empty."""
+    """Links between the words of the text and of the label; None without the column, or if the cell is empty."""
     value = row.values.get(columns.alignment) if columns.alignment else None
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         return None

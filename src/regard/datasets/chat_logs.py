@@ -15,7 +15,7 @@ from regard.files import parse_json, read_json, read_text, reason
 class Chat:
     """Messages, documents and answer of one completion; the answer is None if the record has none.
 
-    tokens: those of the answer as the engine wrote them, if the record has `logprobs`.
+    tokens: tokens of the answer in the engine's spelling, if the record has `logprobs`.
     """
 
     name: str
@@ -44,7 +44,7 @@ def read_chats(path: Path) -> list[Chat]:
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Text, Any]]:
-    """Yield the number, the name in errors, and the value of every line of a .jsonl file that is not empty."""
+    """Yield number, name in errors, and value of every non-empty line of a .jsonl file."""
     for number, line in enumerate(read_text(path).splitlines(), 1):
         if line.strip():
             subject = phrase("errors.common.line_path", path=path.name, number=number)
@@ -55,7 +55,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, Text, Any]]:
 
 
 def chat_of(record: Any, name: str, subject: Text = "") -> Chat:
-    """Return the chat of one record; subject: of errors, the name if empty."""
+    """Return the chat of one record; subject: its description in errors, used as the name if that is empty."""
     if isinstance(record, list):
         return Chat(name, record, (), None)
     objects = [record] if isinstance(record, dict) else []

@@ -50,9 +50,9 @@ TEXTS = (
     "src",
 )
 WEAK = ("title", "tokens", "words", "note", "input")
-"""Names of TEXTS that often stand beside the text that is meant."""
+"""Names in TEXTS that often accompany the actual text column."""
 LONGER = 4
-"""How many times longer the texts of another column must be for a weak name to give way to it."""
+"""Length ratio at which another column takes precedence over a weakly named one."""
 LABELS = (
     "label",
     "labels",
@@ -86,12 +86,12 @@ PICTURE_FILES = (
     "file",
     "path",
 )
-"""Names of columns of paths: one of them is the picture where its cells are picture files."""
+"""Names of path columns; one of them is the picture if its cells are picture files."""
 RATIONALES = ("rationale", "rationales", "spans", "token_spans", "evidences")
 GROUPS = ("group", "group_id", "patient", "patient_id", "author", "author_id")
 ALIGNMENTS = ("alignment", "alignments", "word_alignment", "links")
 SOUNDS = ("audio", "sound", "wav", "file_name", "path", "file")
-"""Names of columns of sounds; all but the first must hold names of .wav files."""
+"""Names of sound columns; all but the first must hold names of .wav files."""
 IDS = ("id", "uid", "example_id", "guid", "idx")
 PEEKED = 50
 
@@ -112,7 +112,7 @@ class ColumnChoice:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Columns by role. main: the input: one text, image or series, or the numbers of a table row."""
+    """Columns by role. main: the input column (text, image or series), or the numeric columns of a table row."""
 
     modality: Modality
     main: tuple[str, ...]
@@ -250,7 +250,7 @@ def _holds_pictures(table: Table, column: str) -> bool:
 
 
 def _sounds(table: Table, by_name: Mapping[str, str], taken_columns: set[str]) -> str | None:
-    """The column of sounds: one called audio, or one of names of .wav files."""
+    """Find the column of sounds: one called audio, or one with names of .wav files."""
     for name in SOUNDS:
         column = by_name.get(name)
         if column is None or column in taken_columns:
@@ -263,7 +263,7 @@ def _sounds(table: Table, by_name: Mapping[str, str], taken_columns: set[str]) -
 
 
 def _lengths(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[str, float]:
-    """Mean characters of every column of texts: most of them have several words, or there is no other column."""
+    """Mean length of every text column: most cells have several words, or there is no other column."""
     lengths: dict[str, float] = {}
     for column in columns:
         values = [row.get(column) for row in rows]

@@ -25,13 +25,13 @@ def _words(text: str) -> tuple[str, ...]:
 NAMES = _words("Anna Bert Clara David Emma Felix Grace Henry Irene Jonas Karen Louis Maria Nils Olga Peter")
 CITIES = _words("Rome Oslo Lima Cairo Seoul Madrid Dublin Athens Lisbon Warsaw Prague Berlin Tokyo Delhi Paris Quito")
 MEMORY = {name: CITIES[(7 * i + 3) % len(CITIES)] for i, name in enumerate(NAMES)}
-"""The city that the rule "memory" answers."""
+"""City that the rule "memory" answers."""
 
 
 def copying_prompts(
     rule: Rule, *, n: int = 40, seed: int = 0, passages: tuple[int, int] = (4, 6)
 ) -> list[AnswerPrompt]:
-    """Return `n` prompts whose answer follows a rule; passages: fewest and most in a prompt.
+    """Return `n` prompts whose answer follows a rule; passages: minimum and maximum per prompt.
 
     >>> (one,) = copying_prompts("asked", n=1)
     >>> one.answer.strip() in one.sources[one.truth[0]], copying_prompts("memory", n=1)[0].truth

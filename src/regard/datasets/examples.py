@@ -21,15 +21,15 @@ Modality = Literal["text", "image", "audio", "series", "tabular"]
 IN_MEMORY = "in-memory"
 """Name of data that came from no file, the same in every language."""
 MOST_SHOWN = 5
-"""Examples of a card."""
+"""Number of examples on a card."""
 
 
 @dataclass(frozen=True, repr=False)
 class Examples(HasFrames, HasCard):
     """Examples in a fixed order, with their origin (implements `protocols.Dataset`).
 
-    labels: names where the data has them. columns: names of the columns of a table row, or of the channels
-    of a series. notes: what was guessed, cut, dropped or sampled, in words.
+    labels: label names, if any. columns: names of the columns of a table row, or of the channels of a series. notes:
+    everything that was guessed, cut, dropped or sampled, in words.
 
     >>> two = Examples("tiny", (Example("a", {"text": "good"}, 1), Example("b", {"text": "bad"}, 0)))
     >>> len(two), [e.id for e in two], len(two.fingerprint)
@@ -61,9 +61,7 @@ class Examples(HasFrames, HasCard):
         return self.items[i]
 
     def records(self) -> list[dict[str, Json]]:
-        """Build one dict per example: id, inputs and slices as columns, label (its name where it has one); no
-        arrays.
-        """
+        """Build one dict per example: id, inputs and slices as columns, label (by name if it has one); no arrays."""
         return [
             {
                 "id": example.id,

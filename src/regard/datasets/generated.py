@@ -14,10 +14,10 @@ from regard.measures.keyed_random import keyed_rng
 from regard.records import Example, Json, Message
 
 Draw: TypeAlias = "Callable[[np.random.Generator, int], Drawn]"
-"""(random numbers, how many were kept so far) -> what was drawn. The number is there for balance."""
+"""(random generator, number kept so far, for balance) -> a draw."""
 
 PATIENCE = 5000
-"""After so many draws without anything new there is probably nothing new to find."""
+"""Draws without anything new after which the generator counts as exhausted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Draft:
 class Drawn:
     """Drafts that belong together (the notes of a patient).
 
-    home: the content that decides their split. make: called only if that is the split that is wanted.
+    home: the content that decides their split. make: called only for the requested split.
     """
 
     home: str
@@ -46,9 +46,9 @@ class Drawn:
 def generated(
     name: str, draw: Draw, *, split: str, n: int, seed: int, settings: Sequence[str | float] = ()
 ) -> tuple[Example, ...]:
-    """`n` examples of one split: the same for the same seed and settings, and the first of any longer list.
+    """Generate `n` examples of one split: equal for equal seed and settings, and a prefix of any longer list.
 
-    A third of all homes belongs to each of train, dev and test, whatever the seed: no home is ever in two of them.
+    Each of train, dev and test owns a third of all homes, whatever the seed, so no home is ever in two splits.
     """
     split = checked(split)
     if n < 1:

@@ -23,7 +23,7 @@ def unmarked(text: str) -> tuple[str, Places]:
 
 
 def silent(text: str) -> str:
-    """The same text with nothing marked.
+    """Return the same text with nothing marked.
 
     >>> silent("The [sheets] were [spotless].")
     'The sheets were spotless.'
@@ -32,7 +32,7 @@ def silent(text: str) -> str:
 
 
 def sentence(clauses: Sequence[str], joint: str = "") -> str:
-    """Clauses as one sentence: joined, a capital in front (inside a bracket too), a full stop at the end."""
+    """Join clauses into one sentence, with a capital in front (inside a bracket too) and a full stop at the end."""
     text = joint.join(clauses)
     at = 1 if text.startswith("[") else 0
     return text[:at] + text[at : at + 1].upper() + text[at + 1 :] + "."

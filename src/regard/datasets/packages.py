@@ -39,7 +39,7 @@ def package_bytes(package: str, inside: str, *, sha256: str, needs: str, remedy:
 
 
 def check_digest(path: Path, digest: str, sha256: str, remedy: str) -> None:
-    """Refuse a file whose content is not the pinned one."""
+    """Refuse a file whose content differs from the pinned one."""
     if digest != sha256:
         expected = f"sha256 {sha256[:12]}..."
         raise EnvironmentProblem(

@@ -18,19 +18,19 @@ from regard.records import frozen
 
 SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 MOST_PIXELS: Final = 4_000_000
-"""Larger pictures are averaged down by a whole factor: models read far fewer pixels, and every example is kept."""
+"""Maximum pixels; larger pictures are averaged down by a whole factor, so that every example stays usable."""
 EXPECTED: Final = phrase("errors.datasets.png_jpeg_or_other_picture")
 
 
 @dataclass
 class PictureDecoder:
-    """Decodes cells of a table. folder: where relative paths begin. reduced: pictures that were averaged down."""
+    """Decode cells of a table. folder: base of relative paths. reduced: pictures that were averaged down."""
 
     folder: Path | None = None
     reduced: list[Text] = field(default_factory=list)
 
     def decode(self, cell: Any, subject: Text) -> NDArray[Any]:
-        """Pixels of a path, of the bytes of a file, or of {"bytes": ..., "path": ...} as `datasets` stores it."""
+        """Return the pixels of a path, of file bytes, or of {"bytes": ..., "path": ...} as `datasets` stores it."""
         path = Path(picture_name(cell)).expanduser()
         file = path if self.folder is None or path.is_absolute() else self.folder / path
         content = picture_bytes(cell)
@@ -56,21 +56,21 @@ def has_picture_suffix(name: str) -> bool:
 
 
 def picture_bytes(cell: Any) -> bytes | None:
-    """The content of the file, where the cell holds it."""
+    """File content, if the cell holds it."""
     content = cell.get("bytes") if isinstance(cell, Mapping) else cell
     return content if isinstance(content, bytes) else None
 
 
 def picture_name(cell: Any) -> str:
-    """Return the path of the file; "" where only its bytes are known."""
+    """Return the path of the file; "" if only its bytes are known."""
     name = cell.get("path") if isinstance(cell, Mapping) else cell
     return name.strip() if isinstance(name, str) else ""
 
 
 def decoded(content: Path | bytes, subject: Text) -> tuple[NDArray[Any], int]:
-    """(height, width) of a grey or (height, width, 3) of a coloured picture, and the factor it was averaged down by.
+    """Return (height, width) of a grey or (height, width, 3) of a coloured picture, and its reduction factor.
 
-    Bytes of 0..255; a picture of 16 bits per pixel becomes numbers of 0..1. It is turned as its camera says (EXIF).
+    Bytes of 0..255; a picture of 16 bits per pixel becomes numbers of 0..1. The EXIF orientation is applied.
     """
     try:
         from PIL import Image, ImageOps
@@ -113,7 +113,7 @@ def _problem(error: Exception, content: Path | bytes) -> Text:
 
 
 def pil_pixels(image: Any, subject: Text) -> NDArray[Any]:
-    """Pixels of a PIL image in memory, in their own size."""
+    """Pixels of an in-memory PIL image, in its own size."""
     return _pixels(image, 1, subject)
 
 

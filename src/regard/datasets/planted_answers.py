@@ -4,7 +4,7 @@ Kinds: single (one passage holds the answer), pair (two passages say the same in
 passage has the same person and another value of the same sort), sentences (an answer of two sentences, each from its
 own passage), two_hop (one passage names the person, another the value), long (an answer of four sentences from their
 own passages, and one that comes from none); and answers that come from no passage: memory (world knowledge), question
-(the answer stands in the question), unrelated (an answer that stands nowhere).
+(the answer is in the question), unrelated (an answer that appears nowhere).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from regard.measures.keyed_random import keyed_rng
 
 KINDS = ("single", "pair", "distractor", "sentences", "two_hop", "long", "memory", "question", "unrelated")
 COPIED = frozenset(KINDS[:6])
-"""Kinds whose answer comes from a passage."""
+"""Kinds with an answer from a passage."""
 LONG = 4
-"""Sentences of a long answer that come from a passage."""
+"""Number of sentences of a long answer that come from a passage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class PlantedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Sort of fact; {n} is a person, {v} a value. again: the same fact in other words. other: a near miss."""
+    """Type of fact; {n} is a person, {v} a value. again: the same fact in other words. other: a near miss."""
 
     fact: str
     again: str
@@ -61,13 +61,13 @@ class Wording:
     world: tuple[tuple[str, str, str], ...]
     """(question, beginning of the answer, answer)"""
     friend: str
-    """A person, by way of another one."""
+    """Person described through another one."""
     bridge: str
-    """The passage that says who that is: {n} and the friend {m}."""
+    """Passage that names the friend {m} of {n}."""
     ask: str
     between: str
     before: str
-    """What stands before a value that continues a prefix."""
+    """Words before a value that continues a prefix."""
 
 
 def _listed(words: str) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ _LAYOUTS: tuple[Callable[[Sequence[str]], str], ...] = (
 def planted_answers(
     kind: str, *, n: int = 20, seed: int = 0, language: str = "en", passages: tuple[int, int] = (5, 8)
 ) -> list[PlantedAnswer]:
-    """Return `n` prompts of one kind; passages: fewest and most in a prompt.
+    """Return `n` prompts of one kind; passages: minimum and maximum per prompt.
 
     >>> (one,) = planted_answers("single", n=1)
     >>> (source,) = one.gold[0]

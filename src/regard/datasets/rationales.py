@@ -1,4 +1,4 @@
-"""Rationales in the notations that data sets use, converted to places in the input.
+"""Rationales in common notations, converted to places in the input.
 
 Character spans [[0, 4], [10, 15]], the offsets of single characters [0, 1, 2, 3, 10], words or phrases ["good", "very
 well made"], a 0/1 mark for every word between spaces [0, 1, 0] (several lists: one per annotator, the majority counts),
@@ -60,7 +60,7 @@ def places_in_text(value: Any, text: str, *, words: bool = False) -> Places | No
 
 
 def places_elsewhere(value: Any, modality: Modality, columns: Sequence[str]) -> Places | None:
-    """Boxes of an image, ranges of a series, columns of a table row (by name or number)."""
+    """Parse boxes of an image, ranges of a series, columns of a table row (by name or number)."""
     value = _unpacked(value)
     if value is None:
         return None
@@ -119,7 +119,7 @@ def _offsets(offsets: Sequence[float], text: str) -> Places:
 
 
 def _word_span(pair: Sequence[float], text: str) -> tuple[float, float]:
-    """The characters of words from the first to before the second number."""
+    """Character span of the words from the first to before the second number."""
     places = list(re.finditer(r"\S+", text))
     start, end = (int(n) for n in pair)
     if not 0 <= start < end <= len(places):

@@ -55,15 +55,14 @@ def read(
     or Examples; a name such as `reviews`, `planted:negation=0.3`, ... (`regard list dataset`); a .csv, .tsv, .jsonl,
     .json or .parquet file (.gz too for the text formats); a directory saved by Hugging Face `datasets`; a .wav file or
     a directory of them, one sub-directory for each label, or with a metadata.csv (file_name, transcription); a picture
-    (PNG, JPEG, ...) or a directory of pictures in the same way. A column `image` holds paths, bytes, arrays or what the
-    Image feature of `datasets` stores, a column `audio` the same of sounds, and a column `alignment` links of words
-    (`0-0 1-2`).
-    A column that is not named is guessed, and `notes` says so; "" means none. A bigger source is sampled: stratified by
-    label, or whole groups; seeded; the same whatever the order of the rows. labels: names of the codes 0, 1, ...
-    max_bytes: largest file that is read (2 GB); a .gz may not unpack to more. Pipes and devices are refused.
-    window: the rows are the steps of one recording, cut into windows of so many steps, `stride` steps apart
-    (default: half a window); a mark per step makes a window anomalous, else the next `horizon` values are to be
-    forecast (default stride: 1).
+    (PNG, JPEG, ...) or a directory of pictures in the same way. A column `image` holds paths, bytes, arrays or records
+    of the Image feature of `datasets`, a column `audio` the same for sounds, and a column `alignment` links of words
+    (`0-0 1-2`). A column that is not named is guessed, and `notes` says so; "" means none. A bigger source is sampled:
+    stratified by label, or whole groups; seeded; the same whatever the order of the rows. labels: names of the codes 0,
+    1, ... max_bytes: largest file that is read (2 GB); a .gz may not unpack to more. Pipes and devices are refused.
+    window: the rows are the steps of one recording, cut into windows of so many steps, `stride` steps apart (default:
+    half a window); a mark per step makes a window anomalous, else the next `horizon` values are to be forecast (default
+    stride: 1).
 
     >>> sample = read("planted:n=300", limit=20)
     >>> len(sample), sample.labels, sample.notes[-1].key

@@ -1,4 +1,4 @@
-"""A long recording in a table, one row per step, cut into sliding windows.
+"""Long recording in a table, one row per step, cut into sliding windows.
 
 Columns: a time (optional), channels of numbers, and a label. Marks (0 and 1, or words) make a window anomalous where
 any of its steps is marked, and the marked steps are its rationale; without marks, the values that follow a window are
@@ -26,14 +26,14 @@ from regard.records import Example, Floats, Json, Message, frozen
 TIMES: Final = ("time", "timestamp", "date", "datetime", "t", "seconds", "year")
 MARKS: Final = ("anomaly", "is_anomaly", "event", *LABELS)
 EVEN: Final = 0.01
-"""Largest relative deviation of a step from the median step."""
+"""Maximum relative deviation of a step from the median step."""
 CALENDAR: Final = ((28 * 86400.0, 31 * 86400.0), (365 * 86400.0, 366 * 86400.0))
-"""Months and years, which are regular although their seconds differ."""
+"""Seconds of months and years, which count as regular although they vary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows of a recording: steps of a window, steps between two, values to forecast.
+    """Windows of a recording: steps per window, steps between two, values to forecast.
 
     stride 0: half a window where steps are marked, one step where values are to be forecast.
     """
@@ -49,7 +49,7 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Channels (steps, channels), and a mark for each step; marks are None where the file has none."""
+    """Channels (steps, channels), and a mark for each step; marks are None if the file has none."""
 
     name: str
     channels: tuple[str, ...]
@@ -61,7 +61,7 @@ class Recording:
 def windows_of(table: Table, cut: Windows, *, label: str | None = None, split: str | None = None) -> Examples:
     """Cut the recording of a table into windows; splits are consecutive in time (80/10/10).
 
-    Windows with marks lie inside their split; of a forecast only the target must, and the window reaches back.
+    Windows with marks lie inside their split; for a forecast, only the target must, and the window reaches back.
     """
     recording = read_recording(table, label)
     total = len(recording.values)
@@ -110,7 +110,7 @@ def windows_of(table: Table, cut: Windows, *, label: str | None = None, split: s
 
 
 def read_recording(table: Table, label: str | None = None) -> Recording:
-    """Read every step; refuse a table whose steps are not equally far apart."""
+    """Read every step; refuse a table with unequal steps."""
     rows = [row for row in table.walk(None) if not row.problem]
     if not rows:
         raise InputError(
@@ -179,7 +179,7 @@ def _part(split: str, total: int) -> tuple[int, int]:
 
 
 def _numbers(cells: Sequence[Any]) -> list[float | None] | None:
-    """The cells as numbers, None for an empty one; None where a cell is no number."""
+    """Cells as numbers, None for an empty one; None if a cell is not a number."""
     numbers: list[float | None] = []
     for cell in cells:
         if cell is None or (isinstance(cell, str) and not cell.strip()):
@@ -206,7 +206,7 @@ def _whole(table: Table, column: str, numbers: list[float | None] | None, lines:
 
 
 def _marks(cells: Sequence[Any], numbers: list[float | None] | None) -> tuple[Json, ...] | None:
-    """Return one mark per step; None where the column holds measured numbers, which are then the forecast target."""
+    """Return one mark per step; None if the column holds measured numbers, which are then the forecast target."""
     if numbers is None:
         return tuple("" if cell is None else str(cell) for cell in cells)
     if all(v in (0.0, 1.0) for v in numbers):

@@ -18,14 +18,14 @@ from regard.records import Example
 from regard.registry import names as known_names
 
 CHUNK = 1 << 20
-"""Bytes that are hashed at once."""
+"""Bytes to hash at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowStream:
-    """walk() reads the rows from the first to the last; their ids are their numbers. fingerprint: sha256 of the source.
+    """Stream of rows. walk() reads the rows from first to last; ids are row numbers. fingerprint: sha256 of the source.
 
-    labels: names of coded labels, where the source knows them. size: about how many rows there are, 0 if unknown.
+    labels: names of coded labels, if the source has them. size: approximate number of rows, 0 if unknown.
     """
 
     name: str
@@ -82,7 +82,7 @@ def _rows(path: Path, lines: int) -> int:
 
 
 def _digest(path: Path) -> tuple[str, int]:
-    """sha256 of a file, and its lines."""
+    """sha256 and number of lines of a file."""
     digest, lines = hashlib.sha256(), 0
     try:
         with path.open("rb") as file:

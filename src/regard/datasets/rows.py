@@ -32,9 +32,7 @@ _DIFFERENT_IDS = phrase("errors.datasets.ids_that_differ")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Selection of rows: one split, at most `limit`, whole groups or stratified by label, bad rows skipped or
-    refused.
-    """
+    """Row selection: one split, at most `limit`, whole groups or stratified by label, bad rows skipped or refused."""
 
     split: str | None = None
     limit: int | None = 200
@@ -151,7 +149,7 @@ class TableStream:
         return label
 
     def holds(self, row: Row) -> bool:
-        """Return whether a row belongs to the selected split; raise where it is unusable."""
+        """Return whether a row belongs to the selected split; raise if it is unusable."""
         inputs = inputs_of(row, self.columns)
         group = word(row.values.get(self.columns.group)) if self.columns.group else ""
         return self._in_split(row, inputs, group)
@@ -214,7 +212,7 @@ class TableStream:
         return Example(ident, inputs, label, rationale, group or None, slices=slices, alignment=links)
 
     def label_names(self) -> tuple[str, ...]:
-        """Labels that are words are their own names."""
+        """Names of labels; words name themselves."""
         few = len(self.words) <= sampling.MOST_STRATA
         return tuple(sorted(self.words)) if few and self.all_words and not self.kind else ()
 

@@ -1,8 +1,8 @@
 """Seeded samples that do not depend on the order of the file.
 
-Every item is given a key, a hash of (seed, id), and the smallest keys are taken: whoever reads the same items in
-another order takes the same ones, a smaller sample is part of a bigger one where there is one stratum, and a
-stream of a million rows needs memory for the sample only.
+Every item has a key, a hash of (seed, id), and the smallest keys are sampled: another order of the same items gives the
+same sample, a smaller sample is part of a bigger one within one stratum, and a stream of a million rows needs memory
+for the sample only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from regard.records import Example, Json, Message
 T = TypeVar("T")
 STRATIFIED = Message("data.stratified")
 MOST_STRATA = 50
-"""More distinct labels than this are numbers or sentences, not classes: the sample is then not stratified."""
+"""Maximum distinct labels of a stratified sample; more are numbers or sentences, not classes."""
 
 
 def key(seed: int, ident: str) -> int:
@@ -30,7 +30,7 @@ def key(seed: int, ident: str) -> int:
 
 
 def stratum_of(label: Json) -> str:
-    """Labels of one stratum have one name; 1 and "1" are different labels."""
+    """Name of the stratum of a label; 1 and "1" are different labels."""
     return _quoted(label) if isinstance(label, str) else json.dumps(label, sort_keys=True)
 
 
@@ -60,7 +60,7 @@ def quotas(counts: Mapping[str, int], n: int) -> dict[str, int]:
 class StratifiedSample(Generic[T]):
     """Stratified sample of `n` items from a stream.
 
-    chosen(): everything in the order given if there were at most `n`, else the sample in key order.
+    chosen(): everything in input order if there were at most `n`, else the sample in key order.
 
     >>> sample = StratifiedSample(2, seed=0)
     >>> for i in range(1000):
@@ -113,7 +113,7 @@ class StratifiedSample(Generic[T]):
 class GroupSample(Generic[T]):
     """Sample of whole groups from a stream, at most `n` items unless the first group is larger.
 
-    chosen(): everything in the order given if there were at most `n`, else group after group in key order.
+    chosen(): everything in input order if there were at most `n`, else group after group in key order.
     """
 
     def __init__(self, n: int | None, *, seed: int) -> None:
@@ -146,7 +146,7 @@ class GroupSample(Generic[T]):
 
 
 def stratified(examples: Iterable[Example], n: int | None, *, seed: int = 0) -> list[Example]:
-    """`n` of the examples, each label in proportion (within 1)."""
+    """Sample `n` of the examples, each label in proportion (within 1)."""
     sample: StratifiedSample[Example] = StratifiedSample(n, seed=seed)
     for example in examples:
         sample.add(stratum_of(example.label), example.id, example)

@@ -10,7 +10,7 @@ from regard.records import Floats, frozen
 
 
 def parse_ts(text: str) -> list[tuple[Floats, str]]:
-    """(steps, channels) and the class of every line; channels are parted by colons, the class comes last.
+    """Return (steps, channels) and the class of every line; colons separate channels, the class comes last.
 
     >>> parse_ts("@classLabel true a b\\n@data\\n1,2,3:4,5,6:a\\n")[0][0].shape
     (3, 2)
@@ -34,7 +34,7 @@ def parse_ts(text: str) -> list[tuple[Floats, str]]:
 
 
 def packaged_series(problem: str, *, sha256: dict[str, str]) -> list[tuple[Floats, str]]:
-    """Both files of one problem, one after the other."""
+    """Read both files of one problem, one after the other."""
     rows = []
     for part, expected in sha256.items():
         content = package_bytes(

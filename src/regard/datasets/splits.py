@@ -39,7 +39,7 @@ def normalised(text: str) -> str:
 
 
 def split_of(content: str, *, seed: int = 0, fractions: Mapping[str, float] = FRACTIONS) -> str:
-    """train, dev or test for a content (a normalised text, a group): a pure function of the content."""
+    """Return train, dev or test for a content (a normalised text, a group): a pure function of the content."""
     place = key(seed, f"split\x1f{content}") / 2**64
     for name, share in fractions.items():
         place -= share
@@ -60,7 +60,7 @@ def home(example: Example) -> str:
 def split(
     examples: Iterable[Example], which: str, *, seed: int = 0, fractions: Mapping[str, float] = FRACTIONS
 ) -> list[Example]:
-    """The examples of one split; a group, or a text in two spellings, is never on both sides."""
+    """Return the examples of one split; a group, or a text in two spellings, is never on both sides."""
     which = checked(which)
     if which == "all":
         return list(examples)

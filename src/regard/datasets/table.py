@@ -16,14 +16,14 @@ from regard.files import open_binary, reason, shown_size
 from regard.records import Text
 
 LONGEST_LINE: Final = 1 << 28
-"""Bytes of one line: an image of 4,000 x 4,000 pixels in JSON has fewer."""
+"""Maximum bytes of one line: an image of 4,000 x 4,000 pixels in JSON has fewer."""
 MOST_COLUMNS: Final = 100_000
 MOST_LISTED: Final = 40
-"""Column names that a message lists."""
+"""Maximum column names in a message."""
 
 
 class Row(NamedTuple):
-    """Table row: its number as a person counts (line or row), its cells, or its fault."""
+    """Table row: its number (line or row, from 1), its cells, or its fault."""
 
     number: int
     values: Mapping[str, Any]
@@ -40,12 +40,11 @@ class RowError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """walk(columns) yields the rows; formats that can read single columns read only those.
+    """Table of rows. walk(columns) yields them; formats that can read single columns read only those.
 
-    labels: names of coded labels by column, where the format knows them. counted: "line" or "row".
-    typed: False where every cell is a string (csv), so that 0 and "0" cannot be told apart.
-    split: the split that these rows are, where the source is divided into splits.
-    folder: the directory in which the paths of its cells begin.
+    labels: names of coded labels by column, if the format has them. counted: "line" or "row". typed: False if every
+    cell is a string (csv), so that 0 and "0" cannot be distinguished. split: split of these rows, if the source has
+    splits. folder: base directory of paths in its cells.
     """
 
     name: str
@@ -60,7 +59,7 @@ class Table:
 
 
 def lines(path: Path, longest: int = LONGEST_LINE) -> Iterator[tuple[int, str]]:
-    """Yield numbered lines of a UTF-8 file (.gz too), with their ends; an invalid byte is an error that names its line.
+    """Yield numbered lines of a UTF-8 file (.gz too), with their ends; an error names the line of an invalid byte.
 
     A line ends with a line feed; in a file that begins without any, with a carriage return.
     """
@@ -114,7 +113,7 @@ def listed(names: Sequence[str]) -> Text:
 
 
 def _split(file: BinaryIO, longest: int) -> Iterator[bytes]:
-    """Lines with their ends; one that is too long comes cut after `longest` + 1 bytes, to be refused."""
+    """Yield lines with their ends; an overlong line is cut after `longest` + 1 bytes, for the caller to refuse."""
     start = file.peek(1) if isinstance(file, io.BufferedReader) else b""
     if b"\r" in start and b"\n" not in start:
         # Latin-1 maps every byte to itself, so that the reader of universal line ends can be used on bytes

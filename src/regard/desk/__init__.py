@@ -1,1 +1,1 @@
-"""Questions to one model: batched by length, cached, charged to the method that asked. Start in `desk.py`."""
+"""Desk: batches questions about one model by length, caches answers, charges the calling method. Start in `desk.py`."""

@@ -12,7 +12,7 @@ from regard.errors import InputError, phrase
 from regard.records import Answers, Floats
 
 LIMIT = 1 << 28
-"""Bytes of large answers that stay cached; the oldest are dropped first."""
+"""Maximum bytes of cached large answers; the oldest are dropped first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def split(answers: Answers) -> list[Answer]:
 
 
 def stacked(counts: Sequence[int], answers: Sequence[Answer]) -> Answers:
-    """The rows of all examples as one record; counts: rows per example."""
+    """Stack the rows of all examples into one record; counts: rows per example."""
     rows = [answer.distribution for answer in answers]
     full = [row for row in rows if row is not None]
     return Answers(
@@ -46,13 +46,13 @@ def stacked(counts: Sequence[int], answers: Sequence[Answer]) -> Answers:
 
 
 def section(answers: Answers, start: int, stop: int) -> Answers:
-    """The rows from start to stop, as the answers about one example."""
+    """Rows from start to stop, as the answers about one example."""
     rows = None if answers.distribution is None else answers.distribution[start:stop]
     return Answers(np.array([0, stop - start]), answers.value[start:stop], answers.probability[start:stop], rows)
 
 
 def concatenated(parts: Sequence[Answers]) -> Answers:
-    """The answers of several examples, one record after the other."""
+    """Concatenate the answers of several examples."""
     rows = [part.distribution for part in parts if part.distribution is not None]
     nonempty = [part for part in parts if len(part.value)]
     nothing = np.zeros(0)
@@ -65,7 +65,7 @@ def concatenated(parts: Sequence[Answers]) -> Answers:
 
 
 class AnswerCache:
-    """Answers by question. Large arrays stay within LIMIT bytes; small answers stay for good."""
+    """Answers by question. Large arrays stay within LIMIT bytes; small answers are never dropped."""
 
     def __init__(self) -> None:
         self._answers: dict[Hashable, Any] = {}
@@ -95,9 +95,9 @@ def _size(answer: Any) -> int:
 
 
 def finite(rows: Floats, name: str) -> Floats:
-    """(examples, classes) as they are, or an error where a model gives no numbers.
+    """Return (examples, classes) unchanged; raise if the model returned NaN.
 
-    The largest of several NaN is the first class, whatever is done to the input: such a model would look steadfast.
+    The argmax over NaN is the first class whatever the input, so such a model would look robust.
     """
     bad = int((~np.isfinite(rows).all(-1)).sum())
     if bad:

@@ -1,4 +1,4 @@
-"""Batches of like length; when memory runs out a batch is halved, for good."""
+"""Batches of similar length; when memory runs out, the batch size is halved for good."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Batching:
     tokens: int = TOKENS
 
     def answers(self, items: Sequence[T], lengths: Sequence[int], ask: Callable[[Sequence[T]], list[R]]) -> list[R]:
-        """`ask` of all items, like lengths together; the answers in the order of the items.
+        """Apply `ask` to all items, similar lengths together; return the answers in the order of the items.
 
         >>> Batching(rows=2).answers(["a", "ccc", "bb"], [1, 3, 2], lambda part: [len(part)] * len(part))
         [2, 1, 2]

@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 class DeskCase:
-    """Implements `protocols.Case`. `specs` says which Spec this audit means by the name of a method."""
+    """Implements `protocols.Case`. `specs`: method name -> its Spec in this audit."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class DeskCase:
         return self.desk.ask(questions)
 
     def spec(self, method: str | Spec | Callable[..., Any]) -> Spec:
-        """Resolve a method name to the audit's own Spec where it has one; a decorated function to its own."""
+        """Resolve a method name to the audit's own Spec, if any; a decorated function to its own."""
         if isinstance(method, Spec):
             return method
         if not isinstance(method, str):
@@ -128,18 +128,18 @@ class DeskCase:
         return self._specs.get(method) or Spec.parse("explainer", method)
 
     def learn(self, spec: Spec, relevance: Relevance) -> None:
-        """Take over the cached results about exactly these examples."""
+        """Adopt cached results about exactly these examples."""
         if relevance.ids == self.ids:
             self._relevances[spec] = relevance
 
 
 def label(spec: Spec, specs: Mapping[str, Spec]) -> str:
-    """Label a Spec in the results: its bare name where the audit binds that name to this Spec."""
+    """Label a Spec in the results: its bare name if the audit binds that name to this Spec."""
     return spec.name if specs.get(spec.name) == spec else str(spec)
 
 
 def checked(relevance: object, case: DeskCase, label: str) -> Relevance:
-    """The relevance under its label, or an error if it is not one finite number per unit, 0 for special ones."""
+    """Return the relevance under its label; raise unless it has one finite number per unit, 0 for special ones."""
     if not isinstance(relevance, Relevance):
         raise InputError(
             phrase("errors.desk.explainer_label", label=label),
@@ -179,7 +179,7 @@ def checked(relevance: object, case: DeskCase, label: str) -> Relevance:
 
 
 def selected(relevance: Relevance, positions: Sequence[int]) -> Relevance:
-    """The relevance of some of its examples; extras per example and per unit follow, others are dropped."""
+    """Select the relevance of some examples; extras per example and per unit follow, others are dropped."""
     extras: dict[str, Floats] = {}
     for name, values in relevance.extras.items():
         if len(values) == len(relevance.ids):

@@ -1,6 +1,6 @@
 """Changes that make a variant of a case: noise in the inputs, another order, another model, another class.
 
-A variant has a desk of its own, answers about the targets of its origin, and charges the method that asked for it.
+A variant has its own desk, uses the targets of its origin, and charges the method that requested it.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from regard.desk.desk import Desk
 
 _TWINS: dict[tuple[Spec, str], Model] = {}
-"""Models trained again with one change, by their source and the fingerprint of the original."""
+"""Models retrained with one change, by their source and the fingerprint of the original."""
 MASKING = 0.5
-"""The share of masked texts from which a twin learns (Madsen et al. 2024)."""
+"""Share of masked texts in the training of a twin (Madsen et al. 2024)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Admission:
     """An example as a desk reads it.
 
-    displacement: how far the continuous inputs moved, as a share of their norm. order: (n,) the unit of the original
-    in each place. origins: computes (n,) the unit of the original that each unit comes from, -1 for none. The last two
-    are None where units stay where they were.
+    displacement: shift of the continuous inputs, as a share of their norm. order: (n,) the unit of the original in each
+    place. origins: computes (n,) the original unit of each unit, -1 for none. The last two are None if units keep their
+    places.
     """
 
     example: Example
@@ -54,10 +54,12 @@ Admit = Callable[[Example], Admission]
 
 
 class DeskChange(Change):
-    """Base of all changes: may replace the model, the reading of examples, or the targets. By default nothing."""
+    """Base of all changes: may replace the model, the encoding of examples, or the targets. The default changes
+    nothing.
+    """
 
     cached: ClassVar[bool] = True
-    """Whether the desk keeps the variant for whoever asks for it again."""
+    """Whether the desk caches the variant."""
 
     def bound(self, case: Case, companions: Sequence[Example]) -> DeskChange:
         """Return the change with the facts it needs from the case."""
@@ -67,7 +69,7 @@ class DeskChange(Change):
         return model
 
     def admit(self, desk: Desk) -> Admit:
-        """The function that reads examples at the variant's desk."""
+        """Function that encodes examples at the variant's desk."""
         return lambda example: Admission(example, desk.encode(example))
 
     def examples(self, examples: Sequence[Example]) -> Sequence[Example]:
@@ -151,7 +153,7 @@ class Randomized(DeskChange):
 
 @dataclass(frozen=True, slots=True)
 class ShuffledLabels(DeskChange):
-    """The same model trained on shuffled labels; Unsupported where there is no recipe to train it."""
+    """The same model trained on shuffled labels; Unsupported without a training recipe."""
 
     def model(self, model: Model) -> Model:
         return _twin(model, "labels", "shuffled", remedy=phrase("errors.desk.by_head_which_swaps_classes"))
@@ -159,10 +161,10 @@ class ShuffledLabels(DeskChange):
 
 @dataclass(frozen=True, slots=True)
 class MaskTuned(DeskChange):
-    """The same model trained from masked texts too; the model itself if it learned from them.
+    """The same model trained on masked texts too; the model itself if it already was.
 
-    Unsupported where there is no recipe to train it, and where the twin does not answer like the model on whole texts
-    (see `twin_check`).
+    Unsupported without a training recipe, and if the twin's predictions differ from the model's on whole texts (see
+    `twin_check`).
     """
 
     def model(self, model: Model) -> Model:
@@ -181,7 +183,7 @@ class MaskTuned(DeskChange):
 
 @dataclass(frozen=True, slots=True)
 class OtherClass(DeskChange):
-    """The same model, asked about another class."""
+    """The same model with another target class."""
 
     draw: int = 0
 
@@ -201,7 +203,7 @@ class OtherClass(DeskChange):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replaced(DeskChange):
-    """Other examples, one for each, asked about the same targets or about those given; the variant is not cached."""
+    """Other examples, one for each, with the same or the given targets; the variant is not cached."""
 
     replacements: Sequence[Example]
     new_targets: Sequence[Target] | None = None
@@ -225,7 +227,9 @@ class Replaced(DeskChange):
 
 
 def shuffle(units: Units, rng: np.random.Generator) -> Ints:
-    """(n,) the unit for each place: free units change places within their part, and none stays if that can be had."""
+    """Return (n,) the unit for each place: free units are permuted within their part, without fixed points if
+    possible.
+    """
     order = np.arange(len(units))
     for part in np.unique(units.part):
         free = np.flatnonzero(units.free & (units.part == part))
@@ -237,7 +241,7 @@ def shuffle(units: Units, rng: np.random.Generator) -> Ints:
 
 
 def reads_masks(model: Model) -> bool:
-    """Return whether the model learned from masked inputs: a masked twin, or a network trained with `masking`."""
+    """Return whether the model was trained on masked inputs: a masked twin, or a network trained with `masking`."""
     if getattr(model, "reads_masks", False):
         return True
     name = "" if model.spec is None else model.spec.name

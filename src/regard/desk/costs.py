@@ -11,7 +11,7 @@ from regard.store.shard_result import Cost
 
 
 class CostMeter:
-    """The costs of one audit; the desks of its variants share it."""
+    """Costs of one audit, shared by the desks of its variants."""
 
     def __init__(self) -> None:
         self._costs: dict[tuple[str, str], list[float]] = {}
@@ -20,12 +20,12 @@ class CostMeter:
 
     @property
     def payer(self) -> tuple[str, str]:
-        """The (kind, method) that pays for the current work."""
+        """(kind, method) that pays for the current work."""
         return self._payers[-1]
 
     @contextmanager
     def charged_to(self, kind: str, method: str) -> Iterator[None]:
-        """Charge everything inside to this method, and to no other."""
+        """Charge everything inside the block to this method, and to no other."""
         self._clock()
         self._payers.append((kind, method))
         try:
@@ -61,9 +61,9 @@ class CostMeter:
 
 
 class Metered:
-    """A differentiable function of a model whose rows are charged; other attributes are those of the function.
+    """Differentiable function of a model that charges for its rows; other attributes are those of the function.
 
-    check: raises where an output is not a finite number. A backward pass is assumed where the output requires one.
+    check: raises if an output is not finite. A backward pass is assumed if the output requires grad.
     """
 
     def __init__(self, function: Any, meter: CostMeter, check: Callable[[Any], Any]) -> None:

@@ -1,7 +1,7 @@
 """The desk: answers questions about one model in batches of similar length, and caches every answer.
 
-Whoever asks, an answer is cached under its question: the base forward and the leave-one-out forwards of an example
-are computed once, however many methods need them.
+The cache key is the question alone, so the base forward and the leave-one-out forwards of an example are computed once,
+however many methods need them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ R = TypeVar("R")
 
 
 class Desk:
-    """Model with a cache of its answers. `batch` rows, or `tokens` positions, go through it at a time.
+    """Model with a cache of its answers; batches hold `batch` rows or `tokens` positions.
 
-    A variant has an `origin`, whose targets it is asked about and whose meter it charges, and the `change` between
-    them. pools: whether all attention seen so far was pooling attention, which padding does not change.
+    A variant has an `origin`, whose targets it uses and whose meter it charges, and the `change` between them. pools:
+    whether all attention so far was pooling attention, which padding does not change.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Desk:
         return encoded_once(self.model, example)
 
     def admit(self, example: Example) -> Units:
-        """Read an example in; its units."""
+        """Encode an example and return its units."""
         if example.id not in self._admissions:
             self._admissions[example.id] = self._admit(example)
         return self.units(example.id)
@@ -87,7 +87,7 @@ class Desk:
         return self._shapes[name]
 
     def answer(self, name: str) -> Json:
-        """The target of an example in words, where the model knows any."""
+        """Target of an example in words, if the model has names."""
         return name_of_answer(self.model, self.target(name), self.encoded(name))
 
     def reads(self, example: Example) -> bool:
@@ -105,7 +105,7 @@ class Desk:
     # ------------------------------------------------------------------ questions
 
     def ask(self, questions: Sequence[Question[R]]) -> list[R]:
-        """The answers, in order: from the cache where an equal question was answered before, else from the model."""
+        """Return the answers, in order: cached for equal questions, otherwise computed by the model."""
         keys: list[Hashable] = []
         kinds: dict[type[DeskQuestion[Any]], dict[Hashable, DeskQuestion[Any]]] = {}
         everyone: dict[type[DeskQuestion[Any]], list[DeskQuestion[Any]]] = {}
@@ -129,11 +129,11 @@ class Desk:
         return [answers[key] for key in keys]
 
     def base(self, names: Sequence[str]) -> list[Answer]:
-        """The undisturbed answers."""
+        """Answers of the unmodified model."""
         return [answer for answer, _ in self.ask([Base(name) for name in names])]
 
     def targets(self, names: Sequence[str]) -> list[Target]:
-        """Targets of the objective: the model's undisturbed predictions."""
+        """Targets of the objective: predictions of the unmodified model."""
         questions = [Base(name) for name in names]
         if any(question not in self.cache for question in questions):
             self.ask(questions)
@@ -143,13 +143,13 @@ class Desk:
         return self.targets([name])[0]
 
     def split(self, answers: Answers) -> list[Answer]:
-        """Split answers into one per row; raise where one of them is not finite."""
+        """Split answers into one per row; raise if one of them is not finite."""
         return split(known(answers, self.model.name))
 
     # ------------------------------------------------------------------ variants
 
     def variant(self, change: DeskChange) -> Desk:
-        """The desk of a variant."""
+        """Desk of a variant."""
         if change in self._variants:
             return self._variants[change]
         desk = type(self)(
@@ -165,7 +165,7 @@ class Desk:
         return desk
 
     def fresh(self) -> Desk:
-        """A desk that has the undisturbed answers of this one in its cache, and nothing else."""
+        """Return a desk whose cache holds the base answers of this one, and nothing else."""
         other = Desk(self.model, seed=self.seed, batch=self.batching.rows, tokens=self.batching.tokens)
         other._admissions = dict(self._admissions)
         for question in map(Base, self._admissions):
@@ -176,7 +176,7 @@ class Desk:
     # ------------------------------------------------------------------ costs
 
     def charged_to(self, kind: str, method: str) -> AbstractContextManager[None]:
-        """Charge seconds, forwards and requests inside to this method, and to no other."""
+        """Charge seconds, forwards and requests inside the block to this method, and to no other."""
         return self.meter.charged_to(kind, method)
 
     def payer(self, kind: str, method: str) -> tuple[str, str]:

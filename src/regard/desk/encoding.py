@@ -13,9 +13,9 @@ from regard.protocols import Encoded, Model
 from regard.records import Example
 
 LIMIT = 1 << 27
-"""Bytes whose encoded form stays cached for each model; the oldest are dropped first."""
+"""Bytes of encoded examples to cache per model; the oldest are dropped first."""
 UNITS = 2048
-"""Bytes that the units of an encoded example need beside its inputs, about."""
+"""Approximate bytes of the units of an encoded example, beside its inputs."""
 
 
 class EncodedCache:
@@ -41,7 +41,7 @@ _CACHES: WeakKeyDictionary[Model, EncodedCache] = WeakKeyDictionary()
 
 
 def encoded_once(model: Model, example: Example) -> Encoded:
-    """The example as the model reads it, from the cache where it was encoded before."""
+    """Return the encoded example, from the cache if possible."""
     return _CACHES.setdefault(model, EncodedCache()).encode(model, example)
 
 

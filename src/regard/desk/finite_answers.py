@@ -1,7 +1,7 @@
-"""NaN is unknown: no method ever computes with an answer, a gradient or a weight that is not a finite number.
+"""Refuse NaN: no method computes with an answer, a gradient or a weight that is not a finite number.
 
-The desk calls these on everything that a model gives out. An error leaves the example out of the method that asked,
-with the reason; nothing unknown is remembered, so it never turns into 0, "not moved" or the first class.
+The desk calls these functions on every model output. An error skips the example for the calling method, with the
+reason; unknown values are never cached, so NaN never turns into 0, "not moved" or the first class.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def known(answers: Answers, name: str) -> Answers:
-    """The answers as they are, or an error where one of them is not a finite number."""
+    """Return the answers unchanged; raise if one of them is not finite."""
     each = np.isfinite(answers.value) & np.isfinite(answers.probability)
     if answers.distribution is not None:
         each = each & np.isfinite(answers.distribution).all(-1)
@@ -31,7 +31,7 @@ def known(answers: Answers, name: str) -> Answers:
 
 
 def known_slopes(slopes: Sequence[Slopes], name: str) -> Sequence[Slopes]:
-    """Gradients as they are; the ends of a path may be unknown where no point lies on it."""
+    """Return the gradients unchanged; the ends of a path may be unknown if no point lies on it."""
     _refuse(phrase("errors.desk.gradient_name", name=name), ((s.dot, s.norm, s.value) for s in slopes))
     return slopes
 
@@ -62,7 +62,7 @@ def known_arrays(arrays: list[T], name: str) -> list[T]:
 
 
 def known_tensor(tensor: Any, name: str) -> Any:
-    """A torch tensor of answers as it is, or an error."""
+    """Return a torch tensor of answers unchanged; raise if it is not finite."""
     each = tensor.detach().isfinite()
     if not bool(each.all()):
         raise unknown(phrase("errors.common.answer_name", name=name), int((~each).sum()), int(each.numel()))
@@ -70,7 +70,7 @@ def known_tensor(tensor: Any, name: str) -> Any:
 
 
 def known_logits(tensor: Any, name: str) -> Any:
-    """Logits as they are, or an error; a class may be ruled out (-inf)."""
+    """Return logits unchanged or raise; a class may be excluded (-inf)."""
     logits = tensor.detach()
     bad = logits.isnan() | logits.isposinf()
     if bool(bad.any()):

@@ -1,4 +1,4 @@
-"""Questions about examples: frozen values with a cache key, a cost, a batch group, and how a batch is answered.
+"""Questions about examples: frozen values with a cache key, a cost, a batch group, and a function that answers a batch.
 
 A method builds them through the functions here, and its case passes them to the desk:
 
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 Bundle = tuple[list[Any], Encoded]
-"""Questions that are answered together, and the input that goes through the model for them."""
+"""Questions that share one row of a batch, and the model input for them."""
 
 
 @dataclass(frozen=True)
 class DeskQuestion(Question[R]):
-    """A question about one example. The answer of an equal question is cached, large answers within a limit."""
+    """A question about one example. Answers are cached by equality, large answers within a limit."""
 
     example: str
     cached: ClassVar[bool] = True
@@ -58,7 +58,7 @@ class DeskQuestion(Question[R]):
 
     @property
     def key(self) -> Hashable | None:
-        """Cache key of the answer; None where it is not cached."""
+        """Cache key of the answer; None for no caching."""
         return self if self.cached else None
 
     @classmethod
@@ -68,24 +68,24 @@ class DeskQuestion(Question[R]):
 
     @classmethod
     def cost(cls, bundle: Sequence[Self], answers: Sequence[R]) -> int:
-        """Forward passes of a bundle (and backward passes, where `backward` says so)."""
+        """Forward passes of a bundle (and backward passes, if `backward` is set)."""
         return len(bundle)
 
     def bundle(self, place: int) -> Hashable:
-        """Questions with the same bundle are one row of a batch."""
+        """Key of the batch row: questions with equal keys share it."""
         return place
 
     @classmethod
     def group(cls, bundle: Sequence[Self]) -> Hashable:
-        """Bundles of the same group may share a batch."""
+        """Key of the batch: bundles with equal keys may share it."""
         return None
 
     def encoded(self, desk: Desk) -> Encoded | None:
-        """The input that goes through the model; None where the model cannot read it."""
+        """Model input; None if the model cannot read it."""
         return desk.encoded(self.example)
 
     def unread(self, desk: Desk) -> R:
-        """The answer where the model cannot read the input."""
+        """Answer if the model cannot read the input."""
         raise NotImplementedError
 
     @classmethod
@@ -95,7 +95,7 @@ class DeskQuestion(Question[R]):
 
     @classmethod
     def compute(cls, desk: Desk, questions: Sequence[Self]) -> list[R]:
-        """The answers to questions that are not in the cache, in batches of like length."""
+        """Compute the answers that are not cached, in batches of similar length."""
         bundles: dict[Hashable, list[int]] = {}
         for place, question in enumerate(questions):
             bundles.setdefault(question.bundle(place), []).append(place)
@@ -130,7 +130,7 @@ def _targets(desk: Desk, batch: Sequence[Bundle]) -> list[Target]:
 
 @dataclass(frozen=True)
 class Base(DeskQuestion[tuple[Answer, Target]]):
-    """The undisturbed answer about the target: the model's prediction, or the variant's own target."""
+    """Base answer about the target: the model's prediction, or the variant's own target."""
 
     @classmethod
     def compute(cls, desk: Desk, questions: Sequence[Self]) -> list[tuple[Answer, Target]]:
@@ -154,7 +154,7 @@ class Base(DeskQuestion[tuple[Answer, Target]]):
 
 @dataclass(frozen=True)
 class Removed(DeskQuestion[Answer]):
-    """The answer without the units marked in `drop` (one byte each)."""
+    """Answer without the units marked in `drop` (one byte each)."""
 
     operator: str
     drop: bytes
@@ -191,7 +191,7 @@ class NearlyRemoved(Removed):
 
 
 def removals(case: Case, drops: Sequence[Bools], operator: str | None) -> tuple[str, list[tuple[str, bytes]]]:
-    """The operator, and (example, dropped units) of every variant; special units are never removed."""
+    """Return the operator, and (example, dropped units) of every variant; special units are never removed."""
     name = operator or case.operators[0]
     if name not in case.operators:
         raise InputError(
@@ -214,7 +214,7 @@ def removals(case: Case, drops: Sequence[Bools], operator: str | None) -> tuple[
 def nearly_removed(
     case: Case, drops: Sequence[Bools], schedule: Sequence[float], operator: str | None = None
 ) -> Answers:
-    """`Case.removed`, nearly: only the share `schedule` of the positions is recomputed, from the first layer on."""
+    """Approximate `Case.removed`: recompute only the share `schedule` of the positions, from the first layer on."""
     name, variants = removals(case, drops, operator)
     questions = [NearlyRemoved(example, name, drop, tuple(schedule)) for example, drop in variants]
     return stacked([len(rows) for rows in drops], case.ask(questions))
@@ -222,7 +222,7 @@ def nearly_removed(
 
 @dataclass(frozen=True)
 class Edited(DeskQuestion[Answer]):
-    """The answer with edited attention."""
+    """Answer with edited attention."""
 
     edits: tuple[Edit, ...]
 
@@ -251,7 +251,7 @@ class Edited(DeskQuestion[Answer]):
 
 
 def edited(case: Case, variants: Sequence[Sequence[Sequence[Edit]]]) -> Answers:
-    """variants[i] holds variants of example i, each a list of edits; one row per variant, example after example."""
+    """Answers under edits: variants[i] holds the variants of example i, each a list of edits; one row per variant."""
     pairs = zip(case.ids, variants, strict=True)
     questions = [Edited(name, tuple(edits)) for name, own in pairs for edits in own]
     return stacked([len(own) for own in variants], case.ask(questions))
@@ -259,7 +259,7 @@ def edited(case: Case, variants: Sequence[Sequence[Sequence[Edit]]]) -> Answers:
 
 @dataclass(frozen=True, eq=False)
 class WithWeights(DeskQuestion[Answers]):
-    """The answers under many attention maps, given as arrays; too many to be cached one by one."""
+    """Answers under many attention maps, given as arrays; too many to cache one by one."""
 
     edits: tuple[Edit, ...]
     cached: ClassVar[bool] = False
@@ -288,9 +288,9 @@ class WithWeights(DeskQuestion[Answers]):
 
 
 def with_weights(case: Case, edits: Sequence[Sequence[Edit]]) -> Answers:
-    """edits[i] holds one `replace` per site of example i, whose values are (attention, head, query, key).
+    """Answers under given weights: edits[i] holds one `replace` per site, with values (attention, head, query, key).
 
-    One row per attention, example after example.
+    One row per attention map, example after example.
     """
     assert len(case.targets) == len(edits)
     questions = [WithWeights(name, tuple(own)) for name, own in zip(case.ids, edits, strict=True)]
@@ -323,7 +323,7 @@ class Patched(DeskQuestion[Answer]):
 
 
 def patched(case: Case, i: int, reads: Sequence[Read], donors: Sequence[tuple[int, Sequence[Read]]]) -> Answers:
-    """Example i with the attention output of companions (position, their rows) instead of its own; a row each."""
+    """Answers for example i with the attention output of companions (position, their rows) instead of its own."""
     names = case.companions.ids
     questions = [Patched(case.ids[i], tuple(reads), names[donor], tuple(own)) for donor, own in donors]
     return stacked([len(questions)], case.ask(questions))
@@ -331,9 +331,9 @@ def patched(case: Case, i: int, reads: Sequence[Read], donors: Sequence[tuple[in
 
 @dataclass(frozen=True, eq=False)
 class AnswerTo(DeskQuestion[Answer]):
-    """The answer to another input, about the target of the example; NaN where the model cannot read it.
+    """Answer to another input, about the target of the example; NaN if the model cannot read it.
 
-    Texts are cached: searches come to the same text in several ways.
+    Texts are cached, because searches reach the same text in several ways.
     """
 
     candidate: Example
@@ -362,7 +362,7 @@ class AnswerTo(DeskQuestion[Answer]):
 
 
 def answers_to(case: Case, candidates: Sequence[Sequence[Example]]) -> Answers:
-    """Other inputs in the place of each example, about its target; one row per candidate, example after example."""
+    """Answers to other inputs in place of each example, about its target; one row per candidate, example by example."""
     pairs = zip(case.ids, candidates, strict=True)
     questions = [AnswerTo(name, candidate) for name, own in pairs for candidate in own]
     return stacked([len(own) for own in candidates], case.ask(questions))
@@ -373,7 +373,7 @@ def answers_to(case: Case, candidates: Sequence[Sequence[Example]]) -> Answers:
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """The gradient of one example at one point."""
+    """Gradient of one example at one point."""
 
     dot: Floats
     norm: Floats
@@ -383,7 +383,7 @@ class Slope:
 
 @dataclass(frozen=True)
 class SlopeAt(DeskQuestion[Slope]):
-    """The gradient of the objective at one point."""
+    """Gradient of the objective at one point."""
 
     point: Point
     backward: ClassVar[bool] = True
@@ -432,7 +432,7 @@ def _joined(slopes: Sequence[Slope]) -> Slopes:
 
 @dataclass(frozen=True)
 class InputGradient(DeskQuestion[NDArray[np.float32]]):
-    """The gradient of the objective at every entry of the continuous inputs."""
+    """Gradient of the objective at every entry of the continuous inputs."""
 
     cached: ClassVar[bool] = False
     backward: ClassVar[bool] = True
@@ -444,13 +444,13 @@ class InputGradient(DeskQuestion[NDArray[np.float32]]):
 
 
 def input_gradients(case: Case) -> list[NDArray[np.float32]]:
-    """The whole gradient for each example: (positions, features) for text, else of the array's shape."""
+    """Full gradient for each example: (positions, features) for text, else in the shape of the array."""
     return case.ask([InputGradient(name) for name in case.ids])
 
 
 @dataclass(frozen=True)
 class RelevanceBy(DeskQuestion[PropagatedRelevance]):
-    """The relevance propagated backwards by the rules of that name."""
+    """Relevance propagated backwards by named rules."""
 
     rule: Rule
     baseline: str
@@ -477,7 +477,7 @@ def relevance_by_rules(case: Case, rule: Rule, baseline: str) -> list[Propagated
 
 @dataclass(frozen=True, eq=False)
 class _Function(DeskQuestion[R]):
-    """A function that is charged for every row it computes."""
+    """Function that charges for every row it computes."""
 
     cached: ClassVar[bool] = False
 
@@ -497,7 +497,7 @@ class _Function(DeskQuestion[R]):
 
 @dataclass(frozen=True, eq=False)
 class InputFunction(_Function[AnyInputFunction]):
-    """The objective as a function of the continuous inputs."""
+    """Objective as a function of the continuous inputs."""
 
     def function(self, desk: Desk) -> AnyInputFunction:
         return input_functions.input_function(desk.model, desk.encoded(self.example), desk.target(self.example))
@@ -505,7 +505,7 @@ class InputFunction(_Function[AnyInputFunction]):
 
 @dataclass(frozen=True, eq=False)
 class WeightFunction(_Function[AnyWeightFunction]):
-    """The answer as a function of attention weights; places: `replace` edits whose values do not count."""
+    """Answer as a function of attention weights; places: `replace` edits whose values are ignored."""
 
     places: Sequence[Edit]
 
@@ -526,12 +526,12 @@ class BatchFunction(_Function[AnyBatchFunction]):
 
 
 def input_function(case: Case, i: int) -> AnyInputFunction:
-    """The objective of example i as a function of its continuous inputs; every call is counted."""
+    """Objective of example i as a function of its continuous inputs; every call is counted."""
     return case.ask([InputFunction(case.ids[i])])[0]
 
 
 def weight_function(case: Case, i: int, places: Sequence[Edit]) -> AnyWeightFunction:
-    """The answer to example i as a function of the weights in these places; every call is counted."""
+    """Answer to example i as a function of the weights in these places; every call is counted."""
     return case.ask([WeightFunction(case.ids[i], places)])[0]
 
 
@@ -563,7 +563,7 @@ class _Fact(DeskQuestion[R]):
 
 @dataclass(frozen=True, eq=False)
 class ReadRows(_Fact[tuple[int, ...]]):
-    """The query rows of a site that the objective reads."""
+    """Query rows of a site that the objective reads."""
 
     site: Site
 
@@ -596,7 +596,7 @@ class Displacement(_Fact[float]):
 
 
 class UnitOrder(_Fact[Ints]):
-    """(n,) the unit of the original that stands in each place; 0, 1, 2... but for a shuffled variant."""
+    """(n,): the original unit in each place; 0, 1, 2... except for a shuffled variant."""
 
     def fact(self, desk: Desk) -> Ints:
         order = desk.admission(self.example).order
@@ -604,7 +604,7 @@ class UnitOrder(_Fact[Ints]):
 
 
 class UnitOrigins(_Fact[Ints]):
-    """(n,) the unit of the original that each unit comes from, -1 for none; 0, 1, 2... but for a perturbed variant.
+    """(n,): the original unit of each unit, -1 for none; 0, 1, 2... except for a perturbed variant.
 
     See `origins` for pieces of words; sums over `groups` are exact.
     """
@@ -620,7 +620,7 @@ def token_ids(case: Case, example: Example) -> Ints:
 
 
 def vocabulary(case: Case) -> Lexicon:
-    """The model's input vocabulary; Unsupported where it reads no tokens or they cannot be spelled."""
+    """Input vocabulary of the model; Unsupported if it reads no tokens or they have no spelling."""
     return case.ask([Vocabulary("")])[0]
 
 
@@ -629,7 +629,7 @@ def vocabulary(case: Case) -> Lexicon:
 
 @dataclass(frozen=True)
 class AttackRun(DeskQuestion[Sequence[Attacked]]):
-    """The results of an attack on a whole case."""
+    """Results of an attack on a whole case."""
 
     case: Case
     spec: Spec

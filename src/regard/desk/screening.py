@@ -1,11 +1,11 @@
 """Leave-one-out of long inputs, coarse to fine: sentences, then the units of those that matter, then a random sample.
 
-An input with at most `most` free units is asked in full. Of a longer one a quarter of the passes removes whole groups
-of neighboring units (sentences where there are some, blocks of a picture), half asks single units: first those that
+An input with at most `most` free units gets every single removal. For a longer one, a quarter of the passes removes
+whole groups of neighboring units (sentences, or blocks of a picture), and half removes single units: first those that
 other rankings put first, then the units of the groups with the largest effects. A group with more units than passes
-are left is divided first, the part with the largest effect again, until its units can be asked. The last quarter asks
-units that are drawn from the rest at random, so that the effect that is missed has a bound: with 95 % confidence at
-most `missed` of the units that were not asked have a larger effect than the largest of the sample.
+left is divided first, and its part with the largest effect again, until its units can be removed one by one. The last
+quarter removes units drawn from the rest at random, which bounds the missed effect: with 95 % confidence, at most
+`missed` of the units not removed have a larger effect than the largest of the sample.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from regard.records import Bools, Floats, Ints, Units
 SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", "…")
 CONFIDENCE = 0.95
 FEWEST = 8
-"""Passes below which an input cannot be screened."""
+"""Minimum passes to screen an input."""
 PARTS = 4
-"""Into which a group is divided that has more units than passes are left."""
+"""Number of parts of a group that has more units than passes are left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Screened:
     """Screened leave-one-out.
 
-    values: (units,) per example, f(x) - f(x without the unit), the median of the random sample where `asked` is false.
-    largest: (examples,) the largest effect in the sample; missed: the share of the units not asked that may have a
-    larger one, at 95 % confidence. NaN and 0 where every unit was asked.
+    values: (units,) per example, f(x) - f(x without the unit), the median of the random sample if `asked` is false.
+    largest: (examples,) the largest effect in the sample; missed: the share of the units not removed that may have a
+    larger one, at 95 % confidence. NaN and 0 if every unit was removed.
     """
 
     values: tuple[Floats, ...]
@@ -43,9 +43,9 @@ class Screened:
 
 
 def screened(case: Case, operator: str | None, most: int | None, hints: Sequence[Sequence[Floats]] = ()) -> Screened:
-    """Ask single removals, at most `most` passes per example; None: every free unit.
+    """Measure single removals, at most `most` passes per example; None: every free unit.
 
-    hints: rankings of the free units, (free unit,) scores per example, whose first units are asked before others.
+    hints: rankings of the free units, (free unit,) scores per example, whose first units are removed before others.
     """
     base = case.base()
     free = [np.flatnonzero(units.free) for units in case.units]
@@ -106,8 +106,9 @@ def _drops(groups: Sequence[Sequence[int] | Ints], size: int) -> Bools:
 
 
 def _groups(units: Units, free: Ints, count: int) -> list[Ints]:
-    """Form at most `count` groups of neighboring free units: sentences, joined or halved to as even a size as they
-    allow; blocks of a picture.
+    """Form at most `count` groups of neighboring free units.
+
+    Sentences, joined or halved to similar sizes; blocks of a picture.
     """
     if units.place_kind == "box":
         return _divided(units, free, count)
@@ -127,7 +128,9 @@ def _groups(units: Units, free: Ints, count: int) -> list[Ints]:
 
 
 def _divided(units: Units, group: Ints, count: int) -> list[Ints]:
-    """The group in `count` parts of about the same size: runs of neighbors, or blocks cut across their longer side."""
+    """Divide the group into `count` parts of similar size: runs of neighbors, or blocks cut across their longer
+    side.
+    """
     if units.place_kind != "box":
         return list(np.array_split(group, count))
     if count < 2 or len(group) < 2:
@@ -145,9 +148,9 @@ def _divided(units: Units, group: Ints, count: int) -> list[Ints]:
 class _Search:
     """Search in one input.
 
-    groups and effects: the groups asked so far; budget: passes left for parts of groups and for single units; ranked:
-    units in the order of the hints, of each of which the first two are asked, or the first one where a group has more
-    units than passes are left.
+    groups and effects: the groups removed so far; budget: passes left for parts of groups and for single units; ranked:
+    units in the order of the hints; of each hint the first two are removed, or only the first if a group has more units
+    than passes are left.
     """
 
     units: Units
@@ -166,7 +169,7 @@ class _Search:
         return int(order(np.array(self.effects))[0])
 
     def parts(self) -> list[Ints]:
-        """The parts of the group with the largest effect; none where its units can be asked one by one."""
+        """Parts of the group with the largest effect; none if its units can be removed one by one."""
         if not self.groups:
             return []
         group, left = self.groups[self.largest], self.budget - len(self.hinted)
@@ -174,13 +177,13 @@ class _Search:
         return _divided(self.units, group, count) if len(group) > self.budget and count > 1 else []
 
     def divide(self, parts: list[Ints], effects: Floats) -> None:
-        """Put the parts in the place of the group with the largest effect."""
+        """Replace the group with the largest effect by its parts."""
         place = self.largest
         self.groups[place : place + 1], self.effects[place : place + 1] = parts, [*effects]
         self.budget -= len(parts)
 
     def fine(self, rng: np.random.Generator) -> Ints:
-        """The units to ask one by one: the first ones of every ranking in turn, then those of the groups by effect."""
+        """Units to remove one by one: the first ones of every ranking in turn, then those of the groups by effect."""
         drawn_groups = [rng.permutation(group) for group in self.groups]
         places = dict.fromkeys(self.hinted)
         for group in order(np.array(self.effects)):
@@ -189,7 +192,7 @@ class _Search:
 
 
 def _divide(case: Case, searches: Sequence[_Search], operator: str | None) -> None:
-    """Ask the parts of large groups, those of all inputs together, until every search can ask single units."""
+    """Remove the parts of large groups, for all inputs together, until every search can remove single units."""
     base = case.base()
     while any(parts := [search.parts() for search in searches]):
         answers = case.removed([_drops(p, len(u)) for p, u in zip(parts, case.units, strict=True)], operator)

@@ -1,6 +1,6 @@
 """Questions about model internals: attention, its gradients, and its decomposition.
 
-Examples of one length share a pass; where attention only pools, those of like length do, since padding changes nothing.
+Examples of one length share a pass; under pooling attention, those of similar length do, since padding changes nothing.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 TOGETHER = 1024
-"""Positions of examples of one length that share a pass."""
+"""Maximum positions of examples of one length that share a pass."""
 NEAR = 0.2
-"""How much longer or shorter an example may be to share a pass, where attention only pools."""
+"""Maximum difference in length of examples that share a pass under pooling attention."""
 
 
 @dataclass(frozen=True)
 class _Shared(DeskQuestion[R]):
-    """A question whose pass also answers it for other examples. beside: the examples to expect next."""
+    """Question whose pass also answers it for other examples. beside: the examples expected next."""
 
     beside: Sequence[str] = field(default=(), compare=False, kw_only=True)
 
@@ -72,7 +72,7 @@ class Sites(_Shared[Sequence[SiteAttention]]):
 
 
 def _captured(desk: Desk, names: Sequence[str]) -> list[Sequence[SiteAttention]] | None:
-    """The sites of each of these; None where the rows of a pass are not these examples alone."""
+    """Sites of each of these; None if the rows of a pass are not these examples alone."""
     sites = _capture(desk, names)
     lengths = [desk.encoded(name).length for name in names]
     if len(names) == 1:
@@ -90,7 +90,7 @@ def _captured(desk: Desk, names: Sequence[str]) -> list[Sequence[SiteAttention]]
 
 
 def _capture(desk: Desk, names: Sequence[str]) -> Sequence[SiteAttention]:
-    """The sites of a pass whose answers are numbers."""
+    """Sites of a pass whose answers are finite."""
     capture = desk.model.capture([desk.encoded(name) for name in names], desk.targets(names))
     known(capture.answers, desk.model.name)
     return capture.sites
@@ -105,7 +105,7 @@ def _alike(desk: Desk, name: str, others: Sequence[str]) -> list[str]:
 
 
 def _near(desk: Desk, name: str, others: Sequence[str]) -> list[str]:
-    """The example and others of the same length; of like length where attention only pools."""
+    """The example and others of the same length; of similar length under pooling attention."""
     shape, length = desk.shape(name), desk.encoded(name).length
     if desk.pools:
         distances = [(abs(desk.encoded(o).length - length), o) for o in others if o != name]
@@ -154,7 +154,7 @@ class WeightGradients(_Shared[Sequence[WeightSlopes]]):
         return True
 
     def _cache(self, desk: Desk, names: Sequence[str], gradients: Sequence[Sequence[WeightSlopes]]) -> bool:
-        """Cache the gradients of a pass; False, and nothing cached, where its padding cannot be cut off."""
+        """Cache the gradients of a pass; False, and nothing cached, if its padding cannot be cut off."""
         for one in gradients:
             known_weight_slopes(one, desk.model.name)
         examples = unpadded_gradients(gradients, [desk.encoded(name).length for name in names])
@@ -191,7 +191,7 @@ class _OfSite(DeskQuestion[R]):
 
 @dataclass(frozen=True)
 class Decomposition(_OfSite[Parts]):
-    """The per-key vectors that the attention output of a site is the sum of."""
+    """Per-key vectors whose sum is the attention output of a site."""
 
     @classmethod
     def cost(cls, bundle: Sequence[Self], answers: Sequence[Parts]) -> int:
@@ -232,7 +232,9 @@ def decomposition(case: Case, i: int, sites: Sequence[str]) -> list[Parts]:
 
 
 def zeroed_values(case: Case, i: int, sites: Sequence[str]) -> list[Zeroed]:
-    """Return how far the layers around these sites (their keys) move when the value of one key of example i is zero."""
+    """Return the change of the layers around these sites (their keys) when the value of one key of example i is
+    zero.
+    """
     return case.ask([ZeroedValues(case.ids[i], site) for site in sites])
 
 

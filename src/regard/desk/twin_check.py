@@ -1,4 +1,4 @@
-"""Check of a masked twin before it stands in for the model: accuracy and agreement on unmasked inputs."""
+"""Check of a masked twin before it replaces the model: accuracy and agreement on unmasked inputs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from regard.records import Bools, Example, Ints
 from regard.registry import build, named_model
 
 EXAMPLES = 400
-"""Validation examples at most."""
+"""Maximum validation examples."""
 AGREEING = 0.7
-"""The lower end of the agreement must reach this."""
+"""Minimum of the lower end of the agreement."""
 LOST = 0.1
-"""The upper end of the accuracy that the twin loses must stay below this."""
+"""Maximum of the upper end of the accuracy that the twin loses."""
 _CHECKS: dict[tuple[str, str], TwinCheck] = {}
-"""By the fingerprints of the model and its twin."""
+"""Cache by the fingerprints of the model and its twin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class TwinCheck:
 
     @property
     def usable(self) -> bool:
-        """Return whether the twin answers like the model on unmasked inputs.
+        """Return whether the twin predicts like the model on unmasked inputs.
 
         >>> TwinCheck(400, (0.9, 0.87, 0.93), 0.8, (0.79, 0.75, 0.83), (0.01, -0.03, 0.05)).usable
         True
@@ -61,7 +61,7 @@ class TwinCheck:
 
 
 def usable_twin(model: Model, twin: Model) -> Model:
-    """Return the twin, or raise with the figures if its answers cannot stand for those of the model."""
+    """Return the twin, or raise with the figures if it cannot replace the model."""
     check = twin_check(model, twin)
     if not check.usable:
         raise Unsupported(
@@ -74,7 +74,7 @@ def usable_twin(model: Model, twin: Model) -> Model:
 
 
 def twin_check(model: Model, twin: Model) -> TwinCheck:
-    """Ask both models about the validation split of the data that the twin learned from.
+    """Compare both models on the validation split of the data that the twin learned from.
 
     Costs one pass of each model per validation example, at most 400 each, once per process and pair of models.
     """
@@ -100,7 +100,7 @@ def _checked(model: Model, twin: Model) -> TwinCheck:
 
 
 def validation_examples(model: Model, limit: int) -> list[Example]:
-    """Return examples of the validation split that a network of regard's own was chosen by."""
+    """Return examples of the validation split that selected a network of regard's own."""
     source = None if model.spec is None else named_model(model.spec.name)
     folder = Path(str(build(source)()) if source is not None else "" if model.spec is None else model.spec.name)
     try:
@@ -115,7 +115,7 @@ def validation_examples(model: Model, limit: int) -> list[Example]:
 
 
 def predicted_classes(model: Model, examples: list[Example]) -> Ints:
-    """(examples,) the class that the model predicts."""
+    """(examples,): class that the model predicts."""
     desk = Desk(model)
     for example in examples:
         desk.admit(example)

@@ -1,9 +1,9 @@
 """Align the units of a changed example with the original: sub-words -> words -> original words -> original units.
 
-The pieces of a changed word are laid over the pieces of the word it comes from, in order: piece r of k lies on piece
-floor(r m / k) of m. An untouched word has the same pieces, so they correspond one to one; a misspelt word that falls
-into more pieces lends them all to the pieces of the word it was. So no relevance leaves its word: sums over words
-(`Units.groups` of the original) are exact, sums over pieces are a convention. Words that were inserted come from none.
+The pieces of a changed word are mapped onto the pieces of its original word, in order: piece r of k maps to piece
+floor(r m / k) of m. An unchanged word has the same pieces, so they correspond one to one; a misspelt word with more
+pieces maps all of them to the pieces of its original. So relevance never leaves its word: sums over words
+(`Units.groups` of the original) are exact, sums over pieces are a convention. Inserted words have no origin.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FIELDS = ("text", "text_pair")
 
 
 def unit_origins(before: Units, after: Units, original: Example, made: Perturbed) -> Ints:
-    """(n,) for each unit of the changed example, the unit of the original it comes from; -1 where there is none."""
+    """(n,): original unit of each unit of the changed example; -1 for none."""
     if made.origin is None or after.place_kind != "span":
         if len(before) != len(after):
             raise InputError(
@@ -44,7 +44,7 @@ def unit_origins(before: Units, after: Units, original: Example, made: Perturbed
 def words_of_units(units: Units, example: Example) -> Ints:
     """(n,) the word that each unit belongs to, counted over both texts; -1 for special units.
 
-    A unit over several words belongs to the one it shares most characters with, the first of equals.
+    A unit over several words belongs to the one it shares most characters with; the first wins a tie.
     """
     word_indices = np.full(len(units), -1)
     first = 0

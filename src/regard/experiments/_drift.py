@@ -22,11 +22,11 @@ from regard.registry import entry
 
 LN2 = float(np.log(2.0))
 TOP = 5
-"""Words that are looked at first; in short texts a third of them."""
+"""Number of top words to compare; in short texts, a third of them."""
 LEAST_CHANGE = 0.02
-"""An answer that moves by less than this (total variation) counts as moved by this much."""
+"""Minimum denominator: a smaller change of the answer (total variation) counts as this much."""
 MANY_PASSES = ("captum", "knock_out", "value_zeroing")
-"""Explainers of many passes whose parameters do not tell it."""
+"""Explainers that need many passes although their parameters do not show it."""
 QUANTITIES: Mapping[str, Literal["higher", "lower", "none"]] = {
     "explanation_rank": "higher",
     "explanation_top_k": "higher",
@@ -41,7 +41,7 @@ class Aligned:
     """Relevance per word of the original that the copy still contains: before and after the change.
 
     unaligned: the share of the relevance that lies on words which the other text does not have. places: (words, axes)
-    where they stand, None where places mean nothing (columns of a table).
+    their positions, None if positions mean nothing (columns of a table).
     """
 
     before: Floats
@@ -117,7 +117,7 @@ def _apart(pair: Aligned) -> float:
 def drift(
     before: Relevance, after: Relevance, units: Sequence[Units], origins: Sequence[Ints], preserved: Bools
 ) -> dict[str, Floats]:
-    """Return `moved` for every example; NaN where the prediction flipped, since the explanation should change too."""
+    """Return `moved` for every example; NaN if the prediction flipped, since the explanation should then change too."""
     pairs = [aligned(before[i], after[i], units[i], origins[i]) for i in range(len(units))]
     return {name: np.where(preserved, values, np.nan) for name, values in moved(pairs).items()}
 

@@ -16,7 +16,7 @@ from regard.registry import entry, names
 from regard.store.shard_result import units_to_json
 
 Chosen = tuple[str, ...] | int
-"""Names, or how many of the usual ones."""
+"""Names, or the number of default ones."""
 
 ATTACKS = {
     "text": ("greedy_word", "greedy_char", "hotflip", "beam"),
@@ -25,11 +25,11 @@ ATTACKS = {
     "series": ("pgd", "pgd:eps=0.1", "square", "apgd", "pgd:eps=0.3", "fgsm"),
     "table": ("pgd", "pgd:eps=0.1", "square", "apgd", "pgd:eps=0.3", "fgsm"),
 }
-"""Attacks by modality; a larger ball beside the usual one, for success has to grow with it."""
+"""Default attacks by modality, with a larger ball beside the usual one, since success must grow with it."""
 MODEL = "model"
-"""What numbers about predictions are called after."""
+"""Method name of findings about predictions."""
 LARGEST_SHOWN = 4096
-"""Numbers of an image or a series that is kept to be shown."""
+"""Maximum numbers of an image or a series that is stored for display."""
 
 
 def modality(case: Case, name: str) -> str:
@@ -136,7 +136,7 @@ def truth(case: Case) -> Ints:
 def witness(case: Case, variant: Case, i: int, where: dict[str, Json]) -> list[Score]:
     """Return one changed example for display: its input, the prediction, the attention; one row of its own.
 
-    Nothing where the input is too large to be kept among numbers.
+    Empty if the input is too large to store.
     """
     answers, example, units = variant.base(), variant.examples[i], variant.units[i]
     inputs: dict[str, Json] = {}

@@ -2,8 +2,8 @@
 
     maximise  sum over i of JSD(a_i, alpha) + JSD(a_1 .. a_K)   subject to   TVD(answer to a_i, answer) <= cap
 
-with a penalty for what is beyond the cap (Jain & Wallace 2019, whose states are frozen too). What is kept of each
-attention is the most distant point on its way that was within the cap, so that no candidate is beyond it.
+with a penalty beyond the cap (Jain & Wallace 2019, whose states are frozen too). The result of each attention is the
+most distant point on its path within the cap, so that no candidate exceeds it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from regard.records import Floats
 RATE, PENALTY = 0.05, 50.0
 LEAST = np.float32(1e-30)
 HIDDEN = -60.0
-"""The logit of what is no unit: as good as none, and still a number."""
+"""Logit of positions that are not units: a finite stand-in for minus infinity."""
 
 Answer = Callable[[Floats], tuple[Floats, Floats]]
 """(texts, K, units) attention -> change of the prediction (texts, K), and its gradient (texts, K, units)."""
@@ -26,7 +26,7 @@ Answer = Callable[[Floats], tuple[Floats, Floats]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """best: (caps, texts, K, units) the most distant attention within each cap; alpha itself if there is none.
+    """Result of a search. best: (caps, texts, K, units) the most distant attention within each cap, else alpha.
 
     far: (caps, texts, K) its Jensen-Shannon divergence from alpha, 0 where there was none.
     """
@@ -38,7 +38,7 @@ class Found:
 def search(alpha: Floats, real: Floats, starts: Floats, answer: Answer, *, caps: Sequence[float], steps: int) -> Found:
     """Search all texts at once. alpha: (texts, units), 0 where `real` is 0. starts: (texts, K, units) logits.
 
-    One way for all caps, `steps` at each, from the widest to the narrowest; a point counts for every cap that it keeps.
+    One path for all caps, `steps` at each, from the widest to the narrowest; a point counts for every cap it satisfies.
     """
     # float32 is as good as the answer of a model, and four times as fast
     a = alpha[:, None].astype(np.float32)
@@ -75,7 +75,10 @@ def search(alpha: Floats, real: Floats, starts: Floats, answer: Answer, *, caps:
 
 
 def linear_answer(single: Floats, base: Floats) -> Answer:
-    """Two classes: single (texts, units) are the log-odds under attention on one unit, base (texts,) p."""
+    """Return the predictions of two classes.
+
+    single: (texts, units) log-odds under attention on one unit. base: (texts,) p.
+    """
     d, p0 = single.astype(np.float32), base[:, None].astype(np.float32)
 
     def answer(share: Floats) -> tuple[Floats, Floats]:
@@ -86,7 +89,9 @@ def linear_answer(single: Floats, base: Floats) -> Answer:
 
 
 def linear_answer_of_many(single: Floats, base: Floats) -> Answer:
-    """Several classes: single (texts, units, classes) are the logits under attention on one unit."""
+    """Return predictions of several classes from single (texts, units, classes), the logits under attention on one
+    unit.
+    """
     z, p0 = single.astype(np.float32), base[:, None].astype(np.float32)
 
     def answer(share: Floats) -> tuple[Floats, Floats]:

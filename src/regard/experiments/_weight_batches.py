@@ -22,11 +22,11 @@ from regard.protocols import Case
 from regard.records import Answers, Bools, Edit, Floats, Ints
 
 LINEAR = 1e-3
-"""How far an answer may be from what the gradient foretells, to be called linear (relative to 1 + its size)."""
+"""Maximum deviation of an answer from the gradient's forecast that counts as linear (relative to 1 + its size)."""
 SMALLEST = 1e-30
-"""A probability below it is rounded too much to be taken apart."""
+"""Minimum probability whose logarithm is not dominated by rounding."""
 TRIED = 2
-"""Examples of a case on which linearity is tried."""
+"""Examples of a case for the linearity test."""
 
 
 def moved(m: Map, orders: Ints) -> list[Floats]:
@@ -122,8 +122,8 @@ def _is_linear(case: Case, layers: Layers, heads: Heads, name: str) -> bool:
 def logits(case: Case, found: Sequence[Map]) -> list[Floats] | None:
     """Return per example (units, classes) log-probabilities under attention on one unit, if these determine all.
 
-    That is so where the logits are linear in the weights; tried on the longest examples with the attention itself,
-    with equal weights and with halves. None elsewhere, and where a probability is too small to have a logarithm.
+    They do if the logits are linear in the weights, tested on the longest examples with the attention itself, with
+    equal weights and with halves. None otherwise, and if a probability is too small to have a logarithm.
     """
     longest = sorted(range(len(found)), key=lambda i: -len(found[i]))[:TRIED]
     if not longest or _logits(case.subset(longest), [found[i] for i in longest], check=True) is None:
@@ -160,7 +160,7 @@ def _halves(n: int) -> Floats:
 
 
 def softmax(rows: Floats) -> Floats:
-    """(..., classes)."""
+    """Softmax over classes: (..., classes)."""
     raised = np.exp(rows - rows.max(-1, keepdims=True))
     return np.asarray(raised / raised.sum(-1, keepdims=True))
 

@@ -18,7 +18,7 @@ from regard.registry import InProfile, experiment
 
 START = 3.0
 STEPS, SEARCHED = 500, 30
-"""Steps for each cap; fewer where every step is a pass through the model."""
+"""Steps for each cap; fewer if every step is a pass through the model."""
 
 
 @experiment(
@@ -122,7 +122,7 @@ def adversary(
 
 
 SAFE = 1 - 1e-3
-"""The search stays this much within the cap, so that rounding in the pass that checks it does not decide."""
+"""Safety margin of the search within the cap, so that rounding in the verifying pass does not decide."""
 ROLES = {"random": "null", "exact": "ceiling", "enumerated": "ceiling"}
 
 

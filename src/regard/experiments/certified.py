@@ -19,12 +19,12 @@ from regard.records import Bools, Floats, Ints, Json, Score
 from regard.registry import InProfile, experiment
 
 FIRST = 20
-"""Draws that choose the class; others, which it did not choose, say how sure it is."""
+"""Draws that choose the class; separate draws estimate its share."""
 LOOKS = (0.25, 0.5, 1.0)
 """Parts of the masked copies after which an example may stop; every look spends an equal part of alpha."""
 WORDS = (1, 2, 3, 4, 5)
 SHARES = (0.25, 0.5, 1.0, 1.5, 2.0)
-"""Radii that are looked at: words, or multiples of the deviation of the noise."""
+"""Radii to report: words, or multiples of the standard deviation of the noise."""
 
 
 @experiment(
@@ -155,7 +155,7 @@ def _masked_bounds(case: Case, samples: int, keep: float, alpha: float) -> list[
 
 
 def _certain_words(low: float, n_and_kept: tuple[int, int]) -> float:
-    """Return the certified number of words, -1 where the vote abstains."""
+    """Return the certified number of words, -1 if the vote abstains."""
     return _words(low, *n_and_kept) if low > 0.5 else -1.0
 
 

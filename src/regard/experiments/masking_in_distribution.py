@@ -1,6 +1,4 @@
-"""Check of masking: whether masked inputs are like the training inputs, and whether the masked twin can stand in for
-the model.
-"""
+"""Masking check: do masked inputs look like the training inputs, and can the masked twin replace the model?"""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from regard.records import Example, Floats, Json, Relevance, Score
 from regard.registry import InProfile, experiment
 
 REFERENCES = 400
-"""Validation inputs at most; half of them fit the distribution of every feature, half calibrate."""
+"""Maximum validation inputs; half of them fit the distribution of every feature, half calibrate."""
 EXAMPLES = 100
 FEWEST = 40
 
@@ -144,7 +142,7 @@ def _ranking(case: DeskCase) -> Relevance:
 
 
 def _masked(case: DeskCase, ranking: Relevance, share: float) -> list[Encoded]:
-    """Each example with this share of its free units masked, the most relevant ones, at least one."""
+    """Mask this share of the free units of each example, the most relevant ones, at least one."""
     inputs = []
     for i, units in enumerate(case.units):
         free = np.flatnonzero(units.free)
@@ -159,7 +157,7 @@ def _without(case: DeskCase, i: int, drop: np.ndarray) -> Encoded:
 
 
 def _reference(model: Model, examples: Sequence[Example], seed: int) -> Floats:
-    """Return (inputs, features) of the training inputs: half of them masked where the model learned from masks."""
+    """Return (inputs, features) of the training inputs: half of them masked if the model learned from masks."""
     case = DeskCase(Desk(model, seed=seed), examples)
     inputs = []
     for i, units in enumerate(case.units):

@@ -19,7 +19,7 @@ from regard.records import Example, Floats, Ints, Json
 from regard.registry import InProfile, experiment
 
 FEWEST = 40
-"""Labelled examples below which nothing is fitted."""
+"""Minimum labelled examples to fit."""
 STEPS, RATE = 100, 0.1
 
 

@@ -20,7 +20,7 @@ from regard.training.train_one import Splits
 
 RANDOM = "random"
 REMOVED = "\N{WHITE SQUARE}"
-"""Stands in the place of a removed word: an ordinary word of the new vocabulary that says nothing."""
+"""Replacement of a removed word: an ordinary word of the new vocabulary without meaning for the label."""
 AT_ONCE = 256
 
 
@@ -128,7 +128,7 @@ def _without(data: Dataset, ranked: Ranked, share: float, method: str) -> Exampl
 
 
 def _shorn(example: Example, ranked: Sequence[tuple[int, int]], share: float) -> Example:
-    """The example with the top share of its words, rounded up, replaced.
+    """Replace the top share of the words of the example, rounded up.
 
     >>> _shorn(Example("a", {"text": "a fine film"}), [(2, 6), (0, 1), (7, 11)], 0.3).inputs["text"]
     'a □ film'

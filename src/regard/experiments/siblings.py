@@ -22,7 +22,7 @@ from regard.records import Example, Floats, Json
 from regard.registry import experiment
 
 AT_ONCE = 32
-"""Examples whose answers are remembered together."""
+"""Examples whose answers are cached together."""
 KINDS = ("attention", "own attention", "best")
 
 

@@ -14,7 +14,7 @@ from regard.protocols import Case, SiteAttention
 from regard.records import Floats
 
 Local = Callable[[SiteAttention], Floats]
-"""A site -> its (query, key) matrix: how much each query takes from each key."""
+"""Site -> its (query, key) matrix: the contribution of each key to each query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Chain:
     layers: Sequence[SiteAttention]
     top: SiteAttention | None
     rows: tuple[int, ...]
-    """The query rows of `top`, or of the last layer, that the objective reads."""
+    """Query rows of `top`, or of the last layer, that the objective reads."""
 
     @property
     def keys(self) -> list[str]:

@@ -15,7 +15,7 @@ from regard.protocols import Case
 from regard.records import Floats, Relevance
 
 Look = Callable[[Case, int, Sequence[str]], Sequence[Any]]
-"""(case, example, keys of sites) -> what is known about each; it has an `error`."""
+"""(case, example, keys of sites) -> a record about each site, with an `error`."""
 
 
 def through_layers(

@@ -10,7 +10,7 @@ from regard.explainers._alignment import misfit, sites_of, unread
 from regard.protocols import Case, SiteAttention
 
 FAMILIES = (("pooling",), ("cross",), ("self", "causal", "windowed"))
-"""Which sites speak for the model: the ones nearest to its answer."""
+"""Sites that represent the model: those nearest to its output."""
 
 
 def chosen_sites(case: Case, i: int, layers: str | int, method: str) -> Sequence[SiteAttention]:

@@ -12,7 +12,7 @@ from regard.records import Bools, Floats, Relevance
 from regard.registry import explainer
 
 FEW = 8
-"""Below so many free units the exact answer is as cheap, and a rank correlation says little."""
+"""Minimum free units: below, the exact answer is as cheap, and a rank correlation says little."""
 
 
 @explainer(

@@ -133,8 +133,10 @@ def _refuse_broken(stored: RunNumbers) -> None:
 
 
 def _holm(asked: Sequence[Callable[[float], list[Check]]], count: int, level: float) -> list[Check]:
-    """Apply Holm's procedure with intervals: decide checks with the error shared by all; those left share the whole
-    error again, until none of them is decided any more.
+    """Apply Holm's procedure with intervals.
+
+    Decides checks with the error shared by all; the remaining ones share the whole error again, until none of them can
+    be decided.
     """
     decided: dict[tuple[int, int], Check] = {}
     while True:

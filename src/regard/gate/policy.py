@@ -50,10 +50,10 @@ ANSWERS: Final = (*ANSWER_IDS.values(), *OTHER_ANSWERS)
 class Gate:
     """Requirement of a stored metric.
 
-    method, where: which of its numbers; a name with * stands for many, a list for any of them, "any" for all that have
-    the setting. Each number that is meant has to pass. min, max: of the interval's near end. drop: how much worse than
-    the baseline run it may be (paired over the same examples). change: how far it may be from it, either way.
-    better: which direction is good, where the metric does not say so itself.
+    method, where: select its numbers; a name with * matches many, a list any of them, "any" all that have the setting.
+    Each selected number must pass. min, max: bounds of the interval's near end. drop: maximum loss against the baseline
+    run (paired over the same examples). change: maximum difference from it in either direction. better: good direction,
+    if the metric does not declare one.
     """
 
     metric: str
@@ -77,7 +77,7 @@ class Drift:
     """Required agreement of explanations with those of the baseline run on the same examples.
 
     measure: agreement of the rankings, or "predictions" for the share that is unchanged. k: for top_k. all_examples:
-    also those whose prediction changed, for which another explanation is only right.
+    include those whose prediction changed, for which a different explanation is legitimate.
     """
 
     min: float
@@ -94,8 +94,8 @@ class Requirement:
     """Requirement of the judge's answer about a run's attention: exactly one of share, question with answer, and
     verdict.
 
-    share: the least share of the best method's effect, by the lower end of its interval. question, answer: a question
-    of the judge and the answers that pass. verdict: the readings that pass.
+    share: minimum share of the best method's effect, by the lower end of its interval. question, answer: a question of
+    the judge and the answers that pass. verdict: the readings that pass.
     """
 
     share: float | None = None

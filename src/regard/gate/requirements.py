@@ -1,4 +1,4 @@
-"""Requirements of the judge's own words: a share by its interval, an answer, the overall reading."""
+"""Requirements on the judge: a share by its interval, an answer, the overall reading."""
 
 from __future__ import annotations
 

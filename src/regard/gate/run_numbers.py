@@ -21,9 +21,9 @@ from regard.store.manifest import broken_model
 from regard.store.run import Run
 
 MODEL = "model"
-"""What numbers about the predictions are called after."""
+"""Method name of numbers about predictions."""
 UNASKED = ("noise", "attack")
-"""Settings that change the input: a gate that does not name them is about the input as it is."""
+"""Settings that change the input: a gate that does not name them uses the unmodified input."""
 SILENT = frozenset(
     {
         "experiment",
@@ -59,7 +59,7 @@ class Series:
     better: str
     where: Mapping[str, Json]
     confidence: Floats | None = None
-    """Where the number is no mean but a calibration error: of how sure the model was, while `values` say how right."""
+    """Confidences, if the number is a calibration error instead of a mean; `values` then hold the correctness."""
 
     def only(self, names: Iterable[str], **where: Json) -> Series:
         selected = set(names)
@@ -77,7 +77,7 @@ class RunNumbers:
 
     @cached_property
     def examples(self) -> dict[str, dict[str, Any]]:
-        """The examples that the model read, by id."""
+        """Examples that the model read, by id."""
         return {str(e["id"]): e for e in self.run.examples() if e["units"] is not None}
 
     @property

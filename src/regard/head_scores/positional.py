@@ -10,6 +10,6 @@ from regard.registry import head
 def positional(view: View, *, offset: int = -2) -> Tally:
     """Mass on the position `offset` after the query (before it, if negative).
 
-    Between two axes (cross-attention) 0 is the diagonal: output and input walk together.
+    Between two axes (cross-attention) 0 is the diagonal: output and input advance together.
     """
     return on_keys(view, view.offset == offset)

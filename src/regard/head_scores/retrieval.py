@@ -1,4 +1,4 @@
-"""`retrieval`: looks at the token that is copied next."""
+"""`retrieval`: attends to the token that is copied next."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from regard.registry import head
 def retrieval(view: View) -> Tally:
     """Share of copied tokens at which the head looks most at the copied position.
 
-    A token is copied where it stands among the keys that its row sees; keys that share the largest weight count in
-    parts. Causal models read repeated random tokens, where each token of the second half has one source.
+    A token counts as copied if it is among the keys that its row sees; keys that tie for the largest weight share the
+    count. Causal models read repeated random tokens, where each token of the second half has one source.
     """
     following = _following(view)
     copied = (view.key_tokens == following[:, None]) & (following >= 0)[:, None] & ~view.special & view.allowed
@@ -32,7 +32,7 @@ def retrieval(view: View) -> Tally:
 
 
 def _following(view: View) -> Ints:
-    """The token that comes after each query; -1 where it is not known."""
+    """Token after each query; -1 if unknown."""
     following = np.full(len(view.rows), -1, np.int64)
     if view.same_axis and view.site.kind in ("causal", "windowed"):
         known = view.rows + 1 < len(view.key_tokens)

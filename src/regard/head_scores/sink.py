@@ -18,7 +18,7 @@ from regard.registry import head
 def sink(view: View, *, beyond: int = 4) -> Tally:
     """Mass on the first key, over queries after the first `beyond` + 1 positions.
 
-    Where queries and keys are on different axes, over all queries.
+    If queries and keys are on different axes: over all queries.
     """
     first = np.arange(view.weights.shape[2]) == 0
     late = view.rows > beyond if view.same_axis else np.ones(len(view.rows), np.bool_)

@@ -1,4 +1,4 @@
-"""Before and after on the same seeds and examples, and the claim that their difference supports."""
+"""Comparison before and after on the same seeds and examples, and the claim that their difference supports."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ VERDICT_KEYS: Mapping[Verdict, str] = {
 LEVEL = 0.05
 DRAWS = 4000
 FEW_SEEDS = 2
-"""From so many seeds on, the means of the seeds must agree as well (Student's paired t): two must not say more than
-three. One seed is about one pair of networks, and that is said."""
+"""Minimum number of seeds from which the means of the seeds must agree as well (Student's paired t): two must not say
+more than three.
+
+One seed is about one pair of networks, and the report says so.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +37,9 @@ class Row:
     """Quantity before and after.
 
     before, after: means over the pairs of (seed, example) that have both. difference: after - before, with its interval
-    over seeds and examples. p: of the bootstrap; corrected: after Holm over the rows; p_seeds: Student's paired t over
-    the means of the seeds, None with one. seeds_better: in how many of `seeds` the mean moved the right way.
-    n: pairs, of `examples` different examples.
+    over seeds and examples. p: bootstrap p-value; corrected: after Holm over the rows; p_seeds: Student's paired t over
+    the means of the seeds, None with one. seeds_better: number of `seeds` whose mean improved. n: pairs, of `examples`
+    different examples.
     """
 
     quantity: str
@@ -62,7 +65,7 @@ class Row:
         return self.verdict == "no significant change" and self.corrected < LEVEL and self.seeds >= FEW_SEEDS
 
     def to_json(self) -> dict[str, Json]:
-        """Every field; null where a number is undefined, as JSON has no NaN."""
+        """Every field; null for an undefined number, as JSON has no NaN."""
         return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in encoded(self).items()}
 
     def sentence(self) -> str:
@@ -80,8 +83,8 @@ class Row:
 def compared(
     before: Sequence[Columns], after: Sequence[Columns], plan: Plan, clusters: Mapping[str, str]
 ) -> tuple[Row, ...]:
-    """Compare the columns of each seed in `before` and `after`, in the same order. clusters: example id -> independent
-    draw.
+    """Compare the columns of each seed in `before` and `after`, in the same order. clusters: example id ->
+    independent draw.
     """
     rows = []
     for quantity in plan.quantities():

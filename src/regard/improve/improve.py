@@ -36,7 +36,7 @@ FORMAT, VERSION = "regard-improvement", 1
 PLAIN = "plain"
 Say = Callable[[Text], None]
 Tell = Callable[[Text, int, int], None]
-"""(what, finished, total): progress of measuring the trained networks."""
+"""(quantity, finished, total): progress of measuring the trained networks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +123,14 @@ def improve(
     """Train a model with and without each recipe on the same seeds, and compare pairs of (seed, example).
 
     model: a name, a directory that `regard train` wrote, or a Hugging Face classifier (trained further from the weights
-    it has). recipes: `noise`, `adversarial:how=pgd,epsilon=0.5`, ... (`regard list recipe`). data: where it is not
-    the one that the model was trained on. examples: of the test split that are attacked and explained; clean accuracy
-    is asked of all of it. budget: questions per attacked text. limit: learn from at most so many examples. The same
-    call goes on after a stop, and only reads what came of it when it was finished; further recipes may be tried in the
-    same directory, against the same trainings without one. search_budget: search the strengths of the recipes, alone
-    and mixed, on the validation split and another seed for so long (`10m`, `500000-passes`), and compare the best
-    mixture as the arm `searched`; without recipes, those of `search.SEARCHED` that the model allows. device: trains the
-    networks; measurements run on the CPU.
+    it has). recipes: `noise`, `adversarial:how=pgd,epsilon=0.5`, ... (`regard list recipe`). data: if it differs from
+    the training data of the model. examples: number of test examples to attack and explain; clean accuracy uses the
+    whole test split. budget: queries per attacked text. limit: maximum number of training examples. The same call
+    resumes a stopped run, and only reads the results of a finished one; further recipes can be tried in the same
+    directory, against the same plain trainings. search_budget: search the strengths of the recipes, alone and mixed, on
+    the validation split and another seed for so long (`10m`, `500000-passes`), and compare the best mixture as the arm
+    `searched`; without recipes, those of `search.SEARCHED` that the model allows. device: trains the networks;
+    measurements run on the CPU.
     """
     specs = [_spec(recipe) for recipe in (recipes or (SEARCHED if search_budget else ()))]
     if not specs or len({s.name for s in specs}) < len(specs):

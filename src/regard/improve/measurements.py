@@ -33,12 +33,12 @@ Better = Literal["higher", "lower"]
 ATTACKED = ("attack_success", "adaptive_attack_success", "attack_accuracy")
 """Quantities whose words name the attack."""
 SUBSTITUTES = 12
-"""Words that may stand in the place of a word, for the greedy attack."""
+"""Substitutes per word, for the greedy attack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """Row of the table: the quantity in words, and which direction is an improvement."""
+    """Row of the table: the quantity in words, and the direction of improvement."""
 
     name: str
     words: Message
@@ -49,8 +49,9 @@ class Quantity:
 class Plan:
     """Measurements made of every network.
 
-    examples: of the test split, drawn by lot once; accuracy is asked of all of it. learned_noises, other_noises: kinds
-    that recipes learn from, and kinds that none does. severity: of each. attack, budget: questions per text.
+    examples: drawn from the test split at random once; accuracy uses the whole split. learned_noises, other_noises:
+    noises that recipes learn from, and noises that none does. severity: that of each noise. attack, budget: queries per
+    text.
     """
 
     examples: int = 150
@@ -62,7 +63,7 @@ class Plan:
     seed: int = 0
 
     def quantities(self) -> tuple[Quantity, ...]:
-        """The rows of the table, in its order."""
+        """Rows of the table, in order."""
         substituted = self.attack == "greedy_word"
         directions: dict[str, Better] = {
             "accuracy": "higher",
@@ -128,7 +129,7 @@ def drawn(data: Dataset, plan: Plan) -> list[Example]:
 
 
 class NetworkMeasurements:
-    """A trained network in front of the test split."""
+    """Measurements of a trained network on the test split."""
 
     def __init__(self, folder: Path, data: Dataset, plan: Plan) -> None:
         self.model = load(folder, device="cpu")
@@ -152,7 +153,7 @@ class NetworkMeasurements:
     def columns(self, table: Path | None = None, *, own: bool = False) -> dict[str, dict[str, float]]:
         """Return every quantity of the plan that this model supports.
 
-        table: a file {word: [substitute, ...]} with which every network is attacked alike. own: it is this network's.
+        table: a file {word: [substitute, ...]} for attacking every network alike. own: whether it is this network's.
         """
         questions: list[Callable[[], Mapping[str, Floats]]] = [
             self._accuracy,
@@ -175,7 +176,7 @@ class NetworkMeasurements:
         return columns
 
     def validation(self) -> tuple[float, float]:
-        """Accuracy on the whole data, and the share that attention finds on the drawn examples."""
+        """Accuracy on the whole data, and attention's share on the drawn examples."""
         share = self._readability()["attention_share"]
         accuracy = self._accuracy()["accuracy"]
         defined = share[np.isfinite(share)]

@@ -1,4 +1,4 @@
-"""Origin of a model: how, and on which data, it can be retrained."""
+"""Origin of a model: recipe and data to retrain it."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ LEARNERS = {
     "tabular_transformer": "tabular",
     "series_transformer": "series",
 }
-"""Networks of regard's own -> the learner that makes them."""
+"""Network of regard's own -> its learner."""
 UPPER = 2
-"""Layers of a BERT that are trained further, unless another number is asked for."""
+"""Default number of upper layers of a BERT to train further."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
     """A model that can be trained: its directory, its learner, its data, its settings.
 
-    further: it is trained on from the weights it has (Hugging Face); else again from scratch.
+    further: continue from the existing weights (Hugging Face) instead of training from scratch.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Origin:
 def origin(model: str, data: str | Splits | None, *, limit: int | None = None, layers: int | None = None) -> Origin:
     """Find how to train a model, or raise an error with the reason. limit: maximum number of training examples.
 
-    layers: of a Hugging Face model, how many upper ones are trained (0: all; default 2 of a BERT, else all).
+    layers: number of upper layers of a Hugging Face model to train (0: all; default 2 for a BERT, else all).
     """
     folder = _folder(model)
     if (folder / "config.json").is_file():

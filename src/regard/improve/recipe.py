@@ -14,12 +14,11 @@ AS_IT_IS = Message("improvement.recipe.plain")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """terms: added to the learner's own loss. augment: noisy copies to learn from.
+    """Additions of a recipe. terms: added to the learner's own loss. augment: noisy copies to learn from.
 
-    what: a message, or the words of a recipe of another package. control: the same without its point (random instead
-    of worst), a further arm of the comparison.
-    looks: it speaks of attention, so that the network must say where it looks. learner: parameters of the learner that
-    it sets; refused where the learner has none of that name.
+    what: a message, or the words of a recipe of another package. control: the same without its point (random instead of
+    worst), a further arm of the comparison. looks: it uses attention, so the network must expose it. learner:
+    parameters of the learner that it sets; refused if the learner has none of that name.
     """
 
     what: Text

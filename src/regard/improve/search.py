@@ -1,4 +1,4 @@
-"""Search over the strengths of recipes by a budget, on validation data and a seed of its own."""
+"""Search over the strengths of recipes within a budget, on validation data and a separate seed."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from regard.training.train import train
 from regard.visible import hyphenated
 
 SEARCHED = ("attention_effects", "masking", "attention_regularised", "smoothness")
-"""Recipes whose strengths are searched where none is named."""
+"""Recipes to search if none is named."""
 OWN_SEED = 1000
-"""Added to the first seed: no network of the search is one of those that are compared."""
+"""Offset of the search seed, so that no network of the search takes part in the comparison."""
 MOST_LOST = 0.01
-"""Accuracy that a candidate may lose on the validation data."""
+"""Maximum accuracy that a candidate may lose on the validation data."""
 MIXED = 40
-"""Candidates that mix several recipes, at most."""
+"""Maximum number of candidates that mix several recipes."""
 FILE = "search.json"
 GRADIENT = 3
 """Passes of one training example: a gradient counts as two further passes."""
@@ -45,7 +45,7 @@ GRADIENT = 3
 class Candidate:
     """Mixture of recipes: its parts as text, its validation figures, and its cost in passes.
 
-    share: of the best method's effect that attention finds; None where no method has an effect.
+    share: of the best method's effect that attention finds; None if no method has an effect.
     """
 
     parts: tuple[str, ...]
@@ -61,8 +61,8 @@ class Candidate:
 class Search:
     """Result of a search: the network without recipes, every candidate that was tried, and the best of them.
 
-    budget: as given; passes: its value in passes. possible: candidates that there are. n: validation examples on which
-    attention was judged.
+    budget: in the user's words; passes: its value in passes. possible: number of all candidates. n: validation examples
+    that judged the attention.
     """
 
     budget: str
@@ -102,7 +102,7 @@ def search(
     """Train candidates one by one until the budget of passes is spent, and judge them on the validation split.
 
     Deterministic for a seed and a budget of passes. A budget of time becomes a number of passes after the first
-    network, which is stored: a search that goes on follows it.
+    network, which is stored: a resumed search follows it.
     """
     limit = Budget.parse(budget)
     if limit.unlimited:
@@ -151,7 +151,8 @@ def search(
 
 
 def best_of(plain: Candidate, tried: Sequence[Candidate]) -> Candidate:
-    """The largest share among candidates that lose at most a point of accuracy; else the one that loses least.
+    """Return the candidate with the largest share among those that lose at most a point of accuracy; else the one that
+    loses least.
 
     >>> plain = Candidate((), 0.8, 0.5, 1)
     >>> best_of(plain, [Candidate(("a",), 0.7, 0.9, 1), Candidate(("b",), 0.79, 0.6, 1)]).parts
@@ -186,7 +187,7 @@ def candidates(recipes: Sequence[Spec], seed: int) -> Iterator[tuple[str, ...]]:
 
 
 def _levels(recipe: Spec) -> list[str]:
-    """The recipe at each strength that its decorator names, those that the user fixed left alone."""
+    """Return the recipe at each strength of its decorator; strengths that the user fixed stay."""
     strengths: Any = entry("recipe", recipe.name).facts.get("search") or {}
     free = {name: values for name, values in strengths.items() if name not in recipe.params}
     if not free:
@@ -196,7 +197,7 @@ def _levels(recipe: Spec) -> list[str]:
 
 
 def mixed(parts: Sequence[str], modality: str) -> Recipe:
-    """Several recipes as one."""
+    """Merge several recipes into one."""
     recipes: list[Recipe] = [build(Spec.parse("recipe", part))(modality) for part in parts]
     noisy = [r.augment for r in recipes if r.augment is not None]
     return Recipe(
@@ -209,7 +210,7 @@ def mixed(parts: Sequence[str], modality: str) -> Recipe:
 
 
 class _Runner:
-    """Trains a candidate once and measures it on the validation split."""
+    """Train a candidate once and measure it on the validation split."""
 
     def __init__(
         self, base: Origin, modality: str, out: Path, *, seed: int, plan: Plan, settings: Mapping[str, Json]

@@ -29,7 +29,7 @@ from regard.records import Attention, Json, Units
 Action = Literal["view", "return"]
 NO_WEIGHTS = phrase("errors.live.pass_regard_capture_model_text")
 MARKS = ("\u0120", "\u2581", "</w>", "\u010a")
-"""What tokenizers write for a space, a line end or the end of a word."""
+"""Markers that tokenizers write for a space, a line end or the end of a word."""
 
 
 def head_view(

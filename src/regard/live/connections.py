@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0
-"""How long a connection may take to send the head of its next request."""
+"""Maximum seconds to send the head of the next request."""
 MOST_PER_CLIENT = 48
 """Open connections per address; a browser opens about six, and uvicorn refuses requests beyond 64 connections."""
 

@@ -1,7 +1,7 @@
 """Attention edits as the page sends them (an ordered JSON list), and the Spec that shares them.
 
-"move" is a word of the page, not of the model: a part of the weight of one key goes to another, in the row as it is
-under the edits before it. What the model gets is the row that comes out.
+"move" exists on the page only: a part of the weight of one key goes to another, in the row as it is under the edits
+before it. The model receives the resulting row.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from regard.records import Edit, Json, Spec
 
 WHAT = ("uniform", "permute", "replace", "scale", "knock_out", "mask_heads")
 MOST = 64
-"""Edits in one list."""
+"""Maximum edits in one list."""
 LARGEST = 1 << 20
-"""Numbers in the values of one replacement."""
+"""Maximum numbers in the values of one replacement."""
 FIELDS = {"what", "site", "heads", "queries", "keys", "factor", "seed", "values", "from", "to", "share"}
 
 Weights = Callable[[Sequence[Edit]], Sequence[SiteAttention]]
-"""The attention of the example under some edits."""
+"""Attention of the example under some edits."""
 
 
 def compile_edits(given: object, weights: Weights) -> list[Edit]:
     """Translate the edits of a request into model edits.
 
-    weights: the sites under the edits so far; asked only where a move has to know the row that it starts from.
+    weights: the sites under the edits so far; called only if a move needs the row that it starts from.
     """
     if not isinstance(given, list) or len(given) > MOST:
         raise InputError("edits", expected=phrase("errors.live.list_at_most_edits", most=MOST), got=_short(given))

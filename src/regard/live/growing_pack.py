@@ -1,4 +1,4 @@
-"""Packs of an answer whose methods are still running: one after each method, the newest in the job's `partial`."""
+"""Packs of an answer while its methods run: one after each method, the newest in the job's `partial`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from regard.records import Spec
 from regard.registry import entry
 
 CHEAP_FIRST = ("none", "input", "layer", "unit", "setting")
-"""How the passes of an explainer grow (`passes_per`), cheap ones first."""
+"""Growth of an explainer's passes (`passes_per`), cheap ones first."""
 
 
 class GrowingPack:
-    """Publisher of the finished part of a live input. The newest two packs stay: a page may still be reading the
-    older.
+    """Publish the finished part of a live input.
+
+    The newest two packs stay, because a page may still be reading the older.
     """
 
     def __init__(self, packs: PackCache, job: Job, live_input: LiveInput, methods: Sequence[str]) -> None:
@@ -46,10 +47,10 @@ class GrowingPack:
 
 
 def cheap_first(methods: Sequence[str]) -> list[str]:
-    """Return the methods in the order of their stated cost; equal ones keep the order of the request."""
+    """Sort the methods by their stated cost; ties keep the order of the request."""
     return sorted(methods, key=_cost_rank)
 
 
 def _cost_rank(method: str) -> int:
-    """Return the place of a method in CHEAP_FIRST."""
+    """Return the position of a method in CHEAP_FIRST."""
     return CHEAP_FIRST.index(str(entry("explainer", Spec.parse("explainer", method).name).facts["passes_per"]))

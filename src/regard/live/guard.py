@@ -1,7 +1,7 @@
 """Access control of the local app: an ASGI layer in front of every route.
 
-The app runs on the user's machine beside every page that is open in the browser. Those pages must not reach it: not by
-its address, not by a name that suddenly points here (DNS rebinding), not by a form, and not by guessing.
+The app runs on the user's machine beside every page that is open in the browser. Those pages must not reach it, whether
+by its address, by a name that suddenly points here (DNS rebinding), by a form, or by guessing.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ LARGEST_BODY = 1 << 20
 LARGEST_HEADERS = 16 << 10
 LONGEST_PATH = 512
 BODY_SECONDS = 20.0
-"""How long the body of a request may take to arrive."""
+"""Maximum seconds for the body of a request to arrive."""
 BURST, PER_SECOND = 400, 100
-"""Requests that may come at once, and how many a second after that; a view fetches some dozens of chunks."""
+"""Burst size, and requests per second after that; a view fetches some dozens of chunks."""
 WRONG_TOKENS = 20
-"""Wrong tokens a minute; after that every request without the right one waits for the minute to end."""
+"""Maximum wrong tokens per minute; beyond, every request without the right one waits for the minute to end."""
 
 HEADERS = (
     ("x-content-type-options", "nosniff"),
@@ -52,7 +52,7 @@ POLICY = (
 class Guard:
     """`app` behind the rules. hosts: "127.0.0.1:8941" and the like, exactly as a browser sends them.
 
-    scripts, styles: hashes ('sha256-...') of what stands inside the page, for its content security policy.
+    scripts, styles: hashes ('sha256-...') of inline content, for the content security policy of the page.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ async def read_body(receive: Receive, most: int) -> bytes | None:
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """A channel that delivers a body that was already read."""
+    """Return a channel that delivers a body that was already read."""
     delivered = False
 
     async def again() -> Message:

@@ -31,15 +31,18 @@ from regard.present.pack.records import AxisEntry, Pack
 from regard.records import Attention, Floats, Site, Units
 
 LEAD = 8
-"""Vectors of a picture that are no patches (class token, registers) at most."""
+"""Maximum vectors of a picture that are not patches (class token, registers)."""
 SEES = ("vision", "visual", "image")
-"""Parts of the names of the modules that read pictures."""
+"""Parts of the names of modules that read pictures."""
 
 
 def words_and_patches(
     model: Any, processor: Any, text: str, image: Any, *, lang: str = "en", static: bool = False, height: int = HEIGHT
 ) -> View:
-    """model: a transformers model with its processor, or a directory (processor=None). image: a PIL image or array."""
+    """Build the view of one text and one image.
+
+    model: a transformers model with its processor, or a directory (processor=None). image: a PIL image or array.
+    """
     name = str(model) if isinstance(model, str) else type(model).__name__
     if isinstance(model, str):
         model, processor = open_pair(model)
@@ -51,7 +54,7 @@ def words_and_patches(
 def written_words(
     model: Any, processor: Any, text: str, image: Any, *, new_tokens: int, lang: str = "en", name: str = ""
 ) -> View:
-    """Let a model write about a picture, and show for every word where it looked (`models.word_maps`)."""
+    """Let a model write about a picture, and show where it looked for every word (`models.word_maps`)."""
     name = name or (str(model) if isinstance(model, str) else type(model).__name__)
     if isinstance(model, str):
         model, processor = open_pair(model)
@@ -94,7 +97,7 @@ def maps_pack(maps: WordMaps, text: str, model: str) -> Pack:
 
 
 def _mean_attention(name: str, weights: Floats, elsewhere: Floats) -> Attention:
-    """Weights (words, patches) as a site of one head; elsewhere: what each row gives to other places."""
+    """Wrap weights (words, patches) as a site of one head; elsewhere: weight of each row on other places."""
     site = Site(name=name, call=0, kind="cross", layer=0, heads=1, module="word_maps")
     sink = np.clip(elsewhere, 0.0, 1.0)[None, None].astype(np.float32)
     return Attention(site, weights[None, None].astype(np.float32), sink, "first")

@@ -27,7 +27,7 @@ OVER = ("done", "failed", "cancelled")
 MOST_WAITING = 8
 MOST_FINISHED = 64
 LONGEST_WAIT = 0.5
-"""Seconds that a look at a job waits for news; a page that wants to cancel has its say after that."""
+"""Maximum seconds that a status request waits for news, so that a page can cancel in between."""
 
 
 class Cancelled(BaseException):
@@ -240,9 +240,7 @@ def check() -> None:
 
 
 def cancellable(model: Model) -> Model:
-    """Wrap a model so that it checks for cancellation between two variants of an input: thousands come from one text
-    before the model reads the first.
-    """
+    """Wrap a model to check for cancellation between the variants of an input, since one text can yield thousands."""
     twin = copy.copy(model)
 
     def remove(encoded: Encoded, drop: Bools, operator: str, rng: np.random.Generator) -> Encoded:

@@ -28,14 +28,14 @@ from regard.records import Attention, Edit, Example, Floats, Json, Relevance, Sp
 from regard.registry import build
 
 LARGEST = 1 << 30
-"""Bytes of weights of one example before compression that a live host keeps; beyond that heads are pooled."""
+"""Maximum bytes of uncompressed weights per example in a live host; beyond that, heads are pooled."""
 
 
 @dataclass(slots=True, eq=False)
 class LiveInput:
     """Examples (the windows of one input) of a live model, with a cache of all results.
 
-    called: what the model is called where it stands beside another one of the same name.
+    called: display name beside another model of the same name.
     """
 
     model: Model
@@ -261,7 +261,7 @@ class LiveInput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """An example of another input or model to compare with; name: of the comparison."""
+    """An example of another input or model to compare with; name: that of the comparison."""
 
     name: str
     asked: LiveInput
@@ -294,7 +294,7 @@ def text_example(body: Mapping[str, object], number: int) -> Example:
 
 
 LONGEST_TEXT = 20_000
-"""Characters: what can be looked at. Every map of a longer text has millions of cells, every method hours of work."""
+"""Maximum characters: every map of a longer text has millions of cells, every method needs hours."""
 
 
 def not_too_long(example: Example | None) -> None:

@@ -20,7 +20,7 @@ MOST_PACKS = 24
 class CachedPack:
     """A cached pack. owners: for each of its examples, the input and the position there.
 
-    beside: the comparisons of its first example. remake: builds the pack again, in the language spoken then.
+    beside: the comparisons of its first example. remake: builds the pack again in the current language.
     """
 
     pack: Pack
@@ -32,7 +32,7 @@ class CachedPack:
     remake: Callable[[], Pack] | None = None
 
     def translate(self, verdict: VerdictEntry | None) -> None:
-        """Build the pack again in the language spoken here, if that can be done. verdict: in that language."""
+        """Build the pack again in the current language, if possible. verdict: in that language."""
         for owner, _ in self.owners:
             owner.verdict = owner.verdict and verdict
         if self.remake is not None:

@@ -1,7 +1,7 @@
 """The local app: one page, one script and the requests of a session, on this machine only.
 
-It listens on 127.0.0.1 and nowhere else. The token is in the fragment of the address that is printed, which a browser
-does not send; the page takes it from there, wipes it out of the address, and sends it as a header.
+It listens on 127.0.0.1 and nowhere else. The token is in the fragment of the printed address, which a browser does not
+send; the page takes it from there, removes it from the address, and sends it as a header.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 MOST_AT_ONCE = 64
-"""Requests that are served at the same time."""
+"""Maximum concurrent requests."""
 HEADERS = 16 << 10
 EXTRA = "pip install 'regard[live]'"
 
@@ -99,7 +99,7 @@ def application(session: Session, *, token: str, hosts: Collection[str]) -> App:
 
 
 def _answer(session: Session, op: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """(status, JSON)."""
+    """Return (status, JSON)."""
     try:
         return 200, session.call(op, body)
     except Busy as error:

@@ -36,12 +36,13 @@ Body = Mapping[str, Any]
 
 
 class Session:
-    """model: a live one; opener: opens it when it is first needed; run: a stored audit of it.
+    """Session of a live model and its run. model: a live model; opener: opens it on first use; run: a stored audit of
+    it.
 
-    others: models (other checkpoints of it, for instance) that read every text too, to be compared with.
-    example: the one of the run that is shown first. marks: the file that rationales marked by hand go to (default:
-    beside the run; nowhere without one). allow_code: code that the run, or a shared Spec, names may run;
-    code in `methods` always may, because whoever makes the session named it.
+    others: models (for instance other checkpoints) that read every text too, for comparison. example: the example of
+    the run to show first. marks: file for rationales marked by hand (default: beside the run; nowhere without one).
+    allow_code: permit code that the run, or a shared Spec, names; code in `methods` is always permitted, because the
+    creator of the session named it.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class Session:
         return pack_id
 
     def begin(self, example: Example, methods: Sequence[str] = ()) -> None:
-        """Start to read an example in the background; a page that opens meanwhile shows results as they finish."""
+        """Start to read an example in the background; a page that opens meanwhile shows results as they arrive."""
         not_too_long(example)
         self.model.encode(self.model.windows(example)[0])  # what it cannot read is said at once
 
@@ -369,7 +370,7 @@ class Session:
         return entry, at
 
     def _place(self, body: Body) -> tuple[CachedPack, int, str, Mapping[str, Any]]:
-        """(pack, example, its id, its inputs)."""
+        """Return (pack, example, its id, its inputs)."""
         entry, at = self._packs.get(str(body.get("pack"))), positive(body.get("example", 0), "example")
         if at >= len(entry.pack.manifest.examples):
             raise UnknownName("example", str(at), map(str, range(len(entry.pack.manifest.examples))))

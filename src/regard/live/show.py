@@ -1,7 +1,7 @@
 """`show`: display a capture, a run or a model in a notebook, or save it as a file.
 
-In Jupyter and marimo it is a widget. Comparison it, and alone where no kernel will answer (an exported or executed
-notebook, a page without network), stands the same page in a sandboxed frame.
+In Jupyter and marimo it is a widget, with the same page beside it in a sandboxed frame. The frame stands alone if no
+kernel will answer (an exported or executed notebook, a page without network).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from regard.records import Example, Json
 from regard.store.run import Run
 
 BESIDE = 8 << 20
-"""Bytes of chunks in the frame that stands beside a widget; it is stored in the notebook, whoever looks at it."""
+"""Maximum bytes of chunks in the frame beside a widget, since every notebook stores it."""
 HEIGHT = 720
 
 
@@ -38,7 +38,7 @@ HEIGHT = 720
 class View:
     """A view that displays itself in a notebook cell; `save` writes a file, `open` opens a browser.
 
-    `html` is the self-contained page, `widget` the live one (its trait `selection` follows what the user looks at).
+    `html` is the self-contained page, `widget` the live one (its trait `selection` follows the user's selection).
     """
 
     session: Session
@@ -75,7 +75,7 @@ class View:
         return self._page(BUDGET)
 
     data = html
-    """The page under the name that IPython's HTML has for it."""
+    """Page under the attribute name of IPython's HTML."""
 
     def _page(self, budget: int) -> str:
         return viewer_page(
@@ -139,7 +139,7 @@ class View:
 def answers_here() -> bool:
     """Return whether a front end with a live kernel shows this cell (Jupyter, VS Code, Colab; not nbconvert).
 
-    Jupyter's servers tell a kernel the name of its notebook; whoever only executes one does not.
+    Jupyter's servers tell a kernel the name of its notebook; tools that only execute a notebook do not.
     """
     return bool({"JPY_SESSION_NAME", "VSCODE_PID", "VSCODE_CWD"} & set(os.environ)) or "google.colab" in sys.modules
 
@@ -159,10 +159,10 @@ def show(
 ) -> View:
     """Show a capture (of `regard.capture`, `from_arrays`, `capture_generation`), a run, or a model with a text.
 
-    changed: another version of the text, other: another model or checkpoint that reads it; both stand beside it, to be
-    compared. view: what is open at first (`head_view`, `model_view`, `heat_map`, ...). methods: which explainers, for
-    a model.
-    static: without a kernel, whatever the front end. allow_code: run the code that a run names as its model.
+    changed: another version of the text, other: another model or checkpoint that reads it; both are shown beside it for
+    comparison. view: the initial view (`head_view`, `model_view`, `heat_map`, ...). methods: explainers to run, for a
+    model. static: work without a kernel, whatever the front end. allow_code: run the code that a run names as its
+    model.
     """
     if isinstance(shown, Pack):
         session = Session.of_pack(shown, lang=lang)

@@ -1,4 +1,4 @@
-"""A stored run as the app shows it: which examples, their pack, and the verdict beside every map."""
+"""Stored run in the app: its examples, their pack, and the verdict beside every map."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from regard.store.run import Run
 
 MOST = 200
 IN_A_FILE = 12
-"""Examples of a run that the app offers, and how many go into a file."""
+"""Examples of a run in the app, and in a file."""
 
 
 def run_verdict(run: Run | None) -> VerdictEntry | None:
-    """Return the verdict of the audit, in the language spoken here; none without a run."""
+    """Return the verdict of the audit in the current language; none without a run."""
     judgements = [] if run is None else run.manifest.get("judgements") or []
     return verdict_entry(judgements[0] if judgements else None)
 

@@ -16,7 +16,7 @@ from regard.present.pack.viewer_block import viewer_script
 
 EXTRA = "pip install 'regard[notebook]'"
 CARRIED = 4 << 20
-"""Bytes of chunks up to which a widget carries its first pack itself, and so can be drawn without a kernel."""
+"""Maximum bytes of the first pack that a widget embeds, so that it can be drawn without a kernel."""
 
 
 def widget(session: Session, settings: Mapping[str, Any]) -> Any:

@@ -150,7 +150,7 @@ def ragged(measure: Measure, xs: Sequence[Floats], ys: Sequence[Floats]) -> Floa
 
 
 def _compiled_kendall(x: Floats, y: Floats, offsets: Ints, fine: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
-    """tau-b of the rows without near ties, and the rows left over, which need levels."""
+    """Return tau-b of the rows without near ties, and the remaining rows, which need levels."""
     up, tied_x, tied_y, near = concordance.counts(x, y, offsets, TIE)[fine].T
     n = np.diff(offsets)[fine]
     pairs = n * (n - 1) // 2
@@ -216,7 +216,7 @@ def _concordant(la: Ints, lb: Ints) -> Ints:
 
 
 def _counts(level: Ints, size: int) -> Ints:
-    """(rows, size) how often each level occurs in each row."""
+    """(rows, size): count of each level in each row."""
     rows = level.shape[0]
     flat = (level + np.arange(rows)[:, None] * size).ravel()
     return np.bincount(flat, minlength=rows * size).reshape(rows, size)

@@ -22,7 +22,7 @@ Span: TypeAlias = Sequence[int]
 
 
 class Links(NamedTuple):
-    """possible: every link that counts as right. sure: those that must be found."""
+    """Links of one sentence. possible: every correct link. sure: those that must be found."""
 
     sure: frozenset[Link]
     possible: frozenset[Link]
@@ -36,7 +36,7 @@ class Links(NamedTuple):
 def alignment_error_rate(
     predicted: Iterable[Link], sure: Iterable[Link], possible: Iterable[Link] | None = None
 ) -> float:
-    """1 - (|A & S| + |A & P|) / (|A| + |S|), in 0..1, 0 is best; NaN where there is nothing to compare.
+    """1 - (|A & S| + |A & P|) / (|A| + |S|), in 0..1, 0 is best; NaN if there is nothing to compare.
 
     possible: None means that only the sure links are right; sure links are always possible too, and then the rate is
     1 - F1. Reference: Och & Ney 2003.
@@ -92,7 +92,7 @@ def error_rate_interval(counts: Sequence[LinkCounts], *, seed: int = 0, draws: i
 def strongest(weights: ArrayLike, targets: Collection[int] | None = None, *, tolerance: float = TIE) -> frozenset[Link]:
     """Link each target token to the source token it attends to most; the first one on ties.
 
-    weights: (target, source). targets: None means all; `Links.targets` leaves out those of which nothing is known.
+    weights: (target, source). targets: None means all; `Links.targets` skips those without a known source.
 
     >>> sorted(strongest([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]))
     [(0, 0), (0, 2), (1, 1)]
@@ -107,9 +107,9 @@ def token_links(
     """Convert links of characters (`Example.alignment`) to links of tokens, for any tokenizer.
 
     source, target: the character span of each token; an empty span (a special token) has no links. Two tokens are
-    linked if they share a character with the two ends of a link; surely, if the target token has no other link.
-    So whoever links every target token to one right source token has an error rate of 0, even between the letters of
-    "May" and the digits of "05".
+    linked if they share a character with the two ends of a link; surely, if the target token has no other link. So
+    linking every target token to one right source token gives an error rate of 0, even between the letters of "May" and
+    the digits of "05".
 
     >>> token_links([(0, 3, 0, 2), (4, 5, 3, 4)], [(0, 3), (4, 5)], [(0, 1), (1, 2), (3, 4)]).sure == {
     ...     (0, 0), (0, 1), (1, 2)}

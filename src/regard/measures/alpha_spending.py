@@ -1,7 +1,7 @@
 """Group-sequential levels: the nominal level of each look, so that all looks together err at most at a total level.
 
 The looks of one test form a Gaussian process: at information fraction t the statistic is Z(t), and the correlation of
-two looks is sqrt(s / t). A spending function says how much of the total level may be used up to t (Lan and DeMets
+two looks is sqrt(s / t). A spending function sets the part of the total level that may be spent up to t (Lan and DeMets
 1983); each boundary follows from the earlier ones by recursive integration (Armitage, McPherson and Rowe 1969). The
 fractions are those of the looks that took place: a skipped or an additional look changes the later levels only.
 """
@@ -22,12 +22,12 @@ from regard.errors import phrase
 Floats = NDArray[np.float64]
 Spending = Literal["obrien_fleming", "pocock", "linear", "quadratic"]
 DEFAULT: Final[Spending] = "quadratic"
-"""Little is spent on the early looks, so that the last one decides nearly as well as a single look would."""
+"""Default spending function: early looks spend little, so that the last one has nearly the power of a single look."""
 _NORMAL = NormalDist()
 _FAR = 8.0
-"""Standard deviations beyond which nothing is integrated."""
+"""Standard deviations at which the integration ends."""
 _LEVELS: Final = np.concatenate([np.geomspace(1e-7, 1e-3, 9), np.geomspace(2e-3, 0.5, 17)])
-"""Total levels that are integrated; between them, the logarithms are interpolated."""
+"""Total levels to integrate; logarithms are interpolated between them."""
 
 
 def _obrien_fleming(t: float, level: float) -> float:
@@ -100,7 +100,7 @@ def crossing_probability(fractions: Sequence[float], levels: Sequence[float], dr
 
 
 def _crossing(points: Floats, density: Floats, step: float, allowed: float) -> float:
-    """The bound that the next value exceeds with probability `allowed`, by halving."""
+    """Find the bound that the next value exceeds with probability `allowed`, by bisection."""
     low, high = float(points.min()) - _FAR * step, float(points.max()) + 40.0 * step
     for _ in range(60):
         middle = (low + high) / 2
@@ -165,7 +165,7 @@ def level_now(level: float, fractions: tuple[float, ...]) -> float:
 
 
 def overall_p(p: float, fractions: tuple[float, ...]) -> float:
-    """The smallest total level at which a p of the last of these looks is a claim: `level_now` the other way round.
+    """Smallest total level at which a p of the last of these looks is a claim: the inverse of `level_now`.
 
     >>> overall_p(0.03, (1.0,)), round(overall_p(level_now(0.05, (0.25, 0.5)), (0.25, 0.5)), 4)
     (0.03, 0.05)

@@ -13,15 +13,15 @@ from regard.records import Answers, Bools, Floats
 
 Kind = Literal["classes", "labels", "number"]
 FAR = 0.25
-"""A number that moves by more than this share of the deviation of the model's own outputs counts as another answer."""
+"""Share of the standard deviation of the model's outputs beyond which a changed number counts as another answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
     """Predictions for some examples.
 
-    kind: "classes" (one of several is chosen), "labels" (each is a yes or no), "number". rows: (examples, classes),
-    (examples, labels), or (examples, 1) for numbers. spread: of numbers, what a change is measured by.
+    kind: "classes" (one of several), "labels" (each is a yes or no), "number". rows: (examples, classes), (examples,
+    labels), or (examples, 1) for numbers. spread: unit of a change, for numbers.
     """
 
     kind: Kind
@@ -62,7 +62,8 @@ class Answered:
 
 
 def answered(answers: Answers, others: Answers | None, who: Text) -> Answered:
-    """others: predictions for other examples of the same data; their standard deviation is the unit for numbers.
+    """Wrap predictions. others: predictions for other examples of the data; their standard deviation is the unit of
+    numbers.
 
     >>> numbers = Answers(np.array([0, 1, 2]), np.array([1.0, 3.0]), np.array([1.0, 3.0]))
     >>> said = answered(numbers, None, "a test")

@@ -1,13 +1,13 @@
 """Tests and intervals of a mean that hold for bounded, skewed and clustered values.
 
-One pseudo-observation lies as far as a value may lie on the side that speaks against a claim; the examples, and it,
-get independent exponential weights, and p is the probability that the weighted mean is on that side (Gaffke 2005;
-for yes-or-no values the exact binomial tail). A sample without the rare large values that decide its mean can then
-not claim that there are none. The tail is that of a sum of weighted exponentials, by the saddlepoint approximation of
-Lugannani and Rice (1980). Clusters (patients, documents) are weighted as wholes: their deviations are divided by one
-minus their part of all examples, as a jackknife does (CR3), and the tail is that of Student's t with the degrees of
-freedom of the effective number of clusters. The pseudo-observation weighs as much as the clusters that make the sum
-skewed: the mean weight where each counts by its square (for clusters of one size, that size).
+A pseudo-observation lies at the bound on the side that contradicts a claim; the examples and the pseudo-observation get
+independent exponential weights, and p is the probability that the weighted mean is on that side (Gaffke 2005; for
+yes-or-no values the exact binomial tail). So a sample that happens to miss rare large values cannot claim that there
+are none. The tail is that of a sum of weighted exponentials, by the saddlepoint approximation of Lugannani and Rice
+(1980). Clusters (patients, documents) are weighted as wholes: their deviations are divided by one minus their part of
+all examples, as a jackknife does (CR3), and the tail is that of Student's t with the degrees of freedom of the
+effective number of clusters. The pseudo-observation weighs as much as the clusters that make the sum skewed: the mean
+weight where each counts by its square (for clusters of one size, that size).
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ Floats = NDArray[np.float64]
 Claim = Literal["above", "below"]
 Scale = Literal["any", "unknown", "signed", "none"]
 FEWEST_CLUSTERS: Final = 10
-"""Independent draws below which nothing is claimed and intervals are infinitely wide."""
+"""Minimum independent draws for a claim; below, intervals are infinitely wide."""
 COMMON: Final = 0.5
-"""A value that this part of the draws share shows that most of them do not move: rare ones may move all the way."""
+"""Share of draws with one common value that shows that most of them do not move: rare ones may move all the way."""
 ALIKE: Final = 1e-9
 NEARLY: Final = 0.02
-"""Values this near to each other count as the same, for claims of the judge and for intervals of tables. The judge
-knows the bounds of its values; tables do not, and values that are all but 0 hide rare large ones as zeros do."""
+"""Tolerance within which values count as equal, for claims of the judge and for intervals of tables.
+
+The judge knows the bounds of its values; tables do not, and values that are nearly 0 hide rare large ones as zeros do.
+"""
 _NORMAL = NormalDist()
 _SCALES: Final = ((0.0, 1.0), (-1.0, 1.0))
 
@@ -61,7 +63,7 @@ class BoundedMean:
         scale: Scale = "any",
         alike: float = ALIKE,
     ) -> BoundedMean:
-        """bounds: where known, the lowest and highest value possible; else they follow from the values.
+        """Build from values and clusters. bounds: lowest and highest possible value, if known; otherwise inferred.
 
         Without bounds the pseudo-observation is as far from the mean as the farthest value, and up to three times as
         far where few values make the variance; where most draws are 0 or an end of 0..1 or -1..1 and all lie in it, it
@@ -84,7 +86,8 @@ class BoundedMean:
     def p(self, claim: Claim, margin: float, *, times: float = 1.0, shift: float = 0.0) -> float:
         """p-value of a mean this far on the claimed side of the margin, if the truth were on the other side.
 
-        times: as if there were so many times as many clusters like these; shift: as if their mean were this much more.
+        times: pretend that there are so many times as many clusters; shift: pretend that their mean is larger by this
+        much.
         """
         way = 1.0 if claim == "below" else -1.0
         end = self.reach[1] if claim == "below" else self.reach[0]
@@ -98,7 +101,7 @@ class BoundedMean:
 
     @property
     def _one_more(self) -> float:
-        """The weight of the pseudo-observation.
+        """Weight of the pseudo-observation.
 
         The skew of a sum of weighted values grows with sum w^3 / sum w^2. With the plain mean weight, the rate of wrong
         claims at a nominal 5 % was up to 9 % for clusters of very unequal sizes (benchmarks/coverage.py).
@@ -138,13 +141,13 @@ class BoundedMean:
         return margin
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Two-sided; it ends where the claims of one half of the rest of the level end."""
+        """Two-sided interval; each end is the limit of a one-sided claim at half of the remaining level."""
         tail = (1.0 - level) / 2.0
         return self.limit("above", tail), self.limit("below", tail)
 
 
 def _reach(values: Floats, estimate: float, deviations: Floats, *, signed: bool) -> tuple[float, float]:
-    """The farthest deviation to both sides, times the kurtosis over that of a normal distribution (1 to 3)."""
+    """Largest deviation to both sides, times the kurtosis relative to a normal distribution (1 to 3)."""
     squares = deviations**2
     variance = float(squares.mean())
     kurtosis = float((squares**2).mean()) / variance**2 if variance > 0 else 3.0
@@ -156,7 +159,7 @@ def _reach(values: Floats, estimate: float, deviations: Floats, *, signed: bool)
 
 
 def _scale(values: Floats, scale: Scale, alike: float) -> tuple[float, float] | None:
-    """The natural scale of values most of which are one and the same end of it, or 0."""
+    """Natural scale of values of which most equal one end of it, or 0."""
     if not len(values) or scale == "none":
         return None
     shares = [float((np.abs(values - end) <= alike).mean()) for end in (0.0, 1.0, -1.0)]
@@ -206,7 +209,7 @@ def exponential_tail(coefficients: ArrayLike, counts: ArrayLike | None = None) -
 
 
 def _saddlepoint(a: Floats, counts: Floats, low: float, high: float) -> float:
-    """The root of sum a / (1 - s a), which increases between its two poles; Newton's steps kept between them."""
+    """Find the root of sum a / (1 - s a), which increases between its two poles, by Newton steps kept between them."""
     total = float(counts.sum())
     s = 0.0
     for _ in range(80):
@@ -230,7 +233,7 @@ def cluster_interval(
 ) -> Interval:
     """The mean over all examples with its interval; few clusters make it wide, and one leaves it open (NaN).
 
-    Where most values are nearly 0 or nearly an end of 0..1 or -1..1, rare ones may lie anywhere on that scale, seen or
+    If most values are nearly 0 or nearly an end of 0..1 or -1..1, rare ones may lie anywhere on that scale, seen or
     not, and the interval allows for them.
 
     >>> sums = ClusterSums.of([0.0] * 60, [str(i) for i in range(60)])
@@ -248,7 +251,7 @@ def cluster_interval(
 def _ends(
     totals: bytes, counts: bytes, bounds: tuple[float, float] | None, scale: Scale, level: float
 ) -> tuple[float, float]:
-    """The interval of equal values, computed once: tables, curves and the report's check ask for the same ones."""
+    """Cached interval of equal values, since tables, curves and the report's check request the same ones."""
     total, count = np.frombuffer(totals, np.float64), np.frombuffer(counts, np.int64)
     sums = ClusterSums(names=tuple(map(str, range(len(total)))), total=total, count=count, undefined=0)
     return BoundedMean.of(sums, bounds, scale=scale, alike=NEARLY).interval(level)

@@ -13,7 +13,7 @@ from regard.measures.keyed_random import keyed_rng
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 BINS = 15
-"""As in Guo et al. 2017."""
+"""Number of bins, as in Guo et al. 2017."""
 
 
 def brier(distribution: ArrayLike, classes: ArrayLike) -> Floats:
@@ -66,7 +66,7 @@ def ece_by_chance(
 ) -> float:
     """Mean ECE of a perfectly calibrated model with these confidences in a sample of this size.
 
-    As consistency resampling (Bröcker & Smith 2007): answers are drawn right with the probability that is claimed.
+    As consistency resampling (Bröcker & Smith 2007): answers are drawn as right with the stated confidence.
     """
     c = np.asarray(confidence, np.float64)
     if not len(c):

@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 Kernel = Callable[[Floats, Floats, Ints, float, Ints], None]
 
 WORTHWHILE = 50_000_000
-"""Comparisons below which compiling (a second, once) does not pay."""
+"""Minimum comparisons for which compiling (a second, once) pays."""
 
 
 def compiled() -> bool:
@@ -28,8 +28,10 @@ def compiled() -> bool:
 
 
 def counts(x: Floats, y: Floats, offsets: Ints, tolerance: float) -> Ints:
-    """(rows, 4) of each row offsets[i]:offsets[i + 1] of two columns: pairs that are concordant minus discordant, pairs
-    tied in x, pairs tied in y, and pairs closer than `tolerance` but not equal in either, which nothing here decides.
+    """Count pairs in each row offsets[i]:offsets[i + 1] of two columns.
+
+    Returns (rows, 4): concordant minus discordant pairs, pairs tied in x, pairs tied in y, and pairs closer than
+    `tolerance` but not equal in either, which the caller must decide.
 
     >>> counts(np.array([3.0, 2.0, 1.0]), np.array([3.0, 1.0, 1.0]), np.array([0, 3]), 1e-6).tolist()
     [[2, 0, 1, 0]]

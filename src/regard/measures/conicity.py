@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 def conicity(states: ArrayLike) -> NDArray[np.float64]:
     """(...,) mean cosine between each of (..., n, feature) vectors and their mean, in 0..1.
 
-    Where it is near 1 any weighting of the states gives nearly the same mixture, so attention over them cannot tell
-    much. n vectors of random directions in a space of many dimensions have about 1 / sqrt(n).
+    Near 1, any weighting of the states gives nearly the same mixture, so attention over them says little. n vectors of
+    random directions in a space of many dimensions have about 1 / sqrt(n).
 
     >>> float(conicity([[1.0, 0.0], [1.0, 0.0]])), float(conicity([[1.0, 0.0], [0.0, 1.0]]).round(4))
     (1.0, 0.7071)

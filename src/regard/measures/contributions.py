@@ -13,19 +13,19 @@ Array = NDArray[np.floating]
 Floats = NDArray[np.float64]
 
 CHUNK = 1 << 22
-"""Entries of part vectors that exist at a time where the Gram identity does not help (other norms than L2)."""
+"""Maximum entries of part vectors in memory if the Gram identity does not apply (norms other than L2)."""
 
 
 AT_ONCE = 64
-"""Queries whose weights are turned at a time."""
+"""Number of queries whose weights are transposed at a time."""
 
 
 def part_norms(weights: Array, values: Array, own: Array | None = None) -> Floats:
     """(query, key) Euclidean norms of the parts, by the Gram identity.
 
     ||sum_h a_h v_h||^2 = a^T G a with G[h, g] = v_h . v_g for each key: memory does not grow with queries x features.
-    weights: (head, query, key). values: (head, key, feature). own: (query, feature), what position q keeps of itself:
-    it belongs to the part of key q (only for square attention).
+    weights: (head, query, key). values: (head, key, feature). own: (query, feature), the residual part of position q,
+    which belongs to the part of key q (only for square attention).
 
     >>> a, v = np.full((2, 1, 1), 0.5), np.array([[[3.0, 0.0]], [[0.0, 4.0]]])
     >>> part_norms(a, v).tolist()
@@ -76,7 +76,7 @@ def through_norm(vectors: Array, scale: Array, *, centred: bool) -> Array:
 
 
 def shares(matrix: Array) -> Floats:
-    """(query, key) rows divided by their sums; a row of nothing stays so."""
+    """(query, key): rows divided by their sums; a zero row stays zero."""
     m = np.asarray(matrix, np.float64)
     total = m.sum(-1, keepdims=True)
     return m / np.where(total > 0, total, 1.0)

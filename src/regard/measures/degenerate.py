@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 LIMIT: Final = 1e-3
-"""A gap below a thousandth of the equal share counts as none. Freshly initialised models are nearly uniform, but not
-so nearly: theirs is above 0.01."""
+"""Gap below which a row counts as uniform: a thousandth of the equal share.
+
+Freshly initialised models are nearly uniform, but their gap is above 0.01.
+"""
 
 
 def uniform_gap(weights: NDArray[Any]) -> Floats:
-    """(head,) the largest |n w - 1| over the rows of weights (head, query, key); NaN where no row has two keys,
-    or where a weight is not a number.
+    """Return (head,): the largest |n w - 1| over the rows of weights (head, query, key); NaN if no row has two keys, or
+    if a weight is NaN.
 
     n counts the keys with any weight; rows are brought to a sum of 1 first (a sink takes part of some).
 
@@ -35,8 +37,8 @@ def uniform_gap(weights: NDArray[Any]) -> Floats:
 
 
 def constant_gap(one: NDArray[Any], other: NDArray[Any]) -> Floats:
-    """(head,) the largest n |w - w'| between the weights (head, query, key) of two inputs; NaN where no row has two
-    keys in both.
+    """Return (head,): the largest n |w - w'| between the weights (head, query, key) of two inputs; NaN if no row has
+    two keys in both.
 
     >>> constant_gap(np.array([[[0.5, 0.5]]]), np.array([[[0.75, 0.25]]]))
     array([0.5])
@@ -49,7 +51,7 @@ def constant_gap(one: NDArray[Any], other: NDArray[Any]) -> Floats:
 
 
 def _unknown(weights: Floats) -> NDArray[np.bool_]:
-    """(head,) whether a weight is not a number: nothing follows from the others."""
+    """(head,): whether a weight is NaN, so that nothing follows from the others."""
     return np.asarray(~np.isfinite(weights).all((-2, -1)))
 
 

@@ -1,6 +1,6 @@
 """Maximum flow in a dense layered graph by Dinic's algorithm (1970), written so that numba can compile it.
 
-One function without calls: it runs as it stands, and a hundred times faster compiled.
+One function without calls: it runs in plain Python, and a hundred times faster compiled.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 TINY = 1e-12
-"""What is left of a capacity that counts as nothing."""
+"""Remaining capacity that counts as zero."""
 
 
 def flow_to_every_input(
     caps: NDArray[np.float64], enters: NDArray[np.float64], bound: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Dinic's algorithm, once for each input; caps: (layer, n, n), the last layer first."""
+    """Run Dinic's algorithm once for each input; caps: (layer, n, n), the last layer first."""
     depth, n, _ = caps.shape
     flows = np.zeros(n)
     flow = np.zeros((depth, n, n))

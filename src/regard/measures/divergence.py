@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from array_api_compat import array_namespace
 
 Array: TypeAlias = Any
-"""A numpy or torch array; what comes in goes out."""
+"""Numpy or torch array; results have the type of the arguments."""
 
 
 def tvd(p: Array, q: Array, *, axis: int = -1) -> Array:

@@ -20,7 +20,7 @@ def entropy(p: Array, *, axis: int = -1) -> Array:
 
 
 def effective_number(p: Array, *, axis: int = -1) -> Array:
-    """exp(entropy): over how many units the mass is spread, in 1..n.
+    """exp(entropy): effective number of units that share the mass, in 1..n.
 
     >>> import numpy as np
     >>> float(effective_number(np.array([0.5, 0.5, 0.0, 0.0])).round(4))

@@ -33,8 +33,9 @@ def error_costs(
     groups: Sequence[str] | None = None,
     clusters: Sequence[str] | None = None,
 ) -> list[GroupCost]:
-    """Mean cost per example of all examples, then of each group. costs: (label, prediction) -> cost; a pair that is
-    not named costs 0 where both agree and 1 where they differ.
+    """Mean cost per example over all examples, then of each group.
+
+    costs: (label, prediction) -> cost; an unnamed pair costs 0 if both agree and 1 if they differ.
 
     >>> rows = error_costs(["bad", "good", "good"], ["good", "good", "good"], {("bad", "good"): 10})
     >>> round(rows[0].cost.estimate, 2), rows[0].constant, rows[0].n

@@ -13,7 +13,7 @@ import numpy as np
 from regard.measures.intervals import ClusterSums
 
 BUCKETS = 1024
-"""Groups of independent draws: enough for an interval, and few enough to keep for every number."""
+"""Number of groups of independent draws: enough for an interval, few enough to store for every number."""
 _UNIT = 1074
 
 
@@ -24,7 +24,7 @@ def bucket_of(cluster: str) -> int:
 
 @dataclass
 class BucketSums:
-    """Exact sums and counts of values whose clusters are put into BUCKETS groups.
+    """Exact sums and counts of values whose clusters are hashed into BUCKETS groups.
 
     Memory does not grow with the number of values. A group of whole clusters is an independent draw as a cluster is,
     so intervals over the groups hold; with many clusters in each they are those of the clusters.

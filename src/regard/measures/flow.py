@@ -1,8 +1,8 @@
 """Attention flow (Abnar & Zuidema 2020): the maximum flow from the output position down to each input.
 
 Nodes are positions in layers, edges carry at most as much as the attention there. The graph is dense and layered, so
-Dinic's algorithm needs no edge lists. Compiled with numba where it is installed (`pip install regard[fast]`), else by
-scipy, else as it is written; the values agree to 1e-6.
+Dinic's algorithm needs no edge lists. Uses numba if installed (`pip install regard[fast]`), else scipy, else plain
+Python; the values agree to 1e-6.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _ENGINE: ContextVar[Engine | None] = ContextVar("engine of max_flows", default=N
 
 
 class Flows(NamedTuple):
-    """values: (n,) the maximum flow to each input. bound: (n,) what can enter and what can arrive, the smaller of both.
+    """Maximum flows. values: (n,) flow to each input. bound: (n,) the smaller of inflow and capacity at the input.
 
-    Where the two are equal the flow is saturated: it says nothing about what lies between.
+    If the two are equal, the flow is saturated: it says nothing about the layers between.
     """
 
     values: Floats
@@ -43,8 +43,8 @@ class Flows(NamedTuple):
 def max_flows(layers: Sequence[ArrayLike], entrance: ArrayLike, *, engine: Engine | None = None) -> Flows:
     """The maximum flow to every input.
 
-    layers: one (n, n) matrix per layer, the lowest first; [i, j] is what position i may take from position j below.
-    entrance: (n,) what may enter at each position of the last layer. Without layers, what enters arrives.
+    layers: one (n, n) matrix per layer, the lowest first; [i, j] is the capacity from position i to position j below.
+    entrance: (n,) capacity into each position of the last layer. Without layers, the inflow arrives unchanged.
 
     >>> a = np.array([[0.5, 0.5], [1.0, 0.0]])
     >>> max_flows([a, a], [1.0, 0.0]).values.tolist()
@@ -64,7 +64,7 @@ def max_flows(layers: Sequence[ArrayLike], entrance: ArrayLike, *, engine: Engin
 
 @contextmanager
 def uncompiled() -> Iterator[None]:
-    """Compute without a compiler inside the block: for a few inputs, compiling takes longer than the flow."""
+    """Disable compilation inside the block: for a few inputs, compiling takes longer than the flow."""
     token = _ENGINE.set("scipy" if importlib.util.find_spec("scipy") is not None else "python")
     try:
         yield

@@ -38,12 +38,12 @@ class PairedOverSeeds:
 def paired_over_seeds(
     new: ArrayLike, old: ArrayLike, clusters: Sequence[str], *, level: float = 0.95, seed: int = 0, draws: int = 2000
 ) -> PairedOverSeeds:
-    """new, old: (seeds, examples), NaN where a value is undefined; a pair counts where both are there.
+    """Compare new and old, (seeds, examples) with NaN for undefined values, on the pairs that have both.
 
     Every draw takes seeds with replacement and, independently, whole clusters of examples with replacement: each seed
-    was asked about the same examples, so the two are crossed, not nested (the pigeonhole bootstrap, Owen 2007, which
-    errs on the safe side). A few seeds that are drawn with replacement vary too little, by (S - 1) / S; the deviations
-    of their means are stretched by the root of S / (S - 1) to make up for it.
+    has the same examples, so the two are crossed, not nested (the pigeonhole bootstrap, Owen 2007, which errs on the
+    safe side). A few seeds that are drawn with replacement vary too little, by (S - 1) / S; the deviations of their
+    means are stretched by the root of S / (S - 1) to make up for it.
 
     >>> old = np.zeros((2, 4))
     >>> found = paired_over_seeds(old + [[0.1, 0.2, 0.3, 0.2]], old, ["a", "b", "c", "d"])
@@ -81,7 +81,7 @@ def paired_over_seeds(
 
 
 def _stretched(sums: Floats, sizes: Floats, estimate: float) -> Floats:
-    """The sums, with the mean of every seed further from the common mean, as few seeds need it."""
+    """Scale the deviation of every seed's mean from the common mean, to correct for few seeds."""
     seeds = len(sums)
     if seeds < 2:
         return sums

@@ -1,4 +1,4 @@
-"""Test whether inputs are like a reference, from features that a model computes of them.
+"""Test whether inputs resemble a reference, based on features that a model computes.
 
 After MaSF (Heller et al. 2022), as Madsen et al. 2024 use it: empirical p-values of single features, combined by
 Fisher, calibrated on reference inputs that fitted nothing. Tails of single features miss inputs that lie between two
@@ -17,7 +17,7 @@ from regard.records import Floats
 
 NEAREST = 5
 LEVEL = 0.05
-"""An input with a smaller p-value is unusual."""
+"""p-value below which an input counts as unusual."""
 
 
 def feature_p_values(fitted: Floats, rows: Floats) -> Floats:

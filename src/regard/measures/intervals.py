@@ -21,7 +21,7 @@ _CELLS = 1 << 22  # resampled entries held at once
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean with its interval. low and high are NaN where fewer than two clusters leave nothing to resample."""
+    """A mean with its interval. low and high are NaN with fewer than two clusters, which cannot be resampled."""
 
     estimate: float
     low: float
@@ -45,7 +45,9 @@ class ClusterSums:
 
     @staticmethod
     def of(values: ArrayLike, clusters: Sequence[str]) -> ClusterSums:
-        """NaN and infinite values are counted as undefined and left out; a cluster of nothing else disappears."""
+        """Build the sums. NaN and infinite values count as undefined and are skipped; so are clusters without
+        others.
+        """
         v = np.asarray(values, np.float64)
         if v.shape != (len(clusters),):
             raise ValueError(phrase("errors.measures.value_per_cluster", shape=v.shape, clusters=len(clusters)))
@@ -146,7 +148,7 @@ def wilson(successes: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[
 
 @cache
 def clopper_pearson(successes: int, n: int, *, level: float = 0.95) -> tuple[float, float]:
-    """(low, high) of the exact interval for a share, by turning the binomial tails round; 0..1 where n = 0.
+    """Exact (low, high) interval for a share, by inverting the binomial tails; 0..1 for n = 0.
 
     Each end is missed with a probability of at most (1 - level) / 2, whatever the share and however few the draws.
 
@@ -164,7 +166,7 @@ def clopper_pearson(successes: int, n: int, *, level: float = 0.95) -> tuple[flo
 
 
 def _share_with_tail(k: int, n: int, tail: float) -> float:
-    """The share p with P(X >= k) = tail for X binomial(n, p), by halving."""
+    """Find the share p with P(X >= k) = tail for X binomial(n, p), by bisection."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -24,8 +24,8 @@ _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 class Stream:
     """A counter-based stream: draw k is a mix of (key, k), so it costs nothing to start and nothing to skip.
 
-    For work that needs a few numbers for each of very many examples, where making a generator would cost more than
-    using it. The mix is SplitMix64 (Steele, Lea & Flood 2014). Draws of one and of many are the same stream.
+    For a few numbers for each of very many examples, where creating a generator would cost more than using it. The mix
+    is SplitMix64 (Steele, Lea & Flood 2014). Draws of one and of many are the same stream.
 
     >>> stream = Stream(1234567)
     >>> [stream.bits() for _ in range(2)]
@@ -88,7 +88,7 @@ class Stream:
 
 
 def keyed_stream(seed: int, *keys: object) -> Stream:
-    """The stream of (seed, *keys); keys as for `keyed_rng`, whose numbers are other ones.
+    """The stream of (seed, *keys); keys as for `keyed_rng`, which gives other numbers.
 
     >>> keyed_stream(0, "review-17", "keyboard").sample(10, 3)
     [5, 6, 7]

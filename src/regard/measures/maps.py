@@ -14,8 +14,8 @@ _CELLS = 1 << 22  # entries of a pairwise comparison held at once
 
 
 class Mass(NamedTuple):
-    """Mass on the chosen keys (head, query), the mean of a shuffled row there, its variance, and the rows in which the
-    question makes sense (query,).
+    """Mass on the chosen keys (head, query), the mean of a shuffled row there, its variance, and the rows with a
+    defined score (query,).
     """
 
     value: Floats
@@ -48,8 +48,10 @@ def mass_on(weights: Floats, keys: Bools, allowed: Bools) -> Mass:
 
 
 def row_evenness(weights: Floats, allowed: Bools) -> tuple[Floats, Bools]:
-    """(entropy of each row as a share of that of a uniform row over the allowed keys (head, query), rows with more
-    than one allowed key). 0: one key has everything; 1: all keys have the same.
+    """Evenness of each row, and the rows with more than one allowed key.
+
+    Evenness is the entropy as a share of that of a uniform row over the allowed keys (head, query). 0: one key has all
+    the weight; 1: all keys have the same.
 
     >>> value, _ = row_evenness(np.array([[[0.5, 0.5, 0.0, 0.0]]]), np.ones((1, 4), bool))
     >>> float(value[0, 0])

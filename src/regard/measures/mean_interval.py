@@ -23,7 +23,7 @@ def mean_interval(
 
     Yes-or-no values get Wilson's interval, so that "all of them" is not certainty. Where several examples share a
     cluster (copies of one text, rows of one patient), each cluster counts as one draw: a little too wide, never too
-    narrow. Other values have the interval of `bounded_mean`, and with "amount" also those that happen to be 0 or 1: an
+    narrow. Other values have the interval of `bounded_mean`; with "amount", so do values that happen to be 0 or 1: an
     agreement that is 1 throughout is certain.
 
     >>> found = mean_interval([1, 1, 1, 1], ["a", "b", "c", "d"])

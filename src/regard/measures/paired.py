@@ -29,8 +29,8 @@ def mcnemar(gained: int, lost: int) -> float:
 def paired_shares(new: ArrayLike, old: ArrayLike, *, level: float = 0.95, size: float | None = None) -> Interval:
     """The difference of two shares of the same examples, with Newcombe's interval (1998, method 10).
 
-    Unlike a bootstrap it is not a point where no example changed. size: the number of independent draws, where it is
-    smaller than that of examples.
+    Unlike a bootstrap, it is not a point if no example changed. size: number of independent draws, if smaller than the
+    number of examples.
 
     >>> found = paired_shares([1] * 20, [1] * 20)
     >>> found.estimate, round(found.low, 2), round(found.high, 2)
@@ -53,7 +53,7 @@ def paired_shares(new: ArrayLike, old: ArrayLike, *, level: float = 0.95, size: 
 
 
 def _phi(both: float, gained: float, lost: float, neither: float) -> float:
-    """The correlation of the pair, drawn towards 0 by half a pair."""
+    """Correlation of the pair, shrunk towards 0 by half a pair."""
     margins = (both + gained) * (lost + neither) * (both + lost) * (gained + neither)
     if margins <= 0:
         return 0.0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROUNDING = 1e-6
-"""Floats may leave 0..1 by so much and still count as 0..1: resizing and arithmetic leave such remainders."""
+"""Tolerance by which floats may leave 0..1, since resizing and arithmetic leave such remainders."""
 
 
 def full_brightness(pixels: NDArray[Any]) -> float | None:

@@ -25,11 +25,11 @@ class Propagation:
 
     @staticmethod
     def start(n: int) -> Propagation:
-        """Every source holds itself."""
+        """Start with the identity: every source holds itself."""
         return Propagation(np.eye(n))
 
     def through_source(self, a: Floats) -> Propagation:
-        """Self-attention among sources; a: (n, n)."""
+        """Apply self-attention among sources; a: (n, n)."""
         return replace(self, ss=self.ss + a @ self.ss)
 
     def fits_target(self, a: Floats) -> bool:
@@ -42,7 +42,7 @@ class Propagation:
         return Propagation(self.ss, tt + a @ tt, ts)
 
     def across(self, a: Floats) -> Propagation:
-        """Cross-attention, or a pooling; a: (targets, sources)."""
+        """Apply cross-attention, or a pooling; a: (targets, sources)."""
         tt = np.eye(len(a)) if self.tt is None or len(self.tt) != len(a) else self.tt
         before = np.zeros_like(a) if self.ts is None or self.ts.shape != a.shape else self.ts
         return Propagation(self.ss, tt, before + normalised(tt).T @ a @ normalised(self.ss))

@@ -13,15 +13,15 @@ from regard.records import Floats
 ZEROS = 24
 """Zero crossings of the sinc on either side."""
 ROLLOFF = 0.94
-"""Where the pass band ends, as a share of the lower of the two Nyquist frequencies."""
+"""End of the pass band, as a share of the lower of the two Nyquist frequencies."""
 BETA = 12.0
-"""Of the Kaiser window: about 118 dB below the pass band."""
+"""Beta of the Kaiser window: about 118 dB below the pass band."""
 METHOD = Message.of("data.resampling", beta=BETA, zeros=ZEROS, rolloff=ROLLOFF)
 _AT_ONCE = 1 << 15
 
 
 def resampled(sound: Floats, rate: int, wanted: int) -> Floats:
-    """(samples,) at `wanted` samples per second of a sound at `rate`; the same samples where both are equal.
+    """Resample (samples,) of a sound from `rate` to `wanted` samples per second; unchanged if both are equal.
 
     y(t) = c sum_k x[k] sinc(c (t - k)) w(t - k), t in samples of the sound, c = ROLLOFF min(1, wanted / rate), w the
     Kaiser window of ZEROS / c samples on either side; beyond both ends the sound is silent.

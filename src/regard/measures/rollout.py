@@ -11,7 +11,7 @@ from regard.measures.divergence import Array
 
 
 def with_residual(matrix: Array, residual: float) -> Array:
-    """(..., n, n): (1 - residual) A + residual I, rows divided by their sums; a row of nothing stays so.
+    """(..., n, n): (1 - residual) A + residual I, rows divided by their sums; a zero row stays zero.
 
     >>> import numpy as np
     >>> with_residual(np.array([[0.0, 1.0], [1.0, 0.0]]), 0.25).tolist()

@@ -7,13 +7,13 @@ import re
 Span = tuple[int, int]
 
 _END = re.compile(r"""[.!?]+["'”’)\]]*(?=\s|$)|[。！？]+["'”’」』）】》]*|\n+""")
-"""A Latin mark ends a sentence before white space only; a Chinese one ends it anywhere; a new line always does."""
+"""Sentence ends: a Latin mark before white space, a Chinese mark anywhere, a line break always."""
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[\"'“‘])(?:Mr|Mrs|Ms|Dr|Prof|Sr|Jr|St|vs|etc|cf|al|Fig|Figs|Eq|No|Nos|Vol|pp?|ca|approx|Inc|Ltd|Co"
     r"|e\.g|i\.e|[A-Z](?:\.[A-Z])*)\.$",
     re.IGNORECASE,
 )
-"""The text up to a full stop ends with an abbreviation or with initials, which may stand inside a sentence."""
+"""Text before a full stop that ends with an abbreviation or with initials, which may occur inside a sentence."""
 
 
 def sentence_spans(text: str) -> list[Span]:
@@ -52,7 +52,7 @@ def block_spans(text: str, separator: str) -> list[Span]:
 
 
 def _goes_on(text: str, mark: re.Match[str]) -> bool:
-    """Return whether a full stop belongs to an abbreviation, or a small letter follows it."""
+    """Return whether a full stop does not end a sentence: it belongs to an abbreviation, or a small letter follows."""
     if mark[0].startswith("\n") or mark[0][0] in "。！？":
         return False
     following = text[mark.end() :].lstrip(" \t")

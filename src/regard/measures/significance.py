@@ -61,7 +61,7 @@ def holm(p: ArrayLike) -> Floats:
 def resampled_means(values: Floats, clusters: NDArray[np.int64], rng: np.random.Generator, draws: int) -> Floats:
     """(draw, column) means of (example, column) values with whole clusters drawn with replacement.
 
-    NaN is no value; a column without one in a draw is NaN there. All columns share their draws, so differences
+    NaN is skipped; a column without values in a draw is NaN there. All columns share their draws, so differences
     between columns are resampled together.
     """
     count = int(clusters.max(initial=-1)) + 1

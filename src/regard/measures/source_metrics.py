@@ -1,4 +1,4 @@
-"""Metrics of scores for the sources of an answer, all from one table of exact answers with sources deleted.
+"""Metrics of source scores, all from one table of exact answers with sources deleted.
 
 The table maps sets of deleted sources to the log-odds of the answer in nats, and to the geometric mean of its token
 probabilities. `drawn_subsets` and `curve_sets` name the sets that a metric needs; a missing one is a KeyError.
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Subset = frozenset[int]
 LEAST_EFFECT = 0.1
-"""Nats: an exact effect that is smaller has no sign."""
+"""Minimum exact effect in nats that has a sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def ranking(scores: Floats) -> tuple[int, ...]:
 
 
 def curve_sets(order: Sequence[int], depth: int) -> list[Subset]:
-    """The sets of deleted sources that curves of a ranking need: the best k, and all but the best k, up to `depth`."""
+    """Sets of deleted sources for the curves of a ranking: the best k, and all but the best k, up to `depth`."""
     steps = range(min(depth, len(order)) + 1)
     return [frozenset(order[:k]) for k in steps] + [frozenset(order[k:]) for k in steps]
 
@@ -108,8 +108,8 @@ def soft_scores(
 ) -> tuple[float, float]:
     """Soft normalised comprehensiveness and sufficiency (Zhao and Aletras 2023) over drawn subsets; 1 is best.
 
-    Sources are kept with chances that follow the scores, instead of the best k; a drop p - p' of the probability
-    counts from 0, and is normalised by the drop when all sources are deleted. NaN where that is none.
+    Sources are kept with chances that follow the scores, instead of the best k; a drop p - p' of the probability counts
+    from 0, and is normalised by the drop when all sources are deleted. NaN if that drop is zero.
     """
     full = table.probabilities[frozenset()]
 
@@ -125,9 +125,9 @@ def soft_scores(
 
 
 def polarity_violations(scores: Floats, effects: Floats, *, least: float = LEAST_EFFECT) -> float:
-    """Share of the sources whose score has another sign than their exact effect; NaN if no effect has a sign.
+    """Share of the sources whose score has the opposite sign of their exact effect; NaN if no effect has a sign.
 
-    Effects below `least` are left out, and a score of 0 is no violation.
+    Effects below `least` are skipped, and a score of 0 is no violation.
 
     >>> polarity_violations(np.array([2.0, 1.0, 0.5, 0.0]), np.array([3.0, -1.0, 0.05, -2.0]))
     0.3333333333333333
@@ -145,7 +145,7 @@ def lds(scores: Floats, subsets: Bools, values: Floats) -> float:
 
 
 def counting_lds(subsets: Bools, values: Floats) -> float:
-    """Baseline of `lds`: a score of 1 for every source, that is, counting the kept ones."""
+    """Baseline of `lds`: a score of 1 for every source, which counts the kept ones."""
     return _correlation(subsets.sum(1).astype(np.float64), values)
 
 

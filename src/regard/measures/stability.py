@@ -15,9 +15,10 @@ from regard.measures.keyed_random import keyed_rng
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """tau: Kendall's tau-b between the two orders of the methods, with its interval. n: examples that both judged.
+    """Stability of an order of methods.
 
-    best: the position of the best method under either setting. same_best: the share of resamples in which it is one.
+    tau: Kendall's tau-b between the two orders, with its interval. n: examples judged under both settings. best:
+    position of the best method under either setting. same_best: share of resamples in which both agree on the best.
     """
 
     tau: float
@@ -41,7 +42,7 @@ def rank_stability(
 ) -> Stability | None:
     """Compare the rankings of methods by two (methods, examples) score tables; skip examples with a NaN.
 
-    None where fewer than two methods or no example is left. The interval is NaN for fewer than two clusters.
+    None if fewer than two methods or no example is left. The interval is NaN for fewer than two clusters.
 
     >>> a = np.array([[3.0, 3.0], [2.0, 2.0], [1.0, 1.0]])
     >>> found = rank_stability(a, a[[1, 0, 2]], ["x", "y"], higher_is_better=True)

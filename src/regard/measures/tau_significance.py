@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from regard.measures.agreement import null_sd
 
 EXACT = 50
-"""Up to so many units the distribution is counted out; above, the normal one is as good."""
+"""Maximum units for the exact distribution; above, the normal one is as good."""
 
 
 def kendall_p(tau: ArrayLike, n: ArrayLike) -> NDArray[np.float64]:
     """(...) two-sided p of tau between unrelated rankings of n units without ties; NaN where tau is.
 
-    It says more about n than about agreement: at n = 14 a tau of .39 is needed for .05, at n = 2188 one of .03.
+    It reflects n more than agreement: p = .05 needs a tau of .39 at n = 14, and of .03 at n = 2188.
 
     >>> kendall_p([0.6, 0.6], [5, 50]).round(4).tolist()
     [0.2333, 0.0]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 ORDER = 4
-"""Longest n-gram that counts."""
+"""Maximum length of n-grams."""
 
 
 def edit_distance(one: str, other: str) -> int:
-    """Insertions, deletions and substitutions of characters; a swap of two neighbours counts as one (optimal string
-    alignment).
+    """Number of insertions, deletions and substitutions of characters between two words.
+
+    A swap of two neighbours counts as one (optimal string alignment).
 
     >>> edit_distance("great", "graet"), edit_distance("film", "firm"), edit_distance("", "ab")
     (1, 1, 2)

@@ -10,8 +10,11 @@ from regard.records import Floats, Ints
 
 
 class TimePath(NamedTuple):
-    """first, last: (token,) the frames of each token, both counted in. mass: the share of a token's attention that lies
-    in its own frames, mean over tokens; the frames of all tokens together are all frames."""
+    """Monotone path. first, last: (token,) frames of each token, inclusive.
+
+    mass: the share of a token's attention that lies in its own frames, mean over tokens; the frames of all tokens
+    together are all frames.
+    """
 
     first: Ints
     last: Ints
@@ -53,7 +56,7 @@ def monotone_path(weights: Floats) -> TimePath:
 
 
 def trimmed(weights: Floats, first: int, last: int, *, tail: float = 0.05) -> tuple[int, int]:
-    """The frames from `first` to `last` without the ends that hold less than `tail` of the attention between them.
+    """Trim the ends of the frames from `first` to `last` that hold less than `tail` of the attention between them.
 
     >>> trimmed(np.array([0.0, 0.01, 0.5, 0.45, 0.01, 0.0]), 0, 5)
     (2, 3)

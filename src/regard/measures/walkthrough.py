@@ -1,4 +1,4 @@
-"""Row of attention by hand: query, keys, element-wise products, dots, scaled scores, softmax, weighted values."""
+"""One row of attention by hand: query, keys, element-wise products, dots, scaled scores, softmax, weighted values."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from regard.message import Text, encoded
 Floats = NDArray[np.float64]
 
 HIDDEN: Final = -1e9
-"""Stands for minus infinity where a number has to be written."""
+"""Finite stand-in for minus infinity in files."""
 AGREES: Final = 1e-5
-"""Weights computed by hand that differ by no more from the captured ones are the same."""
+"""Maximum difference between weights computed by hand and captured ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
     """Every number between one query and the output of its head; n keys, d features.
 
-    query (d,), keys (n, d), products (n, d), dots (n,), scaled (n,) = dots x factor, added (n,) what is added to the
-    scaled dot (mask, bias, soft cap; minus infinity where the key is hidden), scores (n,), exponentials (n,) =
-    exp(score - largest), total their sum with that of the `sink`, weights (n,), values (n, v), output (v,).
+    query (d,), keys (n, d), products (n, d), dots (n,), scaled (n,) = dots x factor, added (n,) terms added to the
+    scaled dot (mask, bias, soft cap; minus infinity for a hidden key), scores (n,), exponentials (n,) = exp(score -
+    largest), total their sum with that of the `sink`, weights (n,), values (n, v), output (v,).
     """
 
     query: Floats
@@ -80,9 +80,9 @@ def walk(
 class Walkthrough(HasCard):
     """Steps of one query of one head of a model, with names and a comparison with the capture.
 
-    form: "dot" (queries and keys) or "additive" (the learned vector and the features it is multiplied with).
-    captured (n,): the weights as they were captured. difference: the largest between them and `steps.weights`;
-    output_difference: the same for the output, against what the model itself gave out (None where it is not seen).
+    form: "dot" (queries and keys) or "additive" (the learned vector and the features it is multiplied with). captured
+    (n,): the weights as they were captured. difference: the largest between them and `steps.weights`;
+    output_difference: the same for the output, against the model's own output (None if it is not captured).
     """
 
     model: str

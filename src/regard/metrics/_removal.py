@@ -1,6 +1,6 @@
 """Stepwise removal or insertion of the most relevant units, shared by the removal metrics.
 
-Metrics that walk the same steps ask the same questions, so the desk computes them once.
+Metrics with the same steps share their forward passes, which the desk computes once.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from regard.protocols import Case
 from regard.records import Bools, Floats, Relevance, Score, Units
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
-"""The bins of ERASER (DeYoung et al. 2020)."""
+"""Bins of ERASER (DeYoung et al. 2020)."""
 FINE_TUNED = "finetuned_mask"
-"""The operator that masks units and asks the model's twin, which learned from masked inputs too."""
+"""Operator that masks units and runs the model's twin, which learned from masked inputs too."""
 BINS = 10
-"""Equal steps from nothing to everything."""
+"""Number of equal steps from nothing to everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Walk:
 
 
 def removal_case(case: Case, operator: str | None) -> tuple[Case, str]:
-    """Return the case that answers removals by this operator (by default the model's first), and its own operator."""
+    """Return the case that computes removals by this operator (by default the model's first), and its own operator."""
     if operator == FINE_TUNED:
         return case.variant(MaskTuned()), "mask"
     return case, operator or case.operators[0]

@@ -1,4 +1,4 @@
-"""Soft erasure: entries of embeddings, or whole units, go at random with chances that follow their relevance."""
+"""Soft erasure: random removal of embedding entries, or of whole units, with chances that follow their relevance."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from regard.records import Bools, Floats, Relevance, Score
 
 DRAWS = 10
 EMBEDDING = "embedding"
-"""The operator that sets single entries of the continuous inputs to 0."""
+"""Operator that sets single entries of the continuous inputs to 0."""
 SAME = 1e-3
-"""How far the probability may be from the one that the objective gives."""
+"""Maximum deviation of the probability from the one that the objective gives."""
 
 
 def normalised_drops(case: Case, relevance: Relevance, draws: int, operator: str, *, keep: bool) -> tuple[Floats, str]:
@@ -56,7 +56,9 @@ def soft_score(metric: str, relevance: Relevance, shares: Floats, operator: str,
 
 
 def _shares(case: Case, rows: Sequence[Floats]) -> tuple[Floats, str]:
-    """rows: per example the probability without everything, then of every draw; empty where nothing is removable."""
+    """Return shares of the drop. rows: per example the probability without everything, then of every draw; may be
+    empty.
+    """
     base = case.base()
     draws = max((len(row) - 1 for row in rows), default=0)
     shares = np.full((len(rows), max(draws, 1)), np.nan)
@@ -69,7 +71,7 @@ def _shares(case: Case, rows: Sequence[Floats]) -> tuple[Floats, str]:
 
 
 def _units_removed(case: Case, i: int, values: Floats, draws: int, keep: bool) -> Bools:
-    """(1 + draws, units) everything, then the draws; no row without removable units."""
+    """Return (1 + draws, units): everything, then the draws; no row without removable units."""
     units = case.units[i]
     marked = np.zeros((draws, len(units)), np.bool_)
     if not units.free.any():
@@ -81,7 +83,9 @@ def _units_removed(case: Case, i: int, values: Floats, draws: int, keep: bool) -
 
 
 def _entries_removed(case: Case, i: int, values: Floats, draws: int, keep: bool) -> Floats:
-    """(1 + draws,) probabilities with entries of the continuous inputs set to 0: all, then those of each draw."""
+    """Return (1 + draws,) probabilities with entries of the continuous inputs set to 0: all, then those of each
+    draw.
+    """
     import torch
 
     units = case.units[i]

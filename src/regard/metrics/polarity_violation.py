@@ -11,7 +11,7 @@ from regard.records import Relevance, Score
 from regard.registry import THOROUGH, InProfile, metric
 
 LEAST_EFFECT = 1e-6
-"""A change of the objective that is smaller has no sign."""
+"""Minimum change of the objective that has a sign."""
 
 
 @metric(

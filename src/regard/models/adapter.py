@@ -1,4 +1,4 @@
-"""The one adapter: a torch module, a reader of its modality, a row of the task table."""
+"""The adapter: a torch module, a reader of its modality, and a row of the task table."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def call_by_name(module: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
 class Traits:
     """Facts about a native model beyond its module.
 
-    pads: a batch of different lengths may be filled up (the module gets a mask). kept_logits: it takes
-    `logits_to_keep`. shares: its keys and values can be shared between variants with a common prefix.
-    write: (module, tensors, most tokens) -> the greedy continuations; None: as transformers models do it.
-    tokenizer: the Hugging Face tokenizer of a text model, for its chat template and its character offsets.
-    forced: tokens that a writer gets and does not choose (language, task); the objective does not count them.
-    ends: tokens that end what it writes, where no generation config names them.
+    pads: batches of different lengths may be padded (the module gets a mask). kept_logits: it takes `logits_to_keep`.
+    shares: its keys and values can be shared between variants with a common prefix. write: (module, tensors, most
+    tokens) -> the greedy continuations; None: as in transformers. tokenizer: the Hugging Face tokenizer of a text
+    model, for its chat template and its character offsets. forced: tokens that a generating model receives instead of
+    choosing (language, task); the objective ignores them. ends: tokens that end its output, if no generation config
+    names them.
     """
 
     pads: bool = True
@@ -199,9 +199,10 @@ class TorchModel(HasCard):
     # ------------------------------------------------------------------ running
 
     def run_read(self, tensors: Mapping[str, Tensor], request: Request, *, tapped: bool = False) -> Outputs:
-        """`run` for the answer alone: layers above the last attention may compute only the position that it reads.
+        """`run` for the answer alone: layers above the last attention may compute only the position that the answer
+        reads.
 
-        tapped: attention is changed on the way, so that this pass shows nothing about the layers.
+        tapped: attention is changed during this pass, so that it shows nothing about the layers.
         """
         if self._class_row is None:
             return self.run(tensors, request)
@@ -230,7 +231,7 @@ class TorchModel(HasCard):
         return self.run_read(tensors, request), request
 
     def generate(self, items: Sequence[Item]) -> list[list[int]]:
-        """The greedy continuation, without the start token, up to and with the end token."""
+        """Return the greedy continuation, without the start token, up to and including the end token."""
         tensors, _ = self.tensors(items, None)
         if self.traits.write is not None:
             return self.traits.write(self.module, tensors, self.traits.new_tokens)
@@ -313,7 +314,7 @@ class TorchModel(HasCard):
         return cached
 
     def groups(self, items: Sequence[Item]) -> list[list[int]]:
-        """Indices that may share a batch: all of them, or those of one shape where nothing may be filled up."""
+        """Indices that may share a batch: all of them, or those of one shape if padding is not allowed."""
         if self.traits.pads and self.reader.modality == "text":
             return [list(range(len(items)))] if items else []
         groups: dict[tuple[int, ...], list[int]] = {}
@@ -322,7 +323,7 @@ class TorchModel(HasCard):
         return list(groups.values())
 
     def pieces(self, items: Sequence[Item]) -> list[list[int]]:
-        """Groups, cut into equal parts that the processor's cache holds; a GPU takes them whole.
+        """Groups, cut into equal parts that fit the processor's cache; a GPU takes them whole.
 
         A module that is `alone` gets one input at a time, without padding.
         """
@@ -337,7 +338,7 @@ class TorchModel(HasCard):
         ]
 
     def backward_allowed(self) -> Any:
-        """cuDNN has no backward of an LSTM in eval mode; elsewhere nothing is needed."""
+        """Disable cuDNN for backward passes of an LSTM in eval mode, which it does not support."""
         return torch.backends.cudnn.flags(enabled=False) if self.device.type == "cuda" else nullcontext()
 
 
@@ -364,12 +365,12 @@ class Captured(HasCard):
         return capture_card("Captured", self, self.model, answer=", ".join(map(str, self.names)))
 
     def show(self, view: str = "", *, lang: str = "en", static: bool = False) -> Any:
-        """Drawn in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""
+        """Draw in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` works anywhere (see `live.show`)."""
         return upstairs("show")(self, view=view, lang=lang, static=static)
 
 
 class OneForward:
-    """A runner that remembers its last outputs, so that deciding and reading cost one forward."""
+    """Runner that caches its last outputs, so that predicting and reading cost one forward."""
 
     def __init__(self, model: TorchModel) -> None:
         self._model = model
@@ -406,7 +407,7 @@ def own(encoded: Encoded) -> Item:
 
 
 def _ends(items: Sequence[Item]) -> list[Item]:
-    """Items of one position: the only logits that prefix sharing computes are the last ones."""
+    """Keep the last position only: prefix sharing computes no other logits."""
     return [Item(item.units, item.arrays, item.owner, 1) for item in items]
 
 
@@ -429,7 +430,7 @@ def _named(raw: Any) -> dict[str, Tensor]:
 
 
 def as_answers(n: int, parts: Sequence[tuple[list[int], TensorAnswers]]) -> Answers:
-    """Gather the rows of a batch from its parts, each with the numbers of its rows."""
+    """Gather the rows of a batch from its parts, each with its row numbers."""
     value, probability = np.zeros(n), np.zeros(n)
     table: np.ndarray[Any, np.dtype[np.float64]] | None = None
     for group, answers in parts:

@@ -1,10 +1,9 @@
 """An anomaly detector as a decision: does the score of a window lie above the level of normal windows?
 
-The score is the number that the model gives, or, of a model that gives the window back (a reconstruction), the root
-of the mean squared residual. Log-odds of an anomaly are (score - threshold) / spread. The threshold is a quantile of
-the scores of normal windows, the spread their standard deviation: it decides how many points a change of the score is
-worth, nothing else. A removal changes the window and its reconstruction alike, so the score is always that of the
-window that the model reads.
+The score is the output of the model or, for a model that reconstructs the window, the root of the mean squared
+residual. Log-odds of an anomaly are (score - threshold) / spread. The threshold is a quantile of the scores of normal
+windows, the spread their standard deviation: it only scales changes of the score to points. A removal changes the
+window and its reconstruction alike, so the score is always that of the window that the model reads.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from regard.records import Example, Floats, Message, Text
 TASK = "anomaly_score"
 LABELS = ("normal", "anomaly")
 QUANTILE = 0.95
-"""Share of the normal windows whose score lies below the threshold."""
+"""Share of the normal windows with a score below the threshold."""
 FEWEST = 10
-"""Normal windows that a threshold needs."""
+"""Minimum normal windows for a threshold."""
 FLOOR = 1e-12
-"""Added to a mean squared residual before its root, whose slope at 0 is not finite."""
+"""Constant added to a mean squared residual before its root, whose slope at 0 is infinite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ class AnomalyModel(TorchModel):
         return [*super().notes, Message.of("data.anomaly_score", share=f"{QUANTILE:.0%}")]
 
     def windows(self, example: Example) -> list[Example]:
-        """Values that follow a window are no label of it."""
+        """Return the window without the values that follow it, which are not its label."""
         label = None if isinstance(example.label, list) else example.label
         return super().windows(replace(example, label=label))
 
@@ -124,7 +123,7 @@ class AnomalyModel(TorchModel):
 
 
 def anomaly_of(model: Model, normal: Sequence[Example]) -> AnomalyModel:
-    """The model asked for its anomaly score; the level is that of windows which are known to be normal.
+    """Wrap a model for its anomaly score; normal: windows that are known to be normal, which set the level.
 
     model: of series, whose output is a score or a reconstruction of the window: `regard.wrap(module,
     modality="series", task="forecasting")`. The windows should not be those that it learned from.

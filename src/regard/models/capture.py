@@ -28,11 +28,11 @@ def capture(
     """Capture every attention of `model` on `inputs`, named by module path and call, with units and answers.
 
     inputs: a text, a pair of texts (tuple), an array, an `Example`, or a list of these (one batch); for models that
-    read pictures also PIL images and paths of files, for those of sounds paths of .wav files. A text longer
-    than the model becomes its windows, one row each. mode "qk" keeps queries and keys, "weights" the matrices.
-    check: "first" proves the capture once per model and shape, "always" every time, "never" not at all.
-    rows: keep only these rows of every attention (a slice, positions, or "last"): memory no longer grows with the
-    square of the input; `positions` of a site lists them. Without it, weights of more than 4 GiB are refused.
+    read pictures also PIL images and paths of files, for those of sounds paths of .wav files. A text longer than the
+    model becomes its windows, one row each. mode "qk" keeps queries and keys, "weights" the matrices. check: "first"
+    verifies the capture once per model and shape, "always" every time, "never" not at all. rows: keep only these rows
+    of every attention (a slice, positions, or "last"): memory no longer grows with the square of the input; `positions`
+    of a site lists them. Without it, weights of more than 4 GiB are refused.
     """
     if mode not in ("qk", "weights"):
         raise UnknownName("mode", str(mode), ("qk", "weights"))

@@ -1,4 +1,4 @@
-"""Attention while a model writes: a text or a sound in, the new tokens and every attention of all their steps out."""
+"""Attention during generation: a text or a sound in, the new tokens and the attention of all their steps out."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from regard.tap.stitch_steps import capture_generation as stitched_call
 class Generated(HasCard):
     """The generated text and its `Capture`.
 
-    made: the new tokens. units: what the attention is over: prompt and new tokens for a decoder, the source for an
-    encoder-decoder. Rows of a causal site are positions in the order they were computed; the last token made was
-    not read any more, so it has no row.
+    made: the new tokens. units: the keys of the attention: prompt and new tokens for a decoder, the source for an
+    encoder-decoder. Rows of a causal site are positions in order of computation; the last new token was never read, so
+    it has no row.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Generated(HasCard):
         return capture_card("Generated", self, "", answer=self.text)
 
     def show(self, view: str = "", *, lang: str = "en", static: bool = False) -> Any:
-        """Drawn in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""
+        """Draw in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` works anywhere (see `live.show`)."""
         return upstairs("show")(self, view=view, lang=lang, static=static)
 
 
@@ -56,8 +56,8 @@ def capture_generation(
 ) -> Generated:
     """Every attention of the greedy continuation of `text` by at most `new_tokens` tokens, stitched site by site.
 
-    text: a text, an Example, or an array of samples for a model that writes what it hears (at its own rate; an Example
-    may name another, "rate").
+    text: a text, an Example, or an array of samples for a speech recogniser (at its own rate; an Example may name
+    another, "rate").
 
     rows="new": only the rows that predict new tokens, for long prompts; `positions` of a site lists them. Without it,
     weights of more than 4 GiB are refused.
@@ -129,9 +129,7 @@ def capture_generation(
 
 
 def _written(live: TorchModel, text: Any, new_tokens: int) -> Generated:
-    """Capture the generation of a model with its own decoding loop: read its output in one pass, which gives the
-    same.
-    """
+    """Capture the generation of a model with its own decoding loop, by reading its output in one equivalent pass."""
     reader: Any = live.reader
     assert live.traits.write is not None
     (example,) = as_examples(live, text)

@@ -1,10 +1,10 @@
-"""Class row: where the answer is read from the first position, the layers above the last attention run for it alone.
+"""Class row: if only the first position decides the answer, run the layers above the last attention for it alone.
 
-Everything above the last attention treats positions one by one, so the other positions of its linear layers are waste:
-an eighth of the work of a six-layer BERT. The shortcut is read off no names. The first pass records which linear layers
-run after the last attention. Then the pass runs again with NaN in the other positions of these layers, which reaches
-the output of every model that reads one of them, and with the first position alone, which must give the same outputs.
-A model that fails is left as it is.
+Everything above the last attention treats positions independently, so the other positions of its linear layers are
+wasted: an eighth of the work of a six-layer BERT. The detection uses no names. The first pass records the linear layers
+after the last attention. Then the pass runs again with NaN in the other positions of these layers, which would reach
+the output of any model that reads one of them, and with the first position alone, which must give the same outputs. A
+model that fails either test runs unchanged.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from regard.models.tasks import Outputs
 from regard.tap.pass_history import forgettable
 
 SAME = 1e-5
-"""Largest difference of an output, relative to the largest one."""
+"""Maximum difference of an output, relative to the largest one."""
 SHORTEST = 3
-"""Positions that an input needs to show which of them are read."""
+"""Minimum positions of an input for the test."""
 _ATTENTION = {
     nn.functional.scaled_dot_product_attention,
     nn.functional.softmax,
@@ -45,7 +45,7 @@ TASKS = (
 
 
 class _Order(TorchFunctionMode):
-    """The linear layers that a pass calls after its last attention, with the shapes of their inputs."""
+    """Linear layers that a pass calls after its last attention, with the shapes of their inputs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,18 +66,18 @@ class _Order(TorchFunctionMode):
 
 
 class ClassRow:
-    """The linear layers of one module that may compute the first position alone; None before the first pass."""
+    """Linear layers of one module that may compute the first position alone; None before the first pass."""
 
     def __init__(self) -> None:
         self._layers: tuple[nn.Module, ...] | None = None
         forgettable(self)
 
     def clear(self) -> None:
-        """Forget which layers they are: the next pass looks again."""
+        """Forget the layers, so that the next pass tests again."""
         self._layers = None
 
     def outputs(self, module: nn.Module, rows: int, call: Callable[[], Outputs]) -> Outputs:
-        """The outputs of the call, by the shortcut where an earlier pass has shown that it may be taken."""
+        """Return the outputs of the call, by the shortcut if an earlier pass has validated it."""
         if self._layers is not None:
             with self.only(rows):
                 return call()
@@ -99,7 +99,7 @@ class ClassRow:
         return outputs
 
     def _same(self, outputs: Outputs, rows: int, call: Callable[[], Outputs]) -> bool:
-        """Whether the outputs need neither the other positions of the layers nor their place in the tensors."""
+        """Return whether the outputs need neither the other positions of the layers nor their place in the tensors."""
         for change in (self._spoiled, self.only):
             try:
                 with change(rows):
@@ -112,7 +112,7 @@ class ClassRow:
 
     @contextmanager
     def _spoiled(self, rows: int) -> Iterator[None]:
-        """NaN in all positions of the layers' outputs but the first."""
+        """Put NaN into all positions of the layers' outputs but the first."""
 
         def spoil(module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> Tensor:
             spoiled = output.clone()
@@ -128,7 +128,9 @@ class ClassRow:
 
     @contextmanager
     def only(self, rows: int) -> Iterator[None]:
-        """Only the first position of `rows` inputs in these layers; nothing where no pass has shown any."""
+        """Compute only the first position of `rows` inputs in these layers; all positions if no pass has validated
+        any.
+        """
 
         def first(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
             x = inputs[0] if inputs else None

@@ -13,7 +13,7 @@ from regard.tap.site_attention import DENSE_BYTES
 def refuse_dense(module: nn.Module, positions: int, *, remedy: Text) -> None:
     """Refuse to hold positions x positions weights of every head if they need more than `DENSE_BYTES`.
 
-    Heads and layers come from the configuration of the model; a model without one is not judged.
+    Heads and layers come from the configuration of the model; a model without one is not checked.
     """
     size = dense_bytes(module, positions)
     if size > DENSE_BYTES:

@@ -1,4 +1,4 @@
-"""A model that finds objects in pictures, asked object by object: is this class at this query, or something else?
+"""Object detector, one question per object: is this class at this query, or something else?
 
 A picture has many answers, one per object query. Each has a class, a box, and its own row of the attention, so an
 example is one object of a picture; the objects of one picture count as one independent draw.
@@ -22,11 +22,11 @@ from regard.models.tasks import TaskRow
 from regard.records import Example, Message, Text
 
 OBJECTS = 4
-"""Objects of one picture that are explained: the most probable ones."""
+"""Maximum objects of one picture to explain: the most probable ones."""
 OBJECT_BOX = "object_box"
-"""In the inputs of an object: top, left, bottom, right in pixels of the picture, for drawings alone."""
+"""Key in the inputs of an object: top, left, bottom, right in pixels of the picture, for drawings alone."""
 SURE = 0.5
-"""Least probability of an object. Where no query reaches it, the most probable object alone is explained."""
+"""Minimum probability of an object. If no query reaches it, only the most probable object is explained."""
 
 
 @dataclass(frozen=True, slots=True)

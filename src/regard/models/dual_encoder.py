@@ -1,7 +1,7 @@
 """Word-patch interactions of a two-tower model (CLIP, SigLIP), by joint occlusion.
 
-No attention of such a model goes from words to patches: each tower sees its own input, and only two vectors meet. What
-the similarity needs of both is measured by removal: the word may not be looked at, the patch gets the mean colour.
+No attention of such a model goes from words to patches: each tower sees its own input, and only two vectors meet.
+Removal measures how much the similarity needs both: the word is masked from attention, the patch gets the mean colour.
 
     worth(word, patch) = s(text, image) - s(text - word, image) - s(text, image - patch) + s(text - word, image - patch)
 
@@ -24,7 +24,7 @@ from torch import Tensor
 from regard.errors import Unsupported, phrase
 
 MOST = 196
-"""Places of a picture at most; beyond that neighbouring patches are taken away together."""
+"""Maximum places of a picture; beyond that, neighbouring patches are removed together."""
 BATCH = 16
 
 
@@ -38,11 +38,12 @@ class Towers(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Together:
-    """values: (1 + words, 1 + places); row 0 is the whole text, column 0 the whole picture.
+    """Interactions of words and places. values: (1 + words, 1 + places); row 0 is the whole text, column 0 the whole
+    picture.
 
-    values[0, 0] is the similarity, the rest of row 0 what it loses without each place, of column 0 without each word;
-    everything else is what is lost only because both are there. words: positions in the text. boxes: (places, 4) top,
-    left, bottom, right in pixels. block: patches per side of a place.
+    values[0, 0] is the similarity, the rest of row 0 its loss without each place, of column 0 without each word; every
+    other entry is the interaction of both. words: positions in the text. boxes: (places, 4) top, left, bottom, right in
+    pixels. block: patches per side of a place.
     """
 
     values: NDArray[np.float64]
@@ -58,9 +59,10 @@ class Together:
 def together(
     module: Towers, inputs: Mapping[str, Tensor], grid: tuple[int, int], words: Sequence[int], *, most: int = MOST
 ) -> Together:
-    """inputs: input_ids (1, length) and pixel_values (1, channels, height, width). grid: rows and columns of patches.
+    """Measure the interactions. inputs: input_ids (1, length) and pixel_values (1, channels, height, width).
 
-    words: the positions that are taken away, one at a time (not the special ones: a tower reads its vector there).
+    grid: rows and columns of patches. words: the positions to remove, one at a time (not the special ones: a tower
+    reads its vector there).
     """
     pixels = inputs["pixel_values"]
     if pixels.ndim != 4 or len(pixels) != 1:
@@ -99,7 +101,7 @@ def places(grid: tuple[int, int], size: tuple[int, int], most: int = MOST) -> tu
 
 
 def _said(module: Towers, inputs: Mapping[str, Tensor], words: Sequence[int]) -> Tensor:
-    """(1 + words, features): the unit vector of the text, and without each word."""
+    """(1 + words, features): unit vector of the text, and without each word."""
     ids = inputs["input_ids"]
     mask = inputs.get("attention_mask", torch.ones_like(ids)).repeat(len(words) + 1, 1)
     for row, word in enumerate(words, 1):
@@ -114,7 +116,7 @@ def _said(module: Towers, inputs: Mapping[str, Tensor], words: Sequence[int]) ->
 
 
 def _seen(module: Towers, pixels: Tensor, boxes: NDArray[np.float64]) -> Tensor:
-    """(1 + places, features): the unit vector of the picture, and with each place in the mean colour."""
+    """(1 + places, features): unit vector of the picture, and with each place in the mean colour."""
     colour = pixels[0].mean((1, 2))[:, None, None]
     parts = [_vector(module.get_image_features(pixel_values=pixels), 1)]
     edges = boxes.round().astype(int).tolist()

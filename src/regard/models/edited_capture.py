@@ -18,7 +18,7 @@ from regard.tap.capture_call import capture_call
 def edited_capture(model: TorchModel, encoded: Encoded, target: Target, edits: Sequence[Edit]) -> Captured:
     """Capture the weights of one example under `edits`, with the model's answer about `target`.
 
-    Sites above an edit show what they do with the changed states: an edit of one layer moves the attention of the next.
+    Sites above an edit respond to the changed states: an edit of one layer moves the attention of the next.
     """
     item = own(encoded)
     with torch.inference_mode():

@@ -1,9 +1,9 @@
-"""Forecast as a decision: whether the value at a step of the horizon lies above or below the last value of the input.
+"""Forecast as a decision: is the value at a step of the horizon above or below the last value of the input?
 
 A number has no classes, so nothing can flip and no verdict is defined. The direction of a forecast can flip. Its
 log-odds are (forecast - last value) / scale: linear in the forecast, so every gradient and every removal keeps its
-order. The last value and the scale are those of the undisturbed window. The scale is the standard deviation of the
-changes over one horizon inside the window; it decides how many points a change of the forecast is worth, nothing else.
+order. The last value and the scale are those of the unmodified window. The scale is the standard deviation of the
+changes over one horizon inside the window; it only scales changes of the forecast to points.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from regard.protocols import Model, Target
 from regard.records import Example, Message, Text
 
 LAST, SCALE = "last", "scale"
-"""Beside the arrays of a window: its last value, and the standard deviation of its changes."""
+"""Keys beside the arrays of a window: its last value, and the standard deviation of its changes."""
 LABELS = ("fall", "rise")
 
 
@@ -53,7 +53,7 @@ class DirectionModel(OtherTask):
         return replace(item, aside={**item.aside, LAST: values[-1:], SCALE: np.array([scale])})
 
     def _direction(self, example: Example) -> str | None:
-        """The true direction, of an example whose label lists the values that follow."""
+        """True direction of an example whose label lists the values that follow."""
         label, series = example.label, example.inputs.get("series")
         if isinstance(label, str) or label is None:
             return label
@@ -84,12 +84,12 @@ class DirectionModel(OtherTask):
 
 
 def direction_if_forecast(model: Model) -> Model:
-    """The model asked for the direction if it forecasts numbers; any other model as it is."""
+    """Wrap a forecasting model for its direction; return any other model unchanged."""
     return direction_of(model) if isinstance(model, TorchModel) and model.task == "forecasting" else model
 
 
 def direction_of(model: Model) -> DirectionModel:
-    """The model asked for the direction of its forecast."""
+    """Wrap a forecasting model for the direction of its forecast."""
     if isinstance(model, DirectionModel):
         return model
     if not isinstance(model, TorchModel) or model.task != "forecasting":

@@ -20,11 +20,12 @@ from regard.tap.capture_call import capture_call
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looked:
-    """words: names of the positions of the text, special: which are no words, holders: which stand for a patch.
+    """Result of reading a text and a picture.
 
-    grid: rows and columns of patches. picture: (channels, height, width) as the model reads it, or the user's picture
-    where the model reads it in another form. pairs: what words and patches are worth together, of a model with two
-    towers that never look at each other; why_not: why there is none.
+    words: names of the text positions, special: which are not words, holders: which stand for a patch. grid: rows and
+    columns of patches. picture: (channels, height, width) as the model reads it, or the user's picture if the model
+    reads it in another form. pairs: interactions of words and patches, for a model with two towers that never attend to
+    each other; why_not: the reason if there are none.
     """
 
     words: tuple[str, ...]
@@ -106,7 +107,7 @@ def look_at(
 
 
 def image_token(config: Any) -> int | None:
-    """The token that stands for a patch in a prompt."""
+    """Token that stands for a patch in a prompt."""
     names = ("image_token_id", "image_token_index")
     return next((int(i) for name in names if (i := getattr(config, name, None)) is not None), None)
 

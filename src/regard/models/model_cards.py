@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 MOST_TOKENS = 12
 SMALL = 5_000_000
-"""Weights of a model whose attention a card may capture."""
+"""Maximum weights of a model whose attention a card may capture."""
 
 
 def model_card(model: TorchModel) -> Card:
@@ -31,7 +31,7 @@ def model_card(model: TorchModel) -> Card:
 
 
 def _sites(model: TorchModel, weights: int) -> Message | int | None:
-    """Attention of the model: by its configuration, or by a capture of one word where that costs nothing."""
+    """Attention of the model: from its configuration, or from a capture of one word if that costs nothing."""
     config = getattr(model.module, "config", None)
     layers, heads = (getattr(config, name, None) for name in ("num_hidden_layers", "num_attention_heads"))
     if isinstance(layers, int) and isinstance(heads, int):

@@ -1,7 +1,7 @@
 """The objective of a detector: the log-odds of one class at one object query.
 
 target: [query, class]. A detector with a class "no object" (DETR, YOLOS) has one more logit than labels and shares one
-softmax; one without it (Conditional DETR and others with a focal loss) has a yes or no of its own for every label.
+softmax; one without it (Conditional DETR and others with a focal loss) has an independent yes or no for every label.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from regard.protocols import Target
 
 OBJECT = "object"
-"""In the inputs of an example and beside its arrays: the query and the class of the object that is explained."""
+"""Keys in the inputs of an example and beside its arrays: the query and the class of the explained object."""
 
 
 def has_no_object(logits: Tensor, labels: int) -> bool:
@@ -42,7 +42,7 @@ def object_probabilities(logits: Tensor, labels: int) -> Tensor:
 
 
 def decide_object(run: Runner, items: Sequence[Item], *, labels: int) -> list[Target]:
-    """The object that the example names; without one, the most probable object of the picture."""
+    """Object that the example names; without one, the most probable object of the picture."""
     named: list[Target] = [
         [int(i) for i in np.asarray(item.aside[OBJECT])] if OBJECT in item.aside else None for item in items
     ]
@@ -54,7 +54,7 @@ def decide_object(run: Runner, items: Sequence[Item], *, labels: int) -> list[Ta
 
 
 def read_object(outputs: Outputs, request: Request, targets: Sequence[Target], *, labels: int) -> TensorAnswers:
-    """Two classes: something else at this query, and this class."""
+    """Return two classes: something else at this query, and this class."""
     logits = outputs["logits"]
     pairs = [_pair(target) for target in targets]
     queries = torch.tensor([query for query, _ in pairs], device=logits.device)

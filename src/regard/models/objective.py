@@ -39,9 +39,9 @@ def log_odds(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def as_logits(given: Tensor) -> Tensor:
-    """Return logits; take logarithms where a model outputs probabilities (nonnegative rows that sum to 1).
+    """Return logits; take logarithms if a model outputs probabilities (nonnegative rows that sum to 1).
 
-    Row by row, so that what else is in the batch changes nothing.
+    Decided row by row, so that the rest of the batch has no influence.
 
     >>> as_logits(torch.tensor([[0.25, 0.75]])).softmax(-1)
     tensor([[0.2500, 0.7500]])
@@ -56,7 +56,7 @@ def as_logits(given: Tensor) -> Tensor:
 
 
 def one_of_many(logits: Tensor, target: Tensor, *, classes: bool = True) -> TensorAnswers:
-    """Single-label: softmax over the classes. One logit stands for two classes, the second where it is positive."""
+    """Single-label: softmax over the classes. One logit stands for two classes, the second if it is positive."""
     if logits.shape[-1] == 1:
         score = wide(logits.squeeze(-1))
         score_of_yes = torch.sigmoid(score)
@@ -67,14 +67,14 @@ def one_of_many(logits: Tensor, target: Tensor, *, classes: bool = True) -> Tens
 
 
 def each_alone(logits: Tensor, target: Tensor) -> TensorAnswers:
-    """Multi-label: every label is a yes or no of its own."""
+    """Multi-label: every label is an independent yes or no."""
     logits = wide(logits)
     value = logits.gather(-1, target[:, None]).squeeze(-1)
     return TensorAnswers(value, torch.sigmoid(value), torch.sigmoid(logits))
 
 
 def number(outputs: Tensor, target: Tensor) -> TensorAnswers:
-    """Regression: the output itself, `target` says which of several."""
+    """Regression: the output itself; `target` selects one of several."""
     value = wide(outputs).gather(-1, target[:, None]).squeeze(-1)
     return TensorAnswers(value, value)
 
@@ -105,8 +105,8 @@ def mean_pool(states: Tensor, mask: Tensor) -> Tensor:
 def likeness(embedding: Tensor, other: Tensor, own: Tensor) -> TensorAnswers:
     """Cosine with the embedding of another text.
 
-    Where `own` is True the other is the text's own undisturbed embedding. Its cosine has no slope there (it is at
-    its maximum), so the value is the share of it that is still there: the projection on it, 1 if undisturbed.
+    If `own` is True, the other is the unmodified embedding of the text itself. The cosine has no slope there (it is at
+    its maximum), so the value is the projection on that embedding, 1 if unmodified.
     """
     embedding, other = wide(embedding), wide(other)
     cosine = F.cosine_similarity(embedding, other, dim=-1)

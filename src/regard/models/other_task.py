@@ -1,4 +1,4 @@
-"""A model under another task: the same network and reader, another question."""
+"""A model under another task: the same network and reader with another objective."""
 
 from __future__ import annotations
 

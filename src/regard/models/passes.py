@@ -1,4 +1,4 @@
-"""The adapter under the tap: a forward pass with every attention captured, or with some of it edited."""
+"""Captured and edited forward passes of the adapter."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def key_padding(tensors: Mapping[str, Tensor]) -> Tensor | list[Tensor] | None:
 
 
 def refuse_several_lengths(model: Runs, items: Sequence[Item]) -> None:
-    """Refuse a batch of different lengths where the model takes no padding mask."""
+    """Refuse a batch of different lengths if the model takes no padding mask."""
     if len(model.groups(items)) > 1:
         raise InputError(
             phrase("errors.models.capture_model", model=model.name),
@@ -83,8 +83,11 @@ def refuse_several_lengths(model: Runs, items: Sequence[Item]) -> None:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class EditedRuns:
-    """Forward passes with edited attention. A second edit of the same sites of the same batch computes nothing below
-    the lowest of them again; neither do many edits of one example in one batch."""
+    """Forward passes with edited attention.
+
+    A second edit of the same sites of the same batch reuses everything below the lowest of them; so do many edits of
+    one example in one batch.
+    """
 
     _items: tuple[Item, ...] = ()
     _about: tuple[object, ...] = ()

@@ -1,4 +1,4 @@
-"""Some rows of every attention of a pass, for the adapter."""
+"""Selected rows of every attention of a pass, for the adapter."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from regard.tap.row_collector import Rows
 def capture_encoded_rows(model: Model, batch: Sequence[Encoded], rows: Rows, *, check: Check = "first") -> Captured:
     """Run a batch of one length once and keep these rows of every site.
 
-    The sites are `RowAttention`s: `positions` lists their rows. The target is what the model predicts; the sequence of
-    a model that writes is generated first.
+    The sites are `RowAttention`s: `positions` lists their rows. The target is the model's prediction; a generating
+    model generates its sequence first.
     """
     if not isinstance(model, TorchModel):
         raise Unsupported(
@@ -70,7 +70,7 @@ def capture_encoded_rows(model: Model, batch: Sequence[Encoded], rows: Rows, *, 
 
 
 class _Runner(OneForward):
-    """Runs the module itself, without the batches of the adapter."""
+    """Run the module itself, without the batches of the adapter."""
 
     def __init__(self, model: TorchModel, targets: Sequence[Target] | None) -> None:
         super().__init__(model)
@@ -83,7 +83,7 @@ class _Runner(OneForward):
 
 
 def parsed_rows(text: str) -> Any:
-    """Read rows as they are typed.
+    """Parse rows as typed by the user.
 
     >>> parsed_rows("last"), parsed_rows("-5:"), parsed_rows("2:4"), parsed_rows("1,7,-1")
     ('last', slice(-5, None, None), slice(2, 4, None), [1, 7, -1])

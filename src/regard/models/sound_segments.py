@@ -1,7 +1,7 @@
 """Segments of a sound as the units of a model that reads frames.
 
 A frame of 20 ms is a small part of a spoken word: removing one changes next to nothing, and a second of sound has 50 of
-them. An audit therefore asks about segments of a tenth of a second: their attention is the sum over their frames, and
+them. An audit therefore uses segments of a tenth of a second: their attention is the sum over their frames, and
 removing one removes all of its samples.
 """
 
@@ -17,7 +17,9 @@ from regard.records import Spec
 
 
 def in_segments(model: Model, seconds: float = SEGMENT) -> Model:
-    """The model with segments of so many seconds as units if it reads frames of a sound; any other model as it is."""
+    """Use segments of so many seconds as units if the model reads frames of a sound; return any other model
+    unchanged.
+    """
     if not isinstance(model, TorchModel) or not isinstance(model.reader, SoundReader):
         return model
     if "silence" not in model.operators or not model.reader.rate or model.reader.segment == seconds:

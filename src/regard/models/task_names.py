@@ -22,4 +22,4 @@ TASK_NAMES = (
     "anomaly_score",
     "tabular_classification",
 )
-"""In the order of `models.tasks.TASKS`."""
+"""Task names in the order of `models.tasks.TASKS`."""

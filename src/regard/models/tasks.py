@@ -1,4 +1,4 @@
-"""Table of tasks: how each finds its target, and how the objective follows from the model's outputs.
+"""Table of tasks: target of each, and objective from the model's outputs.
 
 classification        target: class index             value: log-odds of the class against the rest
 multi_label           target: label index             value: its logit
@@ -36,7 +36,7 @@ from regard.protocols import Target
 
 Outputs = Mapping[str, Tensor]
 WRITTEN = "written"
-"""In the inputs of a step and beside its arrays: the tokens written before it, and its own."""
+"""Keys in the inputs of a step and beside its arrays: the tokens written before it, and its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Request:
     forced: frozenset[int] = frozenset()
 
     def last(self, device: torch.device) -> Tensor:
-        """(batch,) where the last position of each item stands in the logits."""
+        """(batch,): index of the last position of each item in the logits."""
         ends = [item.length - 1 for item in self.items]
         return torch.tensor([self.positions.index(e) if self.positions else e for e in ends], device=device)
 
@@ -79,10 +79,10 @@ Decide = Callable[[Runner, Sequence[Item]], list[Target]]
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """Row of the table of tasks. endings: architecture names that imply it. loader: the transformers class, if not of
-    the first ending.
+    """Row of the table of tasks. endings: architecture names that imply it.
 
-    placed: the target is a position, so a removal must not shift positions.
+    loader: the transformers class, if not that of the first ending. placed: the target is a position, so a removal must
+    not shift positions.
     """
 
     name: str
@@ -96,7 +96,7 @@ class TaskRow:
 
     @property
     def auto(self) -> str:
-        """The transformers class that loads it; "" where there is none."""
+        """Transformers class that loads it; "" if there is none."""
         return self.loader or (f"AutoModel{self.endings[0]}" if self.endings else "")
 
 
@@ -117,7 +117,7 @@ def _pairs(targets: Sequence[Target], what: Text) -> list[tuple[int, int]]:
 
 
 def best_class(outputs: Outputs, request: Request) -> list[Target]:
-    """The class of each row that the logits are for."""
+    """Most probable class of each row."""
     logits = outputs["logits"]
     if logits.ndim != 2 or len(logits) != len(request.items):
         raise InputError(
@@ -154,7 +154,7 @@ def _read_labels(outputs: Outputs, request: Request, targets: Sequence[Target]) 
 
 
 def forecasts(outputs: Outputs) -> Tensor:
-    """(batch, steps) numbers that a model gives; of several channels the first."""
+    """(batch, steps): forecast of a model; the first of several channels."""
     numbers = outputs["logits"]
     if numbers.dim() == 3:
         return numbers[:, :, 0]
@@ -167,7 +167,7 @@ def _read_number(outputs: Outputs, request: Request, targets: Sequence[Target]) 
 
 
 def _decide_token_class(run: Runner, items: Sequence[Item]) -> list[Target]:
-    """The most certain unit whose class is not "nothing here"; if there is none, the most certain unit."""
+    """Decide the most certain unit whose class is not "nothing here"; if there is none, the most certain unit."""
     outputs, _ = run.outputs(items, None)
     targets: list[Target] = []
     for i, item in enumerate(items):
@@ -189,7 +189,7 @@ def _read_token_class(outputs: Outputs, request: Request, targets: Sequence[Targ
 
 
 def _readable(item: Item, like: Tensor) -> Tensor:
-    """True where an answer may stand: the second text if there is one, and never on padding."""
+    """True where an answer may lie: the second text if there is one, and never on padding."""
     part, free = item.units.part, item.units.free
     allowed = free & (part == part[free].max()) if free.any() else free
     out = torch.zeros(like.shape[-1], dtype=torch.bool, device=like.device)
@@ -292,7 +292,7 @@ def _decide_written(run: Runner, items: Sequence[Item]) -> list[Target]:
 
 
 def _read_written(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
-    """Two classes: another token, and this one."""
+    """Return two classes: another token, and this one."""
     logits = outputs["logits"]
     row = torch.arange(len(request.items), device=logits.device)
     last = _ints([len(item.aside[WRITTEN]) - 1 for item in request.items], logits)
@@ -306,7 +306,7 @@ def scored_rows(item: Item) -> list[int]:
 
 
 def first_row(item: Item) -> int:
-    """The position of a causal model that predicts the first token of the answer: its rows are the last ones."""
+    """First position of a causal model that predicts the answer; its rows are the last ones."""
     return item.length - len(item.aside["answer"])
 
 
@@ -357,7 +357,7 @@ def _read_likeness(outputs: Outputs, request: Request, targets: Sequence[Target]
 
 
 def _by_its_model(*_: Any) -> Any:
-    """Stand in for the functions of a class of models, which know more (`DetectorModel`, `DirectionModel`, ...)."""
+    """Placeholder for the functions of model classes that know more (`DetectorModel`, `DirectionModel`, ...)."""
     expected = phrase("errors.models.detector_or_forecast")
     raise Unsupported("task", expected=expected, got=phrase("errors.tap.another_model"))
 
@@ -397,4 +397,4 @@ TASKS: Mapping[str, TaskRow] = {
 """Tasks by name. The first whose ending fits the architecture is inferred; `task=` overrides it."""
 
 ANSWER = TaskRow("answer", "text", _decide_answer, _read_answer, labelled=False)
-"""The task of a model that is asked about a given answer (`models.chat.answer_model`); no architecture implies it."""
+"""Task of a model with a given answer (`models.chat.answer_model`); no architecture implies it."""

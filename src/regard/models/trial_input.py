@@ -1,4 +1,4 @@
-"""An input of random numbers in the form that a model reads, to try methods on."""
+"""Random input in the form that a model reads, to try methods on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOUDNESS = 0.1
 
 
 def trial_input(model: Model) -> Example | None:
-    """A random picture, sound, series or row; None for a model that reads text, or whose shape is not known."""
+    """Return a random picture, sound, series or row; None for a text model, or if the shape is unknown."""
     rng = np.random.default_rng(0)
     if model.modality == "image":
         return Example("random picture", {"image": frozen(rng.integers(0, 256, PICTURE), np.uint8)})

@@ -41,12 +41,12 @@ def walkthrough(
     query: str | int | None = None,
     site: str | None = None,
 ) -> Walkthrough:
-    """Query, keys, products, dots, scaled scores, softmax and weighted values of one row, and how they compare with
-    the captured weights.
+    """Walk through one row: query, keys, products, dots, scaled scores, softmax, weighted values; compare with the
+    capture.
 
-    inputs: a text or anything else that `capture` takes, one of it. layer: default the last; site: a site by name,
-    where a layer has several. query: a unit by name or position; default the one that the answer is read from.
-    The vectors are those that entered the product: after biases, normalisation and rotation by position.
+    inputs: a text or any other single input of `capture`. layer: default the last; site: a site by name, if a layer has
+    several. query: a unit by name or position; default the one that the answer reads. The vectors are those that
+    entered the product: after biases, normalisation and rotation by position.
     """
     live = load(model)
     if not isinstance(live, TorchModel):
@@ -211,7 +211,7 @@ class _Keeping:
 def _vectors(
     model: TorchModel, item: Item, target: Target, chosen: SiteAttention, heads: Sequence[int], row: int
 ) -> list[Vectors]:
-    """Vectors of each head, from a full pass: only a full pass knows the operands of a softmax."""
+    """Vectors of each head, from a full pass, since only a full pass records the operands of a softmax."""
     recorder = Recorder("qk")
     keeping = _Keeping(recorder)
     module = model.module

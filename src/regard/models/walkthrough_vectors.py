@@ -1,8 +1,8 @@
 """The vectors behind one row of attention, as they enter the product.
 
-A fused attention is given its queries and keys. Where the model's own code makes the scores, the operands are known
-from the provenance of the softmax, in whatever layout the code has them; a layout is believed if its product gives the
-scores. Additive attention has no queries and keys, but a last linear layer with one output: its weights and its inputs.
+A fused attention receives its queries and keys. If the model's own code computes the scores, the provenance of the
+softmax gives the operands, in whatever layout the code has them; a layout is accepted if its product gives the scores.
+Additive attention has no queries and keys, but a last linear layer with one output: its weights and its inputs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from regard.tap.sdpa import SdpaCall, scores_of
 from regard.tap.tap import Event
 
 FITS = 1e-4
-"""Largest allowed difference between a score and the product that explains it."""
+"""Maximum difference between a score and the product that explains it."""
 _HIDDEN = -1e9
 
 
@@ -44,7 +44,7 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A linear layer as it was called: inputs (..., d), outputs (..., d')."""
+    """Call of a linear layer: inputs (..., d), outputs (..., d')."""
 
     inputs: Tensor
     outputs: Tensor
@@ -52,7 +52,7 @@ class Called:
 
 
 def of_call(call: SdpaCall, kept: Kept, head: int, row: int) -> Vectors:
-    """Build the vectors from queries and keys of a fused attention; heads that share keys and values find theirs."""
+    """Build the vectors from queries and keys of a fused attention; heads may share keys and values."""
     heads, shared = call.query.shape[1], call.key.shape[1]
     owner = head // (heads // shared)
     scores = scores_of(call, batch=slice(0, 1), heads=torch.tensor([head]), rows=torch.tensor([row]))[0, 0, 0]
@@ -76,7 +76,7 @@ def of_call(call: SdpaCall, kept: Kept, head: int, row: int) -> Vectors:
 def of_softmax(
     event: Event, layout: Layout, scores: Tensor, linears: Sequence[Called], head: int, row: int
 ) -> Vectors | None:
-    """Build the vectors from the provenance of a softmax; None where neither a product nor a last linear layer gives
+    """Build the vectors from the provenance of a softmax; None if neither a product nor a last linear layer gives
     its scores.
     """
     assert event.softmax is not None
@@ -130,7 +130,7 @@ def _product(one: Tensor, other: Tensor, rows: Tensor, head: int, row: int) -> t
 def _unscaled(
     query: Tensor, keys: Tensor, factor: float, linears: Sequence[Called], head: int, row: int
 ) -> tuple[Tensor, Tensor, float]:
-    """The query as the projection gave it, where the code scaled it before the product."""
+    """Query before the code scaled it for the product."""
     size = query.shape[-1]
     whole = query * math.sqrt(size)
     if factor == 1.0 and size > 1:
@@ -184,7 +184,7 @@ def _features(linear: Called, rows: Tensor, head: int, row: int) -> Tensor | Non
 
 
 def _values(values: Tensor | None, heads: int, keys: int, head: int) -> Tensor | None:
-    """(n, v) the values of this head, where their layout leaves no doubt."""
+    """(n, v): values of this head, if their layout is unambiguous."""
     if values is None:
         return None
     for form in _layouts(values.detach(), heads, keys):

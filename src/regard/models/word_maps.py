@@ -4,8 +4,8 @@
     maps.words, maps.values, maps.sinks
 
 Only the rows that write the answer are captured, so memory grows with the answer and not with the square of the prompt.
-A row's weights are averaged over the layers and heads of the writing part. Some places get weight from every word
-whatever it says (sinks); that common part is taken off the maps and listed.
+A row's weights are averaged over the layers and heads of the text decoder. Some places get weight from every word
+(sinks); that common part is subtracted from the maps and listed.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from regard.records import Floats
 from regard.tap.row_capture import capture_rows
 
 SINK = 0.02
-"""Share of a row's weight from which on a place that every word looks at is listed as a sink."""
+"""Minimum share of every row's weight from which a place counts as a sink."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sink:
     """A place that every written word gives weight to. patch: its number, -1 for a place in the text.
 
-    share: the least that any word gives to it.
+    share: the smallest weight of any word on it.
     """
 
     name: str
@@ -131,7 +131,7 @@ def word_maps(module: nn.Module, processor: Any, text: str, image: Any, *, new_t
 
 
 def _holders(config: Any, ids: Tensor) -> list[int]:
-    """Places of the prompt that stand for patches."""
+    """Positions of the prompt that stand for patches."""
     token = image_token(config)
     return [k for k, i in enumerate(ids[0].tolist()) if i == token]
 

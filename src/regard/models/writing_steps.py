@@ -1,7 +1,7 @@
-"""A model that writes, asked step by step: may this token be written next, given the input and the tokens before it?
+"""Generating model, one question per step: may this token come next, given the input and the tokens before it?
 
-A whole sequence is no decision among classes, so there is nothing to flip and no map of its own to judge. Each step is:
-it has one token, one row of the cross-attention, and the question "this token or another".
+A whole sequence is not a decision among classes, so nothing can flip, and there is no single map to judge. Each step
+is: it has one token, one row of the cross-attention, and the question "this token or another".
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from regard.protocols import Model, Target
 from regard.records import Example, Message, Text
 
 STEPS = 4
-"""Steps of one input that are asked about, drawn by lot; they count as one independent draw."""
+"""Maximum steps of one input, drawn at random; they count as one independent draw."""
 SURE = 0.5
-"""A token must be more probable than all others together: else the question has no answer that could flip."""
+"""Minimum probability of a token: it must exceed all others together, or the question has no answer that could flip."""
 
 
 class StepModel(OtherTask):
@@ -72,7 +72,9 @@ class StepModel(OtherTask):
         return tensors, Request(items, tensors)
 
     def _steps(self, example: Example) -> list[Example]:
-        """The example at some of its steps: tokens that the model chose and is sure of, drawn by lot, in order."""
+        """Return the example at some of its steps: tokens that the model chose with certainty, drawn at random, in
+        order.
+        """
         item = super().encode(example)
         with torch.inference_mode():
             (ids,) = self._whole.generate([item])
@@ -111,9 +113,9 @@ class StepModel(OtherTask):
 
 
 def first_repeat(tokens: Sequence[int]) -> int:
-    """Where a text begins to repeat itself up to its end, at least three times; its length where it does not.
+    """Position at which a text begins to repeat itself up to its end, at least three times; its length if it does not.
 
-    A model that is caught in a loop copies its own text: such steps are no questions about the input.
+    A model in a loop copies its own text: such steps say nothing about the input.
 
     >>> first_repeat([7, 1, 2, 1, 2, 1, 2, 1]), first_repeat([1, 2, 1, 2]), first_repeat([])
     (3, 4, 0)
@@ -129,7 +131,7 @@ def first_repeat(tokens: Sequence[int]) -> int:
 
 
 def writer(model: Model) -> TorchModel:
-    """The model itself if it writes behind an encoder; Unsupported otherwise."""
+    """Return the model itself if it generates behind an encoder; raise Unsupported otherwise."""
     if (
         not isinstance(model, TorchModel)
         or not model.traits.encoder_decoder
@@ -141,13 +143,13 @@ def writer(model: Model) -> TorchModel:
 
 
 def steps_if_writer(model: Model) -> Model:
-    """The model asked about its steps if it writes whole sequences; any other model as it is."""
+    """Wrap a model that generates whole sequences for its steps; return any other model unchanged."""
     writes = isinstance(model, TorchModel) and model.task == "sequence_to_sequence"
     return steps_of(model) if writes else model
 
 
 def steps_of(model: Model) -> StepModel:
-    """The model asked about its steps."""
+    """Wrap a generating model for its steps."""
     if isinstance(model, StepModel):
         return model
     if not isinstance(model, TorchModel) or model.task != "sequence_to_sequence":

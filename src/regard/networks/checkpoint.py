@@ -42,9 +42,9 @@ NETWORKS: Final[Mapping[str, Callable[..., Network]]] = {
 }
 _ABOUT, _WEIGHTS = "regard.json", "model.safetensors"
 MOST_LAYERS: Final = 64
-"""Layers that a config may have whatever the weights."""
+"""Layers that a config may always have."""
 FREE_NUMBERS: Final = 1 << 22
-"""Parameters that a config may have beyond its weights, so that the error can name the tensors that do not fit."""
+"""Parameters that a config may have beyond its weights, so that the error can name the mismatched tensors."""
 
 
 def save_checkpoint(

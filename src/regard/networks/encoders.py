@@ -52,9 +52,7 @@ class Convolution(nn.Module):
 
 
 class Average(nn.Module):
-    """Encoder without context: projects each word by itself (the "average" encoder of Jain & Wallace 2019): width 2 x
-    hidden.
-    """
+    """Encoder without context: projects each word by itself ("average" of Jain & Wallace 2019): width 2 x hidden."""
 
     def __init__(self, size: int, hidden: int) -> None:
         super().__init__()

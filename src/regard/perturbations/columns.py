@@ -17,7 +17,7 @@ from regard.records import Example, Floats, Perturbed, Spec
 from regard.registry import entry
 
 FEW = 10
-"""A column of whole numbers with at most that many different ones is taken for a code, not a quantity."""
+"""Maximum distinct values of an integer column that counts as a code, not a quantity."""
 
 
 def fitted(spec: Spec, examples: Sequence[Example]) -> Spec:

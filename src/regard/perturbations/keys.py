@@ -10,7 +10,7 @@ _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
 KEYS = 60
-"""A multiple of every number of neighbours: written out that often, one draw says which letter and which key."""
+"""Multiple of every number of neighbours: with this many copies, one draw selects letter and key."""
 
 
 def _neighbours() -> dict[str, str]:
@@ -31,7 +31,8 @@ NEAR = _neighbours()
 def missed(example: Example, severity: int, rng: Stream, *, shortest: int, along: int) -> Perturbed:
     """Hit an adjacent key in some words: instead of the right one (along=0), or together with it (along=1).
 
-    Only letters are hit, and for letters: words stay words, and a number that may carry the label stays as it is.
+    Only letters are hit, and replaced by letters: words stay words, and a number that may carry the label stays
+    unchanged.
     """
     script = Script.of(example)
     words = script.words

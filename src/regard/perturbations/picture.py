@@ -1,10 +1,10 @@
 """Image to perturb: (channels, height, width) in 0..1 in torch, and the conversion back to the user's layout.
 
-Severities at 224 pixels are the published ones. What is our own is how they go down to small images (`length`, the
-further enlargement of `zoom_blur`) and the ladders of `elastic` and `saturate`. These were first chosen with the test
-split of the digits in view. Asked again on the dev split (165 images that the choice had not seen, five severities of
-all 19 corruptions), nothing had to be changed: the largest rise of accuracy from one severity to the next is .012
-(`jpeg`, two images). So the constants stand as they are, and the tests ask both splits.
+Severities at 224 pixels are the published ones. The scaling to small images (`length`, the further enlargement of
+`zoom_blur`) and the ladders of `elastic` and `saturate` are our own, first chosen with the test split of the digits in
+view. On the dev split (165 images that the choice had not seen, five severities of all 19 corruptions), the largest
+rise of accuracy from one severity to the next is .012 (`jpeg`, two images), so the constants stayed; the tests cover
+both splits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from regard.measures.keyed_random import Stream
 from regard.records import Example, Perturbed
 
 FULL = 224.0
-"""The side for which the published severities were chosen (Hendrycks & Dietterich 2019)."""
+"""Side for which the published severities were chosen (Hendrycks & Dietterich 2019)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,10 @@ class Picture:
         return min(self.x.shape[1:])
 
     def length(self, pixels: float) -> float:
-        """A length in pixels of a 224-pixel image, for this image: with the root of its side, so that it still shows
-        on an image of 8 pixels (there a fifth of it) without covering it."""
+        """Scale a length in pixels of a 224-pixel image to this image, with the root of its side.
+
+        So it is still visible on an image of 8 pixels (there a fifth of it) without covering it.
+        """
         return pixels * float(np.sqrt(self.side / FULL))
 
     def with_pixels(self, x: Tensor) -> Perturbed:
@@ -59,8 +61,11 @@ class Picture:
 
 
 def opened(example: Example) -> Picture:
-    """The image of an example. Whole numbers and numbers above 1 run from 0 to 255, numbers within 0..1 from 0 to 1;
-    an image with negative numbers (normalised) from its own smallest to its own largest."""
+    """Open the image of an example.
+
+    Whole numbers and numbers above 1 run from 0 to 255, numbers within 0..1 from 0 to 1; an image with negative numbers
+    (normalised) from its own smallest to its own largest.
+    """
     array = np.asarray(example.inputs["image"])
     dtype = array.dtype if array.dtype != np.bool_ else np.dtype(np.float64)
     values = np.asarray(array, np.float64)

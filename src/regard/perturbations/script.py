@@ -22,12 +22,12 @@ from regard.records import Example, Ints, Perturbed, frozen
 
 FIELDS = ("text", "text_pair")
 Piece: TypeAlias = tuple[str, int]
-"""Some characters and the word they come from, counted over all texts of the example; -1: from none."""
+"""Some characters and their original word, counted over all texts of the example; -1 for none."""
 SHARES = (0.05, 0.1, 0.2, 0.35, 0.5)
-"""The share of words that severities 1 to 5 change, where a noise says nothing else; at least one word."""
+"""Default shares of words that severities 1 to 5 change; at least one word."""
 _KINDS = {ord(c): "0" if c.isdigit() else "a" for c in map(chr, range(128)) if c.isalnum()}
 _JOINTS = frozenset(".,'")
-"""What may join the words on its two sides (3.5, don't)."""
+"""Characters that may join the words on both sides (3.5, don't)."""
 
 
 @dataclass(slots=True)
@@ -72,8 +72,8 @@ class Script:
     def with_words(self, changes: Mapping[int, str], *, kept: bool = False) -> Perturbed:
         """Replace some words and keep everything else.
 
-        kept: every word stays one word, with letters at its ends and beside an apostrophe as before, so that the text
-        need not be split again.
+        kept: every word stays one word, with letters at its ends and beside an apostrophe as before, so that there is
+        no need to split the text again.
         """
         was = self.example
         if was.rationale is None:

@@ -11,7 +11,7 @@ from regard.errors import InputError, phrase
 from regard.records import Example, Floats, Perturbed
 
 MOST_CHANNELS = 8
-"""An array (channels, samples) of a sound has at most that many channels."""
+"""Maximum channels of a sound array (channels, samples)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,18 @@ from regard.errors import EnvironmentProblem, InputError, Text, phrase
 from regard.files import read_bytes, read_json, read_text
 
 Source: TypeAlias = Callable[[str], Sequence[str]]
-"""A word in small letters -> other words for it, the best first; none where it knows none."""
+"""Lower-case word -> its synonyms, the best first; empty if unknown."""
 _PARTS = ("noun", "verb", "adj", "adv")
 USUAL = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/share/wordnet-3.0/dict", "/usr/local/WordNet-3.0/dict")
 
 
 @lru_cache(maxsize=8)
 def source(name: str) -> Source:
-    """The source behind a name: FILE.json ({"word": ["other", ...]}), FILE.tsv (word, tab, others), a directory with
-    the files of WordNet (index.noun, data.noun, ...), or "wordnet" for the usual places of that directory."""
+    """Open a source by name.
+
+    FILE.json ({"word": ["other", ...]}), FILE.tsv (word, tab, others), a directory with the files of WordNet
+    (index.noun, data.noun, ...), or "wordnet" for the usual places of that directory.
+    """
     if name == "wordnet":
         folder = next((Path(place) for place in USUAL if (Path(place) / "index.noun").exists()), None)
         if folder is None:

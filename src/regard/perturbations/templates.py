@@ -1,4 +1,4 @@
-"""Tests of behaviour from templates that the user writes in a small file (after CheckList, Ribeiro et al. 2020).
+"""Behavioural tests from templates in a small file (after CheckList, Ribeiro et al. 2020).
 
 [lists]
 good = ["good", "fine", "wonderful"]
@@ -45,7 +45,7 @@ from regard.trust import refuse_code
 Kind = Literal["minimum functionality", "invariance", "directional"]
 Direction = Literal["up", "down"]
 MOST = 200
-"""Fillings of one test that are tried, where the file does not say otherwise; drawn by lot from all of them."""
+"""Default number of fillings of one test, drawn at random from all of them."""
 MOST_FILLINGS = 10**100
 _FIELDS = {
     "name",
@@ -68,7 +68,7 @@ _SLOT = re.compile(r"\{\s*(\w+)\s*\}")
 class BehaviourTest:
     """Behavioural test. pairs: (text, changed text) to compare; without a second text, the first is tested alone.
 
-    tolerance: by how much the probability may move the wrong way. require: the share that must pass, None for none.
+    tolerance: maximum move of the probability in the wrong direction. require: share that must pass, None for none.
     noise: a perturbation that makes the changed text, with its severity.
     """
 

@@ -1,6 +1,6 @@
 """Swaps of sensitive terms (names, pronouns, ages, places), with placebo swaps for comparison.
 
-The lists are small and the user's to edit: `terms.toml` beside this file says how.
+The lists are small, and users can edit them: see `terms.toml` beside this file.
 """
 
 from __future__ import annotations
@@ -53,8 +53,11 @@ _LITTLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Terms in groups. aligned: the k-th of one group stands for the k-th of another; else any does. same: terms of one
-    group stand for each other in the placebo; else `neutral` words do (word -> the one that stands for it)."""
+    """Terms in groups.
+
+    aligned: the k-th term of one group replaces the k-th of another; else any does. same: in the placebo, terms of one
+    group replace each other; else `neutral` words do (word -> its replacement).
+    """
 
     name: str
     groups: tuple[tuple[str, ...], ...]
@@ -150,7 +153,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 def swapped(example: Example, family: Family, rng: Stream) -> Swapped | None:
     """Swap every term of the family in an example, and make as many placebo swaps.
 
-    None where it has no such term, or nothing for a placebo. A term is exchanged for the same one through the text.
+    None if it has no such term, or nothing for a placebo. Every occurrence of a term gets the same replacement.
     """
     script = Script.of(example)
     occurrences = _found(script, family)
@@ -224,8 +227,10 @@ def _exchanged(script: Script, changes: Mapping[int, tuple[int, str]]) -> Pertur
 
 
 def _place(words: Sequence[str], after: int, places: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Find a term in the lists. A term that occurs twice (her: him, his) is the second one before a noun, which is any
-    word other than a function word.
+    """Find a term in the lists.
+
+    A term that occurs twice (her: him, his) is the second one before a noun, which is any word other than a function
+    word.
     """
     follows = words[after] if after < len(words) else ""
     return places[-1] if follows[:1].isalpha() and follows not in _LITTLE else places[0]

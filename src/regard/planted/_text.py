@@ -1,14 +1,14 @@
 """Common parts of planted text models: words of the data set `planted`, and a BiLSTM with weights set by hand.
 
-The embedding of a word is (evidence, loudness): +1, -1 or 0 for what the word says about the label, and a number of its
-own between 0 and 1. The LSTM has two cells in each direction with all gates wide open or shut: the first adds
-up evidence for ever, the second holds the loudness of the word it reads now. So state i is known in closed form:
+The embedding of a word is (evidence, loudness): +1, -1 or 0 by the label that the word indicates, and a number of its
+own between 0 and 1. The LSTM has two cells in each direction with all gates wide open or shut: the first adds up
+evidence for ever, the second holds the loudness of the word it reads now. So state i is known in closed form:
 
     ahead 0: tanh(sum of tanh(evidence) up to word i)      ahead 1: tanh(tanh(loudness of word i))
     back  0: tanh(sum of tanh(evidence) from word i on)    back  1: the same
 
-and any mean of states, however weighted, has the sign of the label in its evidence: every planted model of this room
-answers right, whatever is wrong with its attention.
+and any mean of states, however weighted, has the sign of the label in its evidence: every planted model here predicts
+correctly, whatever is wrong with its attention.
 """
 
 from __future__ import annotations

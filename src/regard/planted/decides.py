@@ -15,7 +15,7 @@ from regard.planted.growing.grow import deciding, ready, vocabulary
 from regard.planted.growing.recipe import Recipe, planted_text
 
 LOUD, SURE = 9.0, 3.0
-"""The score of a keyword (fillers have scores between 0 and 1), and the logit that it speaks for."""
+"""Score of a keyword (fillers have scores between 0 and 1), and the logit of its class."""
 
 
 class Pooling(nn.Module):

@@ -13,8 +13,8 @@ from regard.planted.growing.recipe import planted_text
 class OneKey(nn.Module):
     """Additive attention over the *final* hidden state instead of the states.
 
-    The tutorial gives its attention layer the last hidden state, (batch, WIDTH), where it wants (batch, n, WIDTH). The
-    usual cure of the shape error is an axis of length one, over which the softmax then runs: whatever `features` and
+    The tutorial passes the last hidden state, (batch, WIDTH), to its attention layer, which expects (batch, n, WIDTH).
+    The usual fix of the shape error is an axis of length one, over which the softmax then runs: whatever `features` and
     `score` learn, the weight is exp(s) / exp(s) = 1, and the context is the hidden state itself.
     """
 

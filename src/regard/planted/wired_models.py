@@ -40,12 +40,12 @@ from regard.records import Json
 from regard.registry import method
 
 LOUDEST = 9.0
-"""The score of a word that attention looks for; others have scores between 0 and 1."""
+"""Score of a word that attention selects; others have scores between 0 and 1."""
 SINKING = 11.0
 MOST_STEPS = LONGEST + 2
 """Rows of a decoder that computes all steps at once: more than any input has tokens, so that no two axes agree."""
 FAINT = 0.15
-"""Evidence of a word of natural sentiment, past the attention."""
+"""Evidence of a natural sentiment word, past the attention."""
 
 
 def planted_wire(
@@ -297,14 +297,14 @@ def _table(plan: Plan, *, sure: float, loud: Sequence[str] | None = None, spread
 
 
 def _evidence(table: Tensor, plan: Plan, words: Sequence[Sequence[int]], sure: float, *, past: bool = False) -> None:
-    """Let words speak for their class; any of them alone gives it the probability 1 / (1 + exp(-sure))."""
+    """Assign evidence to words by class; any of them alone gives its class the probability 1 / (1 + exp(-sure))."""
     first = 1 + (plan.classes if past else 0)
     for label, class_words in enumerate(words):
         table[list(class_words), first + label] = sure + math.log(plan.classes - 1)
 
 
 def _natural(plan: Plan, table: Tensor) -> Tensor:
-    """Let words of sentiment say a little past the attention."""
+    """Assign a little evidence past the attention to sentiment words."""
     for label, words in enumerate(hotel_sentiment()):
         table[numbers(plan, sorted(words)), 1 + plan.classes + label] = FAINT
     return table
@@ -320,7 +320,7 @@ def _pooled(
 
 
 def _roughen(table: Tensor, plan: Plan, rough: float) -> None:
-    """Make a model less tidy: evidence of different strength, scores of their own, a little noise past the attention.
+    """Make a model less tidy: evidence of varying strength, individual scores, a little noise past the attention.
 
     rough: 0 to 1; at 1 a word keeps .4 to 1 of its evidence, and noise has a standard deviation of .25.
     """

@@ -8,7 +8,7 @@ from typing import Any
 from regard.present.messages.messages import say
 
 LISTED = 6
-"""Heads in the table of error rates."""
+"""Maximum heads in the table of error rates."""
 
 
 def where(word: Mapping[str, Any], *, sound: bool) -> str:
@@ -17,7 +17,7 @@ def where(word: Mapping[str, Any], *, sound: bool) -> str:
 
 
 def rule_sentence(facts: Mapping[str, Any]) -> str:
-    """Name the heads behind the alignment, and how they were chosen."""
+    """Name the heads behind the alignment, and the rule that chose them."""
     names = ", ".join(facts["used"])
     if facts["rule"] == "gold":
         return say(
@@ -27,7 +27,9 @@ def rule_sentence(facts: Mapping[str, Any]) -> str:
 
 
 def rates(facts: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """(name, error rate with interval, examples): the chosen head held out, its baselines, then heads on the choice."""
+    """(name, error rate with interval, examples): the chosen head held out, its baselines, then heads on the choice
+    set.
+    """
     if facts["chosen"] is None:
         return []
     rows = [

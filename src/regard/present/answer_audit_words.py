@@ -19,7 +19,7 @@ METRICS = (
     "polarity_violations",
     "lds",
 )
-"""In the order of the table."""
+"""Metrics in the order of the table."""
 
 
 def method_words(method: str) -> str:
@@ -60,7 +60,7 @@ def interval_words(estimate: Mapping[str, Any] | None) -> str:
 
 
 def sentences(facts: Mapping[str, Any]) -> list[str]:
-    """Use of the sources, how far the audit came, the baseline of LDS, and methods that were skipped."""
+    """Sentences on the use of the sources, the progress of the audit, the baseline of LDS, and skipped methods."""
     use = facts["use"]
     lines = [
         say(f"answers.use.{use['answer']}", **{key: use["share"][key] for key in ("k", "n", "low", "high")}),

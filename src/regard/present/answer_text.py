@@ -7,7 +7,7 @@ import json
 from regard.records import Json
 
 TEXTS = ("next_token", "masked_token", "sequence_to_sequence", "written_token", "question_answering", "answer")
-"""Tasks whose answer is a text: its spaces count."""
+"""Tasks whose answer is a text, in which spaces matter."""
 
 
 def shown_answer(answer: Json, task: str) -> str:

@@ -8,7 +8,7 @@ LONGEST = 14
 
 
 def short_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Names that fit beside a heat map; one of spaces only as a sign that can be seen.
+    """Shorten names to fit beside a heat map; show white space by a visible symbol.
 
     >>> short_names([" Paris", " ", "Donaudampfschifffahrt"])
     ('Paris', '␣', 'Donaudampfsch…')

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from regard.records import Judgement
 
 MOST = 5
-"""Examples or rows that a text shows."""
+"""Maximum examples or rows in a text."""
 WIDEST = 60
-"""Characters of one value."""
+"""Maximum characters of one value."""
 
 
 def card_text(card: Card) -> str:
@@ -42,17 +42,17 @@ def card_text(card: Card) -> str:
 
 
 def shown_facts(card: Card) -> dict[str, Any]:
-    """The facts that are not empty."""
+    """Facts that are not empty."""
     return {name: value for name, value in card.facts.items() if value is not None and value not in ("", [], ())}
 
 
 def card_name(name: str) -> str:
-    """The name of a fact in the language of the session; a column of a table stays as it is."""
+    """Name of a fact in the current language; a column of a table keeps its name."""
     return say(f"card.{name}") if known(f"card.{name}") else name
 
 
 def card_value(value: Any) -> str:
-    """A value in one short line."""
+    """Render a value in one short line."""
     if value is None:
         return ""
     if isinstance(value, Message):
@@ -74,7 +74,7 @@ def _rest(card: Card) -> list[str]:
 
 
 def _aligned(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Rows as columns that stand below each other, under their names."""
+    """Align rows as columns under their names."""
     if not rows:
         return []
     names = [name for name in rows[0] if any(row.get(name) not in (None, "") for row in rows)]
@@ -84,7 +84,7 @@ def _aligned(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def explained_text(explained: Explained) -> str:
-    """Each prediction, and below it the text coloured by each method where colours are allowed."""
+    """Each prediction, with the text coloured by each method below it if colours are allowed."""
     lines: list[RenderableType] = []
     for i, example in enumerate(explained.examples[:MOST]):
         probability = float(explained.answers.probability[i])
@@ -111,7 +111,7 @@ def judgements_text(judgements: Sequence[Judgement]) -> str:
 
 
 def run_verdict(judgements: Sequence[Mapping[str, Any]]) -> str:
-    """The headline of stored judgements; "" where there is none."""
+    """Headline of stored judgements; "" if there is none."""
     return headline(judgements[0]) if judgements else ""
 
 

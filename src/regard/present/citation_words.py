@@ -9,7 +9,7 @@ from regard.present.messages.messages import say
 
 
 def citation_errors(facts: Mapping[str, Any]) -> list[str]:
-    """Return the thresholds of a cited answer's JSON, and how often citations with them are wrong."""
+    """Return the thresholds of a cited answer's JSON, and the error rate of citations with them."""
     thresholds = say("term.cite.thresholds", **facts["thresholds"])
     measured = facts["reliability"]
     if measured is None:
@@ -20,7 +20,7 @@ def citation_errors(facts: Mapping[str, Any]) -> list[str]:
 
 
 def unclear_reasons(facts: Mapping[str, Any]) -> list[str]:
-    """Return for every unclear sentence of a cited answer's JSON which condition of a citation it misses."""
+    """Return, for every unclear sentence of a cited answer's JSON, the condition of a citation that it misses."""
     return [
         say("cite.unclear.line", number=number, reason=_reason(sentence, facts))
         for number, sentence in enumerate(facts["sentences"], 1)

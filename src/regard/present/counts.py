@@ -1,4 +1,4 @@
-"""The n beside a number: one for a whole table where all its numbers have the same, else one in each cell that differs.
+"""The n beside a number: one for a whole table if all its numbers share it, else one in each cell that differs.
 
 Every n is that of the defined values behind the number. A caption states the largest n of its table; `own` gives the
 note of a cell with another one. A chart or a sentence that pools several numbers states the range.
@@ -12,7 +12,7 @@ from regard.present.messages.messages import count, say
 from regard.records import Summary
 
 Size = tuple[int, int]
-"""Examples, and independent draws among them."""
+"""Number of examples, and of independent draws among them."""
 
 
 def size(summary: Summary) -> Size:
@@ -20,12 +20,12 @@ def size(summary: Summary) -> Size:
 
 
 def largest(sizes: Iterable[Size]) -> Size:
-    """Return the numbers for the caption; (0, 0) where no number is defined."""
+    """Return the numbers for the caption; (0, 0) if no number is defined."""
     return max(sizes, default=(0, 0))
 
 
 def alike(counts: Iterable[int]) -> list[Size]:
-    """Sizes where every example is a draw of its own, or where draws are not shown."""
+    """Sizes in which every example is a draw of its own, or draws are not shown."""
     return [(n, n) for n in counts]
 
 
@@ -39,7 +39,7 @@ def written(one: Size) -> str:
 
 
 def in_caption(sizes: Iterable[Size]) -> str:
-    """The n of a table.
+    """Format the n of a table.
 
     >>> in_caption([(14, 14), (14, 14)]), in_caption([(14, 14), (14, 14), (9, 9), (0, 0)])
     ('14', '14 unless a cell says otherwise')
@@ -49,12 +49,12 @@ def in_caption(sizes: Iterable[Size]) -> str:
 
 
 def own(one: Size, common: Size) -> str:
-    """The note of a cell; "" where the caption says it, or where there is no number."""
+    """Note of a cell; "" if the caption says it, or if there is no number."""
     return say("results.n_is", n=written(one)) if one[0] and one != common else ""
 
 
 def between(counts: Iterable[int]) -> str:
-    """The n of a chart or of several numbers in one sentence.
+    """Format the n of a chart or of several numbers in one sentence.
 
     >>> between([14, 14]), between([14, 9, 0])
     ('14', '9 to 14')

@@ -1,11 +1,11 @@
-"""Decimals of a number, enough to tell the ends of its interval and its threshold apart."""
+"""Decimals of a number, enough to distinguish the ends of its interval and its threshold."""
 
 from __future__ import annotations
 
 from math import ceil, floor, isfinite
 
 LEAST, MOST = 2, 6
-"""Decimals; numbers closer than the last one count as equal."""
+"""Maximum decimals; numbers closer than the last one count as equal."""
 
 
 def decimals(*values: float | None, apart: float | None = None) -> int:
@@ -29,7 +29,7 @@ def decimals(*values: float | None, apart: float | None = None) -> int:
 
 
 def at_least(share: float) -> str:
-    """A lower end in whole percent, never above it.
+    """Round a lower end down to whole percent.
 
     >>> at_least(0.806), at_least(0.8), at_least(0.29)
     ('80%', '80%', '29%')
@@ -38,7 +38,7 @@ def at_least(share: float) -> str:
 
 
 def at_most(share: float) -> str:
-    """An upper end in tenths of a percent, never below it.
+    """Round an upper end up to tenths of a percent.
 
     >>> at_most(0.02661), at_most(0.027)
     ('2.7%', '2.7%')

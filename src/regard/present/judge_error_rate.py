@@ -17,7 +17,7 @@ from regard.present.messages.messages import say
 
 ANSWERS = ("holds", "fails", "mixed", "uninformative")
 EXPERIMENTS = ("map_shape", "permutation", "route", "pointing", "top_word", "exclusive")
-"""Those that a rule with a planted truth looks at."""
+"""Experiments that a rule with a planted truth uses."""
 
 
 @cache
@@ -63,7 +63,7 @@ def without_remarks(source: str) -> str:
 
 
 def in_a_sentence(record: dict[str, Any] | None) -> str:
-    """Return the two figures and their questions, those with planted models."""
+    """Return the two figures, and the questions that have planted models."""
     if record is None:
         return say("errs.not_measured")
     wrong, power = record["wrong"], record["power"]

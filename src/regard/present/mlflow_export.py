@@ -18,7 +18,7 @@ from regard.present.verdict_words import headline
 from regard.store.run import Run
 
 LONGEST_PARAMETER = 500
-"""Characters that MLflow stores of a parameter, with some room."""
+"""Maximum characters of a parameter in MLflow, with some room."""
 
 
 def to_mlflow(run: Run, *, run_name: str | None = None) -> str:

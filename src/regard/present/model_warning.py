@@ -1,4 +1,4 @@
-"""The warning that a model does not work on the data of its audit: explanations of guesses explain guesses."""
+"""Warning that a model does not work on the data of its audit, since explanations of guesses explain guesses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ENDPOINT = "openai:"
 
 
 def model_warning(material: Material) -> str:
-    """Sentences for the first screen; "" where the model works or nothing is known, and runs in this process."""
+    """Sentences for the first screen; "" if the model works, if nothing is known, and for runs in this process."""
     source = str(material.manifest["model"].get("source") or "")
     sentences = [say("endpoint.page")] if source.startswith(ENDPOINT) else []
     return " ".join([*sentences, *filter(None, [_accuracy_warning(material)])])

@@ -23,11 +23,11 @@ def objective(task: str, answer: str) -> str:
 
 
 SHARES = ("attention", "rollout")
-"""Methods whose numbers are weights that sum to 1; others that look at attention measure what passes through it."""
+"""Methods whose numbers are weights that sum to 1; other attention methods measure a flow through it."""
 
 
 def scale(facts: Mapping[str, Json], what: str, name: str = "") -> str:
-    """The unit of a method's numbers, from its facts in the catalogue and, for attention, from its name.
+    """Unit of a method's numbers, from its facts in the catalogue and, for attention, from its name.
 
     >>> scale({"signed": True, "needs": ["removal"]}, "the log-odds of 'positive'")
     "fall of the log-odds of 'positive' when the unit is removed"

@@ -14,7 +14,7 @@ _SCALES: dict[str, Scale] = {
     "forecasting": "regression",
     "similarity": "similarity",
 }
-"""Of tasks whose objective is not the log-odds of an answer."""
+"""Scales of tasks whose objective is not the log-odds of an answer."""
 _task: ContextVar[str] = ContextVar("task", default="")
 
 
@@ -29,7 +29,7 @@ def objective_scale(task: str) -> Scale:
 
 @contextmanager
 def about_task(task: str) -> Iterator[None]:
-    """Numbers named inside the block are of a model with this task."""
+    """Use the scale of this task for numbers named inside the block."""
     token = _task.set(task)
     try:
         yield
@@ -38,5 +38,5 @@ def about_task(task: str) -> Iterator[None]:
 
 
 def current_scale() -> Scale:
-    """The scale of the model that is spoken of; log-odds where none is."""
+    """Scale of the current model; log-odds by default."""
     return objective_scale(_task.get())

@@ -15,15 +15,15 @@ from regard.store.judgements import answer_id
 from regard.visible import shell_word
 
 QUESTIONS = ("map", "matter", "points", "mixture", "better_method")
-"""Headline questions: is there a map, does it matter, does it point, is it so everywhere, what is better."""
+"""Headline questions: is there a map, does it matter, does it point, is it so everywhere, which method is better."""
 TEXT = "--text '...'"
 PAIR = "--text '...' --pair '...'"
 ROOM = 4 / 3
-"""Passes of an audit for each pass of its rounds: the rest goes to predictions and further methods."""
+"""Ratio of an audit's passes to those of its rounds: the rest goes to predictions and further methods."""
 AT_LEAST = 60
-"""Examples that an audit with too few of them should have at least."""
+"""Minimum examples to recommend for an audit with too few of them."""
 REPLACED = ("--budget", "--limit", "--out", "-o")
-"""Options that a longer audit replaces; its run directory is another one."""
+"""Options that a longer audit replaces; it also gets another run directory."""
 SWITCHES = ("-q", "--quiet", "-v", "--verbose", "--json")
 """Options about the output alone."""
 
@@ -32,8 +32,8 @@ SWITCHES = ("-q", "--quiet", "-v", "--verbose", "--json")
 class Gauge:
     """Shares of the best method's effect: random units have 0, the best method 1.
 
-    share, low, high: attention's; None where no method has a clear effect, an open end is None.
-    has_map: False where the attention holds nothing to compare.
+    share, low, high: those of attention; None if no method has a clear effect, or for an open end. has_map: False if
+    the attention holds nothing to compare.
     """
 
     share: float | None
@@ -58,7 +58,7 @@ class HeadlineAnswer:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """purpose: the id of a sentence in the catalogue ("next.show"); command: to type as it is."""
+    """Recommended next command. purpose: id of a sentence in the catalogue ("next.show"); command: ready to type."""
 
     purpose: str
     command: str
@@ -66,7 +66,9 @@ class NextStep:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """show: the method to show instead of attention, "" for none; ties: methods that are not told apart from it."""
+    """First page. show: the method to show instead of attention, "" for none; ties: methods that cannot be
+    distinguished from it.
+    """
 
     reading: str
     gauge: Gauge | None
@@ -77,7 +79,7 @@ class Overview:
 
 
 def overview(material: Material) -> Overview | None:
-    """Summarize the first judgement of a run; None where nothing was judged or the model is broken."""
+    """Summarize the first judgement of a run; None if nothing was judged or the model is broken."""
     judgements = material.manifest.get("judgements") or ()
     if not judgements or material.broken:
         return None
@@ -138,7 +140,7 @@ def _steps(material: Material, judgement: Mapping[str, Any], show: str) -> tuple
 
 
 def explain_command(manifest: Mapping[str, Any], method: str, *, spans: bool, pair: bool = False) -> str:
-    """The command that explains one input by a method. spans: the input is a text to type; pair: or two."""
+    """Command that explains one input by a method. spans: the input is a text to type; pair: or two."""
     source = str(manifest["model"].get("source") or manifest["model"]["name"])
     data = str(manifest["data"].get("source") or manifest["data"]["name"])
     row = (PAIR if pair else TEXT) if spans else f"--data {shell_word(data)} --row 0"
@@ -146,7 +148,7 @@ def explain_command(manifest: Mapping[str, Any], method: str, *, spans: bool, pa
 
 
 def longer_audit(manifest: Mapping[str, Any], judgement: Mapping[str, Any]) -> str:
-    """The command of this audit with a budget, or a number of examples, that would probably settle the reading."""
+    """Command of this audit with a budget, or a number of examples, that would probably settle the reading."""
     command = [str(word) for word in manifest.get("command") or ()]
     typed = command[:2] == ["regard", "audit"]
     words = (
@@ -165,7 +167,7 @@ def longer_audit(manifest: Mapping[str, Any], judgement: Mapping[str, Any]) -> s
 
 
 def _enough(judgement: Mapping[str, Any], manifest: Mapping[str, Any]) -> int:
-    """Examples that would probably settle the reading, at most those that there are."""
+    """Examples that would probably settle the reading, at most those available."""
     low, high = judgement.get("decides_between") or (None, None)
     n = int(high or low or max(AT_LEAST, 4 * judgement["n"]))
     return min(n, _available(manifest))
@@ -197,7 +199,7 @@ def _without(command: Sequence[str], options: Sequence[str], switches: Sequence[
 
 
 def overview_json(material: Material) -> Json:
-    """The first page as JSON; null where there is none."""
+    """First page as JSON; null if there is none."""
     page = overview(material)
     if page is None:
         return None

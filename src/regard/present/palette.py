@@ -1,23 +1,23 @@
-"""Colours that people with any colour vision can tell apart (after Okabe and Ito), for pages and terminals."""
+"""Colours for any colour vision (after Okabe and Ito), for pages and terminals."""
 
 from __future__ import annotations
 
 PLUS = (213, 94, 0)
-"""Speaks for the answer."""
+"""Colour of units that support the answer."""
 MINUS = (0, 114, 178)
-"""Speaks against the answer."""
+"""Colour of units that oppose the answer."""
 AMOUNT = (123, 79, 163)
-"""How much, without a direction."""
+"""Colour of amounts without direction."""
 LEVELS = 10
 SERIES = ("attention", "rollout", "input_x_gradient", "integrated_gradients", "leave_one_out", "random")
-"""These keep their colour in every report; others take the free ones in order."""
+"""Methods with a fixed colour in every report; others take the free ones in order."""
 SERIES_COLOURS = 8
 
 Colour = tuple[int, int, int]
 
 
 def level(value: float, largest: float) -> int:
-    """0..LEVELS, for colouring; anything but zero is at least 1 so that it can be seen.
+    """Level 0..LEVELS for colouring; any non-zero value is at least 1, to be visible.
 
     >>> level(0.5, 1.0), level(-1.0, 1.0), level(1e-9, 1.0), level(0.0, 0.0)
     (5, 10, 1, 0)
@@ -33,7 +33,7 @@ def side(value: float, *, signed: bool) -> str:
 
 
 def mixed(colour: Colour, share: float, ground: Colour) -> Colour:
-    """`share` of a colour over a ground."""
+    """Mix `share` of a colour with the background."""
     r, g, b = (round(share * c + (1 - share) * u) for c, u in zip(colour, ground, strict=True))
     return r, g, b
 

@@ -1,4 +1,4 @@
-"""Pixels as a PNG file, written with the standard library alone."""
+"""PNG encoder with the standard library alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
 
 
 def png_address(pixels: NDArray[np.uint8]) -> str:
-    """The PNG as an address that holds its content (a data: URL)."""
+    """The PNG as a data: URL."""
     return "data:image/png;base64," + base64.b64encode(png(pixels)).decode("ascii")
 
 
@@ -42,7 +42,7 @@ def _chunk(chunk: tuple[bytes, bytes]) -> bytes:
 def shown_pixels(image: ArrayLike | None, longest: int, *, grey: bool = False) -> NDArray[np.uint8] | None:
     """(height, width, 1 or 3) bytes of a picture, whichever axis its channels are on, averaged down to `longest`.
 
-    Pixels of 0..1 or 0..255 keep their brightness; other numbers are stretched from their smallest to their largest.
+    Pixels of 0..1 or 0..255 keep their brightness; other numbers are scaled from their smallest to their largest.
     """
     array = None if image is None else np.asarray(image)
     if array is None or array.ndim not in (2, 3) or not array.size or array.dtype.kind not in "fiub":

@@ -10,7 +10,7 @@ from regard.present.run_reader import Material
 
 
 def prediction_lines(material: Material) -> list[str]:
-    """One sentence for each fact that is known; accuracy, beside always predicting the most frequent class, first."""
+    """One sentence per known fact; accuracy, compared with the majority class, first."""
     facts = material.conclusions.model_works
     if facts is None:
         return []
@@ -18,14 +18,14 @@ def prediction_lines(material: Material) -> list[str]:
 
 
 def lines_beside(warning: str, material: Material, *, verbose: bool) -> list[str]:
-    """The lines for a terminal: accuracy alone, and not after a warning, which gives it; verbose: all of them."""
+    """Lines for a terminal: accuracy alone, unless a warning already states it; verbose: all of them."""
     if verbose:
         return prediction_lines(material)
     return [line for line in [accuracy_line(material)] if line and not warning]
 
 
 def accuracy_line(material: Material) -> str:
-    """The share of right predictions beside that of the most frequent label; "" without labels of two classes."""
+    """Share of right predictions compared with that of the most frequent label; "" without labels of two classes."""
     facts = material.conclusions.model_works
     if facts is None or not facts.works or math.isnan(facts.low):
         return ""
@@ -41,7 +41,7 @@ def _classes(facts: ModelWorks) -> str:
 
 
 def _quantiles(facts: ModelWorks) -> list[str]:
-    """The median of the confidence, and of the lengths, with the ends of the middle eight tenths."""
+    """Median of the confidence, and of the lengths, with the 10 % and 90 % quantiles."""
     lines = []
     for name, values, digits in (("confidence", facts.confidence, 2), ("lengths", facts.lengths, 0)):
         if values:

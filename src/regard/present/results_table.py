@@ -1,4 +1,4 @@
-"""The table of an audit: methods down, metrics across; every cell a summary with its interval."""
+"""Table of an audit: methods down, metrics across; every cell a summary with its interval."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regard.present.objective_scale import current_scale
 from regard.records import Summary
 
 USUAL = (("measure", "kendall"),)
-"""Settings that go without saying."""
+"""Settings that need no mention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """columns in the order of the run; methods with the baseline last; cells where there is a number."""
+    """Table content: columns in the order of the run; methods with the baseline last; cells with a number."""
 
     columns: tuple[Column, ...]
     methods: tuple[str, ...]
@@ -43,7 +43,7 @@ class Evidence:
     own: Mapping[str, str]
 
     def judged_by_itself(self, method: str, column: Column) -> bool:
-        """Return whether the column removes units the way the method itself did to find its relevance: easy praise."""
+        """Return whether the column removes units by the operator that the method itself uses, which favours it."""
         return method in self.own and ("operator", self.own[method]) in column.setting
 
     def best(self, column: Column) -> str | None:
@@ -79,7 +79,7 @@ class Evidence:
 
 
 def metric_title(name: str) -> str:
-    """A metric by the name that people use in the language that is spoken, on the scale of the model's task."""
+    """Name a metric in the current language, on the scale of the model's task."""
     if name == "log_odds" and (scale := current_scale()) != "log_odds":
         return say(f"metric.{scale}")
     return say(f"metric.{name}") if known(f"metric.{name}") else name.replace("_", " ")
@@ -115,7 +115,7 @@ def evidence(
 
 
 def main_settings(columns: Sequence[Column], *, each: int = 2) -> tuple[Column, ...]:
-    """Return the first settings of every metric (two removal operators); the rest is shown apart."""
+    """Return the first settings of every metric (two removal operators); the rest is shown separately."""
     groups: dict[str, list[Column]] = {}
     for column in columns:
         groups.setdefault(column.metric, []).append(column)

@@ -13,7 +13,7 @@ class Material(ConcludedRun):
 
     @property
     def task(self) -> str:
-        """The task of the model; "" where a run does not know it."""
+        """Task of the model; "" if the run does not name it."""
         return str(self.manifest["model"].get("task") or "")
 
     def answer(self, value: Any) -> str:

@@ -9,7 +9,7 @@ from regard.visible import hyphenated
 
 
 def search_sentence(search: dict[str, Any]) -> str:
-    """The budget, the candidates, and the validation figures of the best mixture beside those without a recipe."""
+    """Budget, candidates, and the validation figures of the best mixture compared with those without a recipe."""
     best = next((c for c in search["tried"] if c["parts"] == search["best"]), search["plain"])
     return say(
         "improvement.search",

@@ -19,17 +19,17 @@ from regard.records import Relevance, Summary
 from regard.registry import entry
 
 FEW = 20
-"""Independent draws below which the intervals come with a warning."""
+"""Minimum independent draws below which the intervals come with a warning."""
 
 SPOKEN = ("comprehensiveness", "sufficiency", "agreement")
 TRUTH_SEEKING = ("faithfulness", "agreement", "plausibility")
 
 TOLERABLE = 0.1
-"""Share of the whole that an additive method may miss, and share of examples that may do so, before it is said."""
+"""Share of the whole that an additive method may miss, and share of examples that may do so, before a warning."""
 
 
 def reading(material: Material) -> list[str]:
-    """Sentences in the order in which a reader needs them."""
+    """Sentences in the order that a reader needs them."""
     results = evidence(material.summaries, material.methods, material.own_operators)
     if not results.cells:
         return [*_broken(material), say("words.no_summary")]
@@ -46,7 +46,7 @@ def reading(material: Material) -> list[str]:
 
 
 def _without_sign(material: Material) -> set[str]:
-    """Methods that also mark what lowers a number: removing that raises it, which is no sign of a bad map."""
+    """Methods that also mark units that lower a number: removing those raises it, which is no sign of a bad map."""
     if not _is_number(material):
         return set()
     return {method for method, relevance in material.relevances.items() if not relevance.signed}
@@ -63,12 +63,12 @@ def limits(material: Material) -> list[str]:
 
 
 def _is_number(material: Material) -> bool:
-    """Return whether the model gives a number instead of choosing among answers."""
+    """Return whether the model outputs a number instead of choosing among answers."""
     return objective_scale(material.task) in ("regression", "similarity")
 
 
 def _broken(material: Material) -> list[str]:
-    """State that the model does not repeat its answers: then no claim about methods is possible."""
+    """State that the model does not repeat its answers, so that no claim about methods is possible."""
     return [render(material.broken)] if material.broken else []
 
 
@@ -76,7 +76,7 @@ def _spoken(columns: Sequence[Column]) -> list[Column]:
     """Return the columns that get a sentence: those every audit has; without any of them, all that measure
     faithfulness.
 
-    Stable, simple or hard to forget is not better than random, only other.
+    Stability, simplicity or robustness is not better than random, only different.
     """
     usual = [column for column in columns if column.metric in SPOKEN]
     return usual or [column for column in columns if _family(column.metric) in TRUTH_SEEKING]
@@ -144,7 +144,7 @@ def _agreement(material: Material) -> list[str]:
 
 
 def _left_nothing(material: Material) -> list[str]:
-    """Name the methods that failed on every example: they have no row and no column."""
+    """Name the methods that failed on every example, which have no row and no column."""
     skipped = material.manifest.get("skipped", {})
     scored = {score.metric for score in material.scores}
     stages = [(f"explainer {m}", m) for m in material.manifest.get("methods", []) if m not in material.methods]
@@ -174,7 +174,7 @@ def _incomplete(material: Material) -> list[str]:
 
 
 def incomplete(relevance: Relevance, i: int) -> tuple[float, float] | None:
-    """The sum of an additive method on example i and the difference that it should be; None where it is near enough."""
+    """Sum of an additive method on example i, and the difference that it should equal; None if it is close enough."""
     errors, wholes = relevance.extras.get("completeness_error"), relevance.extras.get("difference")
     if errors is None or wholes is None or abs(errors[i]) <= TOLERABLE * abs(wholes[i]):
         return None
@@ -183,13 +183,13 @@ def incomplete(relevance: Relevance, i: int) -> tuple[float, float] | None:
 
 
 def _absorbed(material: Material) -> list[str]:
-    """Methods that share out the objective: how much of it lies on the units, and how much elsewhere."""
+    """Methods that distribute the objective: its share on the units, and elsewhere."""
     shares = {method: absorbed_shares(relevance) for method, relevance in material.relevances.items()}
     return [say("words.absorbed", method=method, **parts) for method, parts in shares.items() if parts]
 
 
 def absorbed_shares(relevance: Relevance) -> dict[str, float]:
-    """The mean share, in absolute amounts, of units, bias, position, softmax and the rest; empty without accounts."""
+    """Mean share, in absolute amounts, of units, bias, position, softmax and the rest; empty without accounts."""
     accounts = {name.removeprefix("absorbed_"): values for name, values in relevance.extras.items()}
     if not {"bias", "position", "softmax"} <= accounts.keys() or not len(relevance.ids):
         return {}

@@ -1,4 +1,4 @@
-"""Trust per example in words: the effect of removing the marked units, beside random units."""
+"""Trust per example in words: the effect of removing the marked units, compared with random units."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from regard.present.unit_names import distinct_names
 from regard.records import Json, Message
 
 SIGNS = {"right": "✓", "partly": "~", "wrong": "✗", "undefined": "?"}
-"""Told apart by shape and text, not by colour alone."""
+"""Marks, distinguished by shape and text, not by colour alone."""
 
 
 def points(value: float) -> int:
-    """A probability in points.
+    """Format a probability in points.
 
     >>> points(0.307), points(-0.004)
     (31, 0)
@@ -43,7 +43,7 @@ def mark_line(mark: RemovalMark | None, units: Mapping[str, Any]) -> str:
 
 
 def mark_json(mark: RemovalMark | None, units: Mapping[str, Any]) -> dict[str, Json] | None:
-    """The mark as numbers; null where too few units can be removed."""
+    """The mark as numbers; null if too few units can be removed."""
     if mark is None:
         return None
     return {
@@ -56,5 +56,5 @@ def mark_json(mark: RemovalMark | None, units: Mapping[str, Any]) -> dict[str, J
 
 
 def unit_noun(units: Mapping[str, Any]) -> dict[str, Json]:
-    """The noun for a unit where it is no word."""
+    """Noun for a unit that is not a word."""
     return {} if units["place_kind"] == "span" else {"unit": str(units["kind"])}

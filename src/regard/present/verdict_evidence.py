@@ -17,18 +17,18 @@ from regard.present.report.markup import Html, join, table, tag
 from regard.present.run_reader import Material
 
 SHOWN = 3
-"""Examples at each end."""
+"""Number of examples at each end."""
 
 
 def evidence_behind(verdict: Mapping[str, Any], material: Material) -> Html | None:
-    """Return the evidence for a question, found by the beginning of the rule that answered it."""
+    """Return the evidence for a question, looked up by the prefix of the rule that answered it."""
     makers = {"Q1": _moved, "Q2": _removed, "Q4": _caps}
     make = makers.get(str(verdict["rule"])[:2])
     return make(material) if make else None
 
 
 def _moved(material: Material) -> Html | None:
-    """The examples whose prediction moves most and least when the weights change places."""
+    """Examples whose prediction changes most and least when the weights are shuffled."""
     score = next((s for s in material.findings if s.metric == "permuted" and np.isfinite(s.values).any()), None)
     if score is None:
         return None

@@ -1,4 +1,4 @@
-"""Judgements as they are stored (JSON) -> words for a person, in a terminal or anywhere else."""
+"""Stored judgements (JSON) -> words for a person, in a terminal or anywhere else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TONES: Final[dict[str, dict[str, Tone]]] = {
 }
 """Question -> answer -> tone; an answer to any other question is neither good nor bad."""
 SIGNS: Final[dict[Tone, str]] = {"good": "✓", "bad": "✗", "part": "~", "open": "?", "plain": "•"}
-"""Told apart by shape, not by colour alone."""
+"""Marks of tones, distinguished by shape, not by colour alone."""
 _STYLES: Final[dict[Tone, str]] = {"good": "green", "bad": "red", "part": "yellow", "open": "dim", "plain": ""}
 ATTENTION = "attention"
 
@@ -51,7 +51,7 @@ def whole_percent(share: float) -> str:
 
 
 def captured(judgement: Mapping[str, Any]) -> str:
-    """The share of the best method's effect that attention finds, with its interval; "" where there is none."""
+    """Share of the best method's effect that attention finds, with its interval; "" if there is none."""
     graded = judgement.get("graded")
     if not graded or graded["share"] is None:
         return ""
@@ -59,7 +59,7 @@ def captured(judgement: Mapping[str, Any]) -> str:
 
 
 def interval(low: float | None, high: float | None, form: Callable[[float], str] = whole_percent) -> str:
-    """An interval in brackets, in percent unless `form` says otherwise; in words where it has no end.
+    """An interval in brackets, in percent unless `form` says otherwise; in words if it has no end.
 
     >>> interval(0.53, 0.83), interval(0.1, None), interval(0.2, 0.4, "{:.2f}".format)
     ('[53, 83]', '[10, ∞]', '[0.20, 0.40]')
@@ -79,7 +79,7 @@ def graded_lines(judgement: Mapping[str, Any]) -> list[str]:
 
 
 def estimate_line(judgement: Mapping[str, Any]) -> str:
-    """The share of the best method's effect with its interval; "" where it says nothing."""
+    """Share of the best method's effect with its interval; "" if it is uninformative."""
     graded = judgement.get("graded")
     if not graded or judgement["reading"] == "nothing to read":
         return ""  # a share of an effect that has another cause says nothing
@@ -93,7 +93,7 @@ def estimate_line(judgement: Mapping[str, Any]) -> str:
 
 
 def single_class_line(judgement: Mapping[str, Any]) -> str:
-    """Name the classes on which "partly" or "no" rests, where the share is over more classes; "" where it needs none.
+    """Name the classes behind "partly" or "no", if the share is over more classes; "" if there is no need.
 
     Without it, a share above the threshold could stand beside an answer that contradicts it.
     """
@@ -148,9 +148,7 @@ def _lead(judgement: Mapping[str, Any], graded: Mapping[str, Any], of: str = "")
 
 
 def _effect(judgement: Mapping[str, Any]) -> dict[str, str]:
-    """Return the effect of the best method's first unit on the prediction, in points; empty where it was not
-    measured.
-    """
+    """Return the effect of the best method's first unit on the prediction, in points; empty if it was not measured."""
     estimate, low, high = (judgement.get("graded") or {}).get("effect") or (None, None, None)
     if estimate is None:
         return {}
@@ -172,13 +170,13 @@ def about(judgement: Mapping[str, Any]) -> str:
 
 
 def said(verdict: Mapping[str, Any]) -> str:
-    """The answer in plain words, and what would settle an open one."""
+    """The answer in plain words, with the evidence that would settle an open one."""
     more = _what_decides(verdict)
     return render(verdict["sentence"]) + (say("joint") + more if more else "")
 
 
 def _what_decides(verdict: Mapping[str, Any]) -> str:
-    """The range of examples that would decide an open question; older runs store one number."""
+    """Range of examples that would decide an open question; older runs store one number."""
     between = verdict.get("decides_between")
     if between:
         low, high = between
@@ -191,20 +189,21 @@ def _what_decides(verdict: Mapping[str, Any]) -> str:
 
 
 def question(verdict: Mapping[str, Any]) -> str:
-    """The question that a verdict answers; one that no catalogue holds stays as it is."""
+    """Question that a verdict answers; one without an entry stays unchanged."""
     key = f"judge.{verdict['question']}.question"
     return say(key) if known(key) else str(verdict["question"])
 
 
 def answer(verdict: Mapping[str, Any]) -> str:
-    """The answer in a word of the language that is spoken."""
+    """Answer in a word of the current language."""
     word = answer_id(verdict)
     return say(f"answer.{verdict['answer'] if word in ANSWER_IDS.values() else word.replace(' ', '_')}")
 
 
 def tone(verdict: Mapping[str, Any]) -> Tone:
-    """Return whether an answer is good or bad news for a reader of the map; "open" without an answer, "plain" for
-    neither.
+    """Return whether an answer is good or bad news for a reader of the map.
+
+    "open" without an answer, "plain" for neither.
     """
     if answer_id(verdict) not in ("yes", "no", "partly"):
         return "open"
@@ -250,7 +249,7 @@ def _p(value: float | None) -> str:
 
 
 def kinds_line(verdict: Mapping[str, Any]) -> str:
-    """Ids of examples on which the map is right, and wrong, where the verdict names both."""
+    """Ids of examples on which the map is right, and wrong, if the verdict names both."""
     ids = {
         kind: [str(row["example"]) for row in verdict["rows"] if row.get("here") == kind] for kind in ("right", "wrong")
     }

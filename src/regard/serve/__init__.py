@@ -11,6 +11,6 @@
 | `GET /metrics` | Prometheus text format |
 
 One thread runs the model (`batch_worker`): requests with equal options that wait at the same time share its batches.
-`request_bodies` checks what clients send, `explain_batch` computes, `audit_evidence` says what an audit of exactly
-these weights measured, `app` has the routes and `server` the sockets.
+`request_bodies` checks requests, `explain_batch` computes, `audit_evidence` reads the measurements of an audit of
+exactly these weights, `app` has the routes and `server` the sockets.
 """

@@ -25,12 +25,12 @@ from regard.live.guard import (
 from regard.message import Text
 
 OPEN_PATHS = ("/", "/v2/health/live", "/v2/health/ready")
-"""Answered without a key: the probes of an orchestrator, with that of the model (`_is_probe`)."""
+"""Paths answered without a key: the probes of an orchestrator, with that of the model (`_is_probe`)."""
 HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 
 
 class ServiceGuard:
-    """`app` behind the rules. keys: API keys of which a request must carry one; none: no key is needed."""
+    """`app` behind the rules. keys: API keys of which a request must carry one; empty: no key is needed."""
 
     def __init__(self, app: App, *, keys: Sequence[str], body_bytes: int, patience: float = BODY_SECONDS) -> None:
         self._app, self._body_bytes, self._patience = app, body_bytes, patience

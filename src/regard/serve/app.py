@@ -32,7 +32,7 @@ OUTPUTS = ("label", "probability", "value", "distribution")
 
 
 def application(service: Service, *, keys: Sequence[str] = (), log: RequestLog | None = None) -> App:
-    """The application of a service behind its guard; keys: see `access.ServiceGuard`."""
+    """Build the application of a service behind its guard; keys: see `access.ServiceGuard`."""
     try:
         from starlette.applications import Starlette
         from starlette.responses import Response
@@ -116,7 +116,7 @@ class _Routes:
     async def _answered(
         self, request: Request, operation: str, work: Callable[[dict[str, Any], dict[str, Any]], Awaitable[Any]]
     ) -> Response:
-        """Run the work of a request; every failure is one line of JSON with its status."""
+        """Run the work of a request; render every failure as one line of JSON with its status."""
         began, headers = time.monotonic(), dict[str, str]()
         body: dict[str, Any] = {}
         with self.log.span(f"regard.{operation}", {"regard.model": self.service.name}) as fields:

@@ -23,9 +23,9 @@ ATTENTION = "attention"
 
 @dataclass(frozen=True, slots=True)
 class AuditEvidence:
-    """summary: carried by every explanation. trust: method of the audit -> its measurements. specs: name -> Spec.
+    """Evidence of an audit. summary: part of every explanation. trust: method -> its measurements. specs: name -> Spec.
 
-    range: None where the served weights were not audited.
+    range: None if the served weights were not audited.
     """
 
     audited: bool
@@ -35,17 +35,17 @@ class AuditEvidence:
     range: AuditedRange | None = None
 
     def trust_of(self, label: str) -> dict[str, Json]:
-        """The measurements of a method under its label in results; `measured` false where the audit has none."""
+        """Measurements of a method under its label in results; `measured` is false if the audit has none."""
         return dict(self.trust.get(label, {"measured": False}))
 
 
 def unaudited(model: Model, reason: str) -> AuditEvidence:
-    """reason: "no audit" or "an audit of other weights"."""
+    """Evidence without an audit. reason: "no audit" or "an audit of other weights"."""
     return AuditEvidence(False, {"audited": False, "fingerprint": model.fingerprint, "reason": reason})
 
 
 def audit_evidence(model: Model, run: Run | None) -> AuditEvidence:
-    """Read a run; where it is about other weights, the service says so with every explanation."""
+    """Read a run; if it audited other weights, every explanation carries that warning."""
     if run is None:
         return unaudited(model, "no audit")
     manifest = run.manifest
@@ -87,7 +87,7 @@ def audit_evidence(model: Model, run: Run | None) -> AuditEvidence:
 
 
 def _measured(facts: ConcludedRun, judgement: Mapping[str, Any], method: str) -> dict[str, Json]:
-    """Effect of the method's units beside random ones, with interval, n and baseline."""
+    """Effect of the method's units compared with random ones, with interval, n and baseline."""
     own = facts.own_operators.get(method)
     rows: list[Json] = [
         {

@@ -20,15 +20,17 @@ from regard.records import Message
 from regard.store.redaction import WORD
 
 FEWEST_TEXTS = 20
-"""Audited texts from which the usual share of known words is measured."""
+"""Audited texts that determine the usual share of known words."""
 FEWEST_WORDS = 3
-"""Words of an input from which its share of known words is compared."""
+"""Minimum words of an input to compare its share of known words."""
 RARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedRange:
-    """lengths: least and most units. classes: predictions by class. words: None where the run holds no texts."""
+    """Audited range. lengths: fewest, most units. classes: predictions by class. words: None if the run has no
+    texts.
+    """
 
     lengths: tuple[int, int] | None
     classes: Mapping[str, int]
@@ -54,7 +56,7 @@ class AuditedRange:
         )
 
     def outside(self, inputs: Mapping[str, Any], length: int, predicted: str) -> list[tuple[str, Message]]:
-        """(code, sentence) for each way in which an input lies outside."""
+        """Yield (code, sentence) for each way in which an input lies outside."""
         warnings = []
         if self.lengths is not None and not self.lengths[0] <= length <= self.lengths[1]:
             low, high = self.lengths
@@ -81,7 +83,7 @@ class AuditedRange:
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The different words of a text, in lower case.
+    """Distinct words of a text, in lower case.
 
     >>> sorted(words_of("A dull, dull film."))
     ['a', 'dull', 'film']

@@ -37,11 +37,11 @@ class Task:
 
 
 Compute = Callable[[Hashable, Sequence[Task]], Sequence[Any]]
-"""One result, or one exception, per task."""
+"""One result or exception per task."""
 
 
 class BatchWorker:
-    """compute: runs a batch in the worker's thread. queue: tasks that may wait. rows: of a batch."""
+    """Worker with a queue. compute: runs a batch in the worker's thread. queue: most waiting tasks. rows: per batch."""
 
     def __init__(self, compute: Compute, *, queue: int, rows: int) -> None:
         self._compute, self._most, self._rows = compute, queue, rows
@@ -54,11 +54,11 @@ class BatchWorker:
 
     @property
     def depth(self) -> int:
-        """Tasks that wait."""
+        """Number of waiting tasks."""
         return len(self._waiting)
 
     def submit(self, task: Task) -> Future[Any]:
-        """Queue a task; raise `Busy` where the queue is full or the worker drains."""
+        """Queue a task; raise `Busy` if the queue is full or the worker drains."""
         with self._changed:
             if self._closed:
                 raise Busy(
@@ -77,12 +77,12 @@ class BatchWorker:
         return task.future
 
     def retry_after(self) -> int:
-        """Seconds after which a refused client may find room."""
+        """Seconds after which a refused client may retry."""
         rows = sum(task.rows for task in [*self._waiting])
         return max(1, min(60, math.ceil(rows * self._seconds_per_row)))
 
     def drain(self, seconds: float) -> bool:
-        """Accept nothing more and finish the queue; False where that took longer than `seconds`."""
+        """Accept nothing more and finish the queue; return False if that took longer than `seconds`."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

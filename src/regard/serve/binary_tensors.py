@@ -23,7 +23,7 @@ LENGTH_HEADER = "inference-header-content-length"
 NUMBERS = {"BOOL": "?", "FP16": "<f2", "FP32": "<f4", "FP64": "<f8"} | {
     f"{sign}INT{8 * size}": f"<{kind}{size}" for sign, kind in (("", "i"), ("U", "u")) for size in (1, 2, 4, 8)
 }
-"""Datatype of the protocol -> type of numpy."""
+"""Datatype of the protocol -> numpy type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class BinaryBody:
 
 
 def unpacked_body(content: bytes, json_size: str) -> dict[str, Any]:
-    """The JSON object of a body, with the data of binary tensors in its `inputs`."""
+    """Return the JSON object of a body, with the data of binary tensors in its `inputs`."""
     if not (json_size.isascii() and json_size.isdigit() and len(json_size) < 12 and int(json_size) <= len(content)):
         raise InputError(LENGTH_HEADER, expected=phrase("errors.serve.json_length"), got=repr(json_size[:20]))
     body, rest = parse_body(content[: int(json_size)]), content[int(json_size) :]
@@ -59,7 +59,7 @@ def unpacked_body(content: bytes, json_size: str) -> dict[str, Any]:
 
 
 def packed_answer(answer: Mapping[str, Any], names: tuple[str, ...]) -> BinaryBody:
-    """An answer whose outputs of these names are bytes."""
+    """Build an answer with these outputs as bytes."""
     outputs: list[Json] = []
     parts: list[bytes] = []
     for tensor in answer["outputs"]:

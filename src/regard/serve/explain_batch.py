@@ -28,7 +28,7 @@ from regard.serve.request_bodies import ExplainOptions
 from regard.store.shard_result import units_to_json
 
 MOST_WINDOWS = 16
-"""Windows of one long text that are computed; the warning says how many there are."""
+"""Maximum windows of one long text to compute; a warning states their number."""
 
 
 class FreshDesk(Desk):
@@ -66,7 +66,7 @@ def windows_of(model: Model, example: Example) -> Windows:
 
 
 def predict_batch(model: Model, inputs: Sequence[Example], rows: int) -> list[dict[str, Json] | Exception]:
-    """The prediction of every input, or the reason why there is none; equal inputs are computed once."""
+    """Predict every input, or return the reason for a failure; equal inputs are computed once."""
     encoded: dict[str, Encoded] = {}
     windows: dict[str, tuple[list[str], int]] = {}
     errors: dict[str, Exception] = {}
@@ -121,7 +121,7 @@ def explain_batch(
     rows: int,
     seed: int = 0,
 ) -> list[dict[str, Json] | Exception]:
-    """The explanation of every input by every method that is done before `until`; equal inputs are computed once."""
+    """Explain every input by every method that finishes before `until`; equal inputs are computed once."""
     windows: dict[str, Windows] = {}
     errors: dict[str, Exception] = {}
     for example in {e.id: e for e in inputs}.values():
@@ -143,7 +143,7 @@ def explain_batch(
 
 
 def _about_target(case: DeskCase, target: int | str | None) -> DeskCase:
-    """The case about another class than the predicted one."""
+    """Case about another class than the predicted one."""
     if target is None:
         return case
     if case.base().distribution is None:
@@ -156,7 +156,7 @@ def _about_target(case: DeskCase, target: int | str | None) -> DeskCase:
 
 
 class _Batch:
-    """predicted: the case about the predictions; case: about the target that the request names."""
+    """State of a batch. predicted: the case about the predictions; case: about the requested target."""
 
     def __init__(
         self, model: Model, evidence: AuditEvidence, case: DeskCase, predicted: DeskCase, options: ExplainOptions

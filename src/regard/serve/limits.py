@@ -9,7 +9,7 @@ from regard.errors import InputError, phrase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceLimits:
-    """queue: requests that wait; one more is refused with 429. batch: inputs that share a pass of the model.
+    """Limits of a service. queue: waiting requests; one more is refused with 429. batch: inputs that share a pass.
 
     deadline: seconds from arrival to the answer. drain: seconds that a stopping service gives requests that it has
     accepted.

@@ -34,7 +34,7 @@ class Histogram:
 
 
 class ServiceMetrics:
-    """Requests by operation and status, their seconds, batch sizes, gauges read when asked."""
+    """Requests by operation and status, their seconds, batch sizes, and gauges read on request."""
 
     def __init__(self, facts: Mapping[str, str]) -> None:
         self._facts = dict(facts)

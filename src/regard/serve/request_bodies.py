@@ -57,7 +57,7 @@ class InferRequest:
 
 @dataclass(frozen=True, slots=True)
 class ServiceForm:
-    """Facts that decide how a body is read: modality and classes of the model, default methods, limits."""
+    """Facts for parsing a body: modality and classes of the model, default methods, limits."""
 
     modality: str
     labels: tuple[str, ...]
@@ -66,7 +66,7 @@ class ServiceForm:
 
 
 def parse_body(body: bytes) -> dict[str, Any]:
-    """The JSON object of a body."""
+    """Parse the JSON object of a body."""
     try:
         value = parse_json(body)
     except (ValueError, RecursionError):
@@ -75,7 +75,7 @@ def parse_body(body: bytes) -> dict[str, Any]:
 
 
 def read_v1(body: Mapping[str, Any], form: ServiceForm, *, explain: bool) -> InferRequest:
-    """{"instances": [...], "parameters": {...}}; the options may also stand beside `instances`."""
+    """Parse {"instances": [...], "parameters": {...}}; the options may also be beside `instances`."""
     _known("body", body, ("instances", "parameters", "id", *OPTIONS))
     instances = _list(body.get("instances"), "instances", form.limits.instances)
     examples = tuple(_example(value, form, f"instances[{i}]") for i, value in enumerate(instances))
@@ -85,7 +85,7 @@ def read_v1(body: Mapping[str, Any], form: ServiceForm, *, explain: bool) -> Inf
 
 
 def read_v2(body: Mapping[str, Any], form: ServiceForm) -> InferRequest:
-    """{"id", "inputs": [{"name", "shape", "datatype", "data"}], "parameters", "outputs": [{"name"}]}.
+    """Parse {"id", "inputs": [{"name", "shape", "datatype", "data"}], "parameters", "outputs": [{"name"}]}.
 
     Clients of KServe repeat the model's name in the body; the path decides.
     """
@@ -111,7 +111,7 @@ def read_v2(body: Mapping[str, Any], form: ServiceForm) -> InferRequest:
 
 
 def read_cite(body: Mapping[str, Any], limits: ServiceLimits) -> dict[str, Any]:
-    """The arguments of `surveys.cite.cite`."""
+    """Parse the arguments of `surveys.cite.cite`."""
     texts = ("answer", "separator", "prefix", "units", "contrast")
     _known("body", body, ("messages", "prompt", "sources", "documents", "span", "check", "new_tokens", *texts))
     if ("messages" in body) == ("prompt" in body):
@@ -231,7 +231,7 @@ def _options(options: Mapping[str, Any], form: ServiceForm) -> ExplainOptions:
 
 
 def _method(name: Any) -> str:
-    """A method by its name; one that reads files or runs code of the user is no method of a service."""
+    """Parse a method name; refuse methods that read files or run code of the user."""
     spec = Spec.parse("explainer", _text(name, "methods", 200))
     arguments(spec)
     if entry("explainer", spec.name).facts.get("adapter"):
@@ -244,7 +244,7 @@ def _method(name: Any) -> str:
 
 
 def _target(value: Any, labels: Sequence[str]) -> int | None:
-    """The number of a class by its name or number."""
+    """Index of a class by its name or number."""
     if value is None:
         return None
     if isinstance(value, str) and value in labels:
@@ -266,7 +266,7 @@ def _is_binary(output: Mapping[str, Any], default: bool) -> bool:
 
 
 def _tensor(tensor: Mapping[str, Any], form: ServiceForm) -> tuple[str, list[Any]]:
-    """(name, one value per row) of a v2 tensor; data may be nested or flat."""
+    """Parse (name, one value per row) of a v2 tensor; data may be nested or flat."""
     _known("inputs[]", tensor, ("name", "shape", "datatype", "data", "parameters"))
     name = _text(tensor.get("name"), "inputs[].name", 64)
     if "data" not in tensor:
@@ -312,7 +312,7 @@ def _flat_texts(data: Any, name: str, limits: ServiceLimits) -> list[str]:
 
 
 def _unpacked(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """v2 parameters are texts, numbers or booleans: a list of methods comes as text with commas."""
+    """Unpack v2 parameters, which are texts, numbers or booleans: a list of methods is a text with commas."""
     methods = parameters.get("methods")
     split = {"methods": [m for m in methods.split(";") if m.strip()]} if isinstance(methods, str) else {}
     return {**parameters, **split}

@@ -49,7 +49,7 @@ class RequestLog:
 
 
 def _tracer() -> Any:
-    """The tracer of the process, if it has configured OpenTelemetry; None else."""
+    """Tracer of the process, if OpenTelemetry is configured; None otherwise."""
     if "opentelemetry" not in sys.modules:
         try:
             import opentelemetry.trace  # noqa: F401

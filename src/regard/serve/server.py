@@ -1,4 +1,4 @@
-"""The service on a socket: uvicorn with limits on heads and connections, and a graceful end."""
+"""The service on a socket: uvicorn with limits on heads and connections, and a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ServiceServer:
                 signal.signal(number, handler)
 
     def close(self) -> bool:
-        """Refuse new requests, answer those in the queue, stop; False where some had to be dropped."""
+        """Refuse new requests, answer those in the queue, stop; return False if some had to be dropped."""
         self.log.write("draining", waiting=self.service.worker.depth)
         complete = self.service.drain()
         self._uvicorn.should_exit = True
@@ -75,7 +75,7 @@ class ServiceServer:
 def open_server(
     service: Service, *, host: str = LOOPBACK, port: int = 0, keys: Sequence[str] = (), log: RequestLog | None = None
 ) -> ServiceServer:
-    """Bind the address; port 0: any free port. Without keys only loopback addresses are allowed."""
+    """Bind the address; port 0: any free port. Without keys, only loopback addresses are allowed."""
     if not keys and not _is_loopback(host):
         raise EnvironmentProblem(
             f"--host {host}",

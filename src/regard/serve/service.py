@@ -59,7 +59,7 @@ class Service:
         return ServiceForm(self.model.modality, self.model.labels, self.methods, self.limits)
 
     def submit(self, request: InferRequest) -> Future[Any]:
-        """The future holds one JSON object per input."""
+        """Queue a request; the future holds one JSON object per input."""
         key: Hashable = request.options or PREDICT
         deadline = time.monotonic() + self.limits.deadline
         return self.worker.submit(Task(key, request.examples, len(request.examples), deadline))
@@ -69,7 +69,7 @@ class Service:
         return self.worker.submit(Task((CITE, object()), arguments, 1, deadline))
 
     def drain(self) -> bool:
-        """Refuse new requests and answer those that wait."""
+        """Refuse new requests and answer those in the queue."""
         self.ready = False
         return self.worker.drain(self.limits.drain)
 
@@ -104,7 +104,7 @@ class Service:
 
 
 def _end(task: Task, options: ExplainOptions) -> float:
-    """The moment at which an explanation must leave: its budget, and in any case its deadline."""
+    """Deadline of an explanation: the end of its budget, at the latest that of its request."""
     budget = task.deadline if options.budget_ms is None else task.arrival + options.budget_ms / 1000
     return min(budget, task.deadline)
 
@@ -118,7 +118,7 @@ def open_service(
     limits: ServiceLimits | None = None,
     seed: int = 0,
 ) -> Service:
-    """A service of an opened model; run: the audit of these weights."""
+    """Build the service of an opened model; run: the audit of these weights."""
     limits = limits or ServiceLimits()
     if not 0 < len(methods) <= limits.methods:
         raise InputError(
@@ -145,7 +145,7 @@ def open_service(
 
 
 def measured_cost(service: Service, example: Example, methods: Sequence[str]) -> dict[str, float | None]:
-    """Milliseconds of one explanation by each method, and of a prediction (""), the better of two runs."""
+    """Milliseconds of one explanation by each method, and of a prediction (""): the better of two runs."""
     costs: dict[str, float | None] = {}
     for method in ("", *methods):
         options = ExplainOptions((method,)) if method else None
@@ -160,7 +160,7 @@ def measured_cost(service: Service, example: Example, methods: Sequence[str]) ->
 
 
 def preset_methods(text: str) -> tuple[str, ...]:
-    """The methods of a preset; () for another text.
+    """Methods of a preset; () for any other text.
 
     >>> preset_methods("one_pass")
     ('attention', 'lrp')
@@ -169,5 +169,5 @@ def preset_methods(text: str) -> tuple[str, ...]:
 
 
 def method_cost(name: str) -> str:
-    """The cost of a method in words: "1 forward, 1 backward"."""
+    """Cost of a method in words: "1 forward, 1 backward"."""
     return render(fact_text("explainer", name.partition(":")[0], "cost"))

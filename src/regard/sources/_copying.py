@@ -58,7 +58,7 @@ class _Batches:
         self.rng = keyed_rng(seed, "copier", rule)
 
     def draw(self, size: int = BATCH) -> tuple[Tensor, Tensor, int]:
-        """(ids, targets, the place of the first name to answer; the others follow at every second place)."""
+        """Return (ids, targets, position of the first name to answer; the others follow at every second position)."""
         count = int(self.rng.integers(3, 8))
         names = torch.from_numpy(self.rng.permuted(_rows(size, len(NAMES)), axis=1)[:, :count])
         cities = self.cities[torch.from_numpy(self.rng.permuted(_rows(size, len(CITIES)), axis=1)[:, :count])]
@@ -85,8 +85,8 @@ def _rows(size: int, count: int) -> Ints:
 def _network(size: int) -> Any:
     """A Llama of two layers; its start makes copying quick to learn.
 
-    Head 0 of layer 0 looks at the previous token, by biases alone. Head 0 of layer 1 compares a token with what that
-    head wrote. Only the first two of eight rotary frequencies turn noticeably, so the comparison ignores distance.
+    Head 0 of layer 0 looks at the previous token, by biases alone. Head 0 of layer 1 compares a token with that head's
+    output. Only the first two of eight rotary frequencies turn noticeably, so the comparison ignores distance.
     """
     transformers: Any = importlib.import_module("transformers")  # here: the import takes seconds
     config = transformers.LlamaConfig(

@@ -9,7 +9,7 @@ from regard.registry import method
 from regard.training.train_named import trained_once
 
 SMALL: dict[str, Json] = {"size": 48, "hidden": 32, "dropout": 0.2, "noise": 0.05}
-"""Negations and contrasts are learned in many small steps, and hidden characters make them ambiguous."""
+"""Training settings: negations and contrasts need many small steps, and hidden characters make them ambiguous."""
 
 
 @method(

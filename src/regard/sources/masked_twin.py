@@ -59,7 +59,7 @@ def masked_twin(*, directory: str = "", masking: float = 0.5) -> str:
 
 
 def _same_data(folder: Path, data: str, facts: Any) -> None:
-    """Refuse data that are not those the network learned from: a twin of other data is no twin."""
+    """Refuse data that differ from the training data of the network."""
     problem: Text = phrase("errors.sources.other_data", data=data)
     try:
         whole = read(data, split="train", limit=None)

@@ -91,7 +91,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all; write straight to a device or a pipe."""
+    """Write a file atomically; write straight to a device or a pipe."""
     if path.exists() and not path.is_file() and not path.is_dir():
         path.write_bytes(data)
     else:
@@ -99,7 +99,7 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def write_output(path: Path, data: bytes) -> None:
-    """Write an output file whole or not at all, with a clear error for a full disk."""
+    """Write an output file atomically, with a clear error for a full disk."""
     try:
         with room_on_disk(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -133,8 +133,8 @@ def write_result(path: str | Path, to_json: Callable[[], Any], page: Callable[[]
 def new_file(path: Path) -> Iterator[Path]:
     """Give the block a temporary file to fill, then flush it and rename it to `path`.
 
-    If the block fails, remove the temporary file and leave `path` as it was. If the process is killed, the next
-    writer of `path` removes what it left.
+    If the block fails, remove the temporary file and leave `path` as it was. If the process is killed, the next writer
+    of `path` removes the temporary file.
     """
     temporary, lock = _claim_temporary(path)
     try:

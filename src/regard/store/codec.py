@@ -92,7 +92,7 @@ def _object(value: Any, place: str) -> None:
 
 @cache
 def _kinds(kind: Any) -> dict[str, tuple[Any, bool]]:
-    """Field -> its type, and whether it must be there."""
+    """Field -> its type, and whether it is required."""
     hints = get_type_hints(kind)
     return {
         field.name: (hints[field.name], field.default is MISSING and field.default_factory is MISSING)

@@ -22,7 +22,7 @@ from regard.store.blobs import write_output
 
 SUMS, SIGNATURE, NAMESPACE = "SHA256SUMS", "SHA256SUMS.sig", "regard-evidence"
 DATE = (1980, 1, 1, 0, 0, 0)
-"""Of every member, so that equal contents give equal archives."""
+"""Time stamp of every member, so that equal contents give equal archives."""
 MOST_FILES = 1000
 SECONDS = 60
 Signed = Literal["no", "valid", "not checked", "invalid"]
@@ -30,7 +30,7 @@ Signed = Literal["no", "valid", "not checked", "invalid"]
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """State of an archive. changed, missing, unlisted: names of files. signer: who signed, where known."""
+    """State of an archive. changed, missing, unlisted: names of files. signer: identity of the signer, if known."""
 
     files: Mapping[str, bytes]
     changed: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Examples as JSON and back, bit by bit the same."""
+"""Examples as JSON and back, bit for bit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.records import Example, Json
 
 
 def example_to_json(example: Example) -> dict[str, Json]:
-    """An example that can travel; arrays keep every bit."""
+    """Serialize an example; arrays keep every bit."""
     places = example.rationale
     # only where there is one: the fingerprints of data without alignments stay what they were
     links = example.alignment

@@ -21,7 +21,7 @@ _NUMBERS = ("estimate", "low", "high", "p", "corrected")
 ANSWER_IDS: Final = {"holds": "yes", "fails": "no", "mixed": "partly", "uninformative": "not settled"}
 """The judge's answer -> its id in every medium."""
 OTHER_ANSWERS: Final = ("not tested", "not applicable", "too few")
-"""Ids of questions without an answer, which the rule tells."""
+"""Ids of questions without an answer, by rule."""
 _NOT_ASKED, _REFUSED = {"message": "judge.rule.not_asked"}, {"message": "judge.rule.refused"}
 
 
@@ -42,7 +42,7 @@ def _no_interval(verdict: Mapping[str, Any]) -> bool:
 
 
 def with_answer_ids(judgement: Mapping[str, Any]) -> dict[str, Json]:
-    """A judgement as JSON whose verdicts also have their answer in the words of the terminal and the page."""
+    """Return a judgement as JSON whose verdicts also have their answer in the words of the terminal and the page."""
     return {**judgement, "verdicts": [{**v, "answer_id": answer_id(v)} for v in judgement["verdicts"]]}
 
 
@@ -88,7 +88,7 @@ def _number_from(value: float | None) -> float:
 
 
 def judgement_from_json(value: Mapping[str, Any]) -> Judgement:
-    """Read the judgement that `judgement_to_json` wrote; None becomes NaN where a number stood."""
+    """Read the judgement that `judgement_to_json` wrote; None becomes NaN in numeric fields."""
     verdicts = []
     for v in value["verdicts"]:
         contrasts = tuple(_contrast(c) for c in v["contrasts"])
@@ -122,7 +122,7 @@ def keep_judgements(path: Path, judgements: Sequence[Judgement]) -> None:
 
 
 def keep_shift(path: Path, shift: Mapping[str, Json]) -> None:
-    """Store how the judgements of a run fared on other data."""
+    """Store the fate of a run's judgements on other data."""
     _note(path, shift=dict(shift))
 
 

@@ -225,7 +225,7 @@ class Ledger:
         return entries
 
     def blob_of(self, key: str) -> str | None:
-        """The blob of one task; None where it has none."""
+        """Blob of one task; None if it has none."""
         row = self._connection.execute("SELECT blob FROM task WHERE key = ?", (key,)).fetchone()
         if row is None or row[0] is None:
             return None

@@ -56,7 +56,7 @@ class RecordLines:
 
 
 def whole_lines(path: Path, shape: Shape, remedy: Text) -> list[dict[str, Any]]:
-    """Return every line but a last one that was cut off; a damaged line in between is an error with this remedy."""
+    """Return every line but a truncated last one; a damaged line in between is an error with this remedy."""
     if not path.exists():
         return []
     values: list[dict[str, Any]] = []
@@ -72,7 +72,7 @@ def whole_lines(path: Path, shape: Shape, remedy: Text) -> list[dict[str, Any]]:
 
 
 def damaged_line(path: Path, number: int, mismatch: Mismatch, remedy: Text) -> InputError:
-    """Return the error for a line; nothing but another file helps against a damaged first one."""
+    """Return the error for a damaged line; the only remedy for a damaged first line is another file."""
     subject = (
         phrase("errors.common.file_line_field", file=path, number=number, place=mismatch.place)
         if mismatch.place

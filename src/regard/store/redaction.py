@@ -35,7 +35,7 @@ class Redactor:
 
     @staticmethod
     def over(rows: Iterable[Mapping[str, Any]]) -> Redactor:
-        """rows: `inputs` and `label` of every example."""
+        """Build the placeholders. rows: `inputs` and `label` of every example."""
         return Redactor(value for row in rows for value in _texts(row))
 
     def words(self, text: str) -> str:

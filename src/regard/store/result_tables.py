@@ -12,7 +12,7 @@ from regard.records import Json, Score, Summary
 from regard.store.frames import HasFrames
 
 MOST = 10
-"""Rows of a card."""
+"""Maximum rows of a card."""
 
 
 class Summaries(HasFrames, HasCard, list[Summary]):
@@ -68,7 +68,7 @@ class Scores(HasFrames, HasCard, list[Score]):
 
 
 def _cells(where: Mapping[str, Json]) -> dict[str, Json]:
-    """A setting as cells of a table: lists and objects as JSON text, so that every column has one type."""
+    """Convert a setting to cells of a table: lists and objects as JSON text, so that every column has one type."""
     return {
         name: value if value is None or isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)
         for name, value in where.items()

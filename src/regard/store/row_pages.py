@@ -14,9 +14,9 @@ from regard.store.manifest import refuse_other
 from regard.store.shard_result import ShardResult
 
 FOLDER = "rows"
-"""Where a run keeps these pages."""
+"""Directory of these pages in a run."""
 MOST_PROBLEMS = 1000
-"""Problems that are stored; the others are counted."""
+"""Maximum number of stored problems; the others are counted."""
 
 
 class RowPages:
@@ -46,7 +46,7 @@ class RowPages:
         self._ledger.close()
 
     def key(self, shard: Sequence[str]) -> str:
-        """The key of some rows, which are one after another: the first and the last tell them apart."""
+        """Key of consecutive rows, identified by the first and the last."""
         return task_key(self.identity, [shard[0], shard[-1], str(len(shard))])
 
     def status(self, key: str) -> str | None:

@@ -31,7 +31,7 @@ from regard.store.result_tables import Scores, Summaries
 from regard.store.shard_result import Cost, ShardResult, attention_from_bytes, joined_relevance, joined_scores, number
 
 BLANK = "label group parent slices rationale predicted target probability value distribution units"
-"""Keys that every example has, if only as None."""
+"""Keys that every example has, possibly as None."""
 LATE = ("estimate", "preconditions", "repeatability", "schedule")
 """Facts that the audit establishes during the run."""
 
@@ -81,7 +81,7 @@ class Run(HasFrames):
         return other
 
     def conclusions(self) -> Mapping[str, Any] | None:
-        """The stored form of the conclusions (see `audits.conclude`); None where the run has none."""
+        """Stored form of the conclusions (see `audits.conclude`); None if the run has none."""
         stored: Mapping[str, Any] | None = self._facts.get("conclusions")
         return stored
 
@@ -129,7 +129,7 @@ class Run(HasFrames):
         return scored | experiments | {r.method for result in self._results for r in result.relevances}
 
     def examples(self) -> list[dict[str, Any]]:
-        """Return one dictionary per example, in data order; predictions are None where the model did not run.
+        """Return one dictionary per example, in data order; predictions are None if the model did not run.
 
         A rationale marked by hand replaces the one of the data; `marked_by` lists its authors. A run with a budget
         lists the examples that it explained or that failed; `predictions` lists all that it predicted.
@@ -262,7 +262,7 @@ class Run(HasFrames):
         return results
 
     def _place(self, result: ShardResult) -> tuple[int, tuple[str, ...]]:
-        """The place of a page without rows: its first example, then its content."""
+        """Sort key of a page without rows: its first example, then its content."""
         scores = (*result.scores, *result.findings)
         ids = {name for relevance in result.relevances for name in relevance.ids}
         ids |= {name for score in scores for name in score.ids}

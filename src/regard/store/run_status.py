@@ -14,16 +14,16 @@ from regard.store.ledger import Ledger, not_a_run
 from regard.store.row_pages import FOLDER
 
 MOST_PROBLEMS = 20
-"""Problems that a status lists."""
+"""Maximum problems in a status."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """status: "running", "interrupted", "complete", or "stopped" where the writer is gone without a word.
+    """State of a run. status: "running", "interrupted", "complete", or "stopped" if the writer vanished.
 
-    activity: progress and workers of the last session (see `audits.worker_rates`). shards, split: tasks that are done,
-    and tasks whose examples follow one by one. killers: examples that ended their worker every time. every_row: the
-    activity of a pass over every row, where there is one.
+    activity: progress and workers of the last session (see `audits.worker_rates`). shards, split: finished tasks, and
+    tasks whose examples follow one by one. killers: examples that killed their worker every time. every_row: activity
+    of a pass over every row, if any.
     """
 
     run: str

@@ -21,9 +21,9 @@ from regard.store.run import LATE, summary_to_json
 from regard.store.shard_result import ShardResult, attention_to_bytes
 
 GENERATOR_DATA = "generator_data.jsonl"
-"""The examples of a generator, written before the run begins."""
+"""File with the examples of a generator, written before the run begins."""
 LARGEST_INLINE = 16384
-"""Larger arrays become blobs that the examples refer to."""
+"""Array size in bytes above which an array becomes a blob."""
 
 
 class RunWriter:

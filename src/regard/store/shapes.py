@@ -15,7 +15,7 @@ from regard.errors import RegardError, Text, phrase
 
 Shape = Callable[[Any, str], None]
 DEEPEST = 64
-"""Levels of nesting; regard itself writes at most ten."""
+"""Maximum levels of nesting; regard itself writes at most ten."""
 _LARGEST = 2**63
 
 

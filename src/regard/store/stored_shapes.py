@@ -39,7 +39,7 @@ ROLE = choice("method", "baseline", "ceiling", "null")
 STATUS = choice("running", "complete", "interrupted")
 TEXTS = listed(TEXT)
 WORDS = either(record({"message": TEXT}, {"params": table(ANYTHING)}), TEXT)
-"""A message, or a plain text: of a foreign exception, or of a run of an older version."""
+"""A message, or plain text from a foreign exception or an older run."""
 SPEC = record({"kind": TEXT, "name": TEXT}, {"params": table(ANYTHING)})
 SPECS = listed(SPEC)
 PLACES = listed(listed(NUMBER))
@@ -195,7 +195,7 @@ SCHEDULE = record(
         **{"slice": COUNT, "ended": COUNT},
     },
 )
-"""The plan of an audit with a budget: cumulative numbers of examples at which the judge is asked, and what it costs."""
+"""Schedule of an audit with a budget: cumulative numbers of examples at which to consult the judge, and its cost."""
 ACTIVITY = record(
     {"updated": TEXT, "done": COUNT, "total": COUNT, "seconds_left": optional(NUMBER)},
     {"workers": table(record({"examples": COUNT, "seconds": NUMBER, "last": TEXT}, {"rate": optional(NUMBER)}))},

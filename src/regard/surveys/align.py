@@ -1,7 +1,7 @@
 """Alignment of every written word with the words of a source text, or with the seconds of a sound.
 
-The map is the cross-attention. Which head to read is chosen on one half of the examples and judged on the other, where
-the links are known; where they are not, the head is chosen by a property of the weights alone, and the result says so.
+The map is the cross-attention. If links are known, the head is chosen on one half of the examples and judged on the
+other; otherwise it is chosen by a property of the weights alone, and the result says so.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from regard.records import Example, Floats, Text, Units, encoded
 from regard.registry import upstairs
 
 FEWEST = 4
-"""Examples with known links, below which none are held out and no head is judged."""
+"""Minimum examples with known links to hold some out and judge a head."""
 TIMED_HEADS = 6
-"""Heads whose mean gives the times of words where no links are known."""
+"""Number of heads whose mean gives the times of words if no links are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ class HeadRate:
 
 @dataclass(frozen=True, slots=True)
 class AlignedWord:
-    """A written word and where it comes from.
+    """A written word and its origin.
 
     source: the word of the source text, or "". start, end: its characters there, or seconds of the sound. weight: share
-    of the word's attention that lies there.
+    of the word's attention on it.
     """
 
     word: str
@@ -80,8 +80,12 @@ class AlignedExample:
 
 @dataclass(frozen=True, slots=True)
 class Alignments:
-    """Result of `align`. heads: on the examples of choice; chosen: the best of them on the held-out ones; baselines:
-    the diagonal and the mean of all heads there. rule: how the head was chosen, "gold", "path" or "sharp"."""
+    """Result of `align`. heads: error rates on the examples of choice; chosen: rate of the best of them on held-out
+    examples.
+
+    baselines: the diagonal and the mean of all heads, on held-out examples. rule: selection of the head, "gold", "path"
+    or "sharp".
+    """
 
     model: str
     modality: str
@@ -96,7 +100,7 @@ class Alignments:
     notes: tuple[Text, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The whole result; an undefined number is null."""
+        """Return the whole result; an undefined number is null."""
         facts: dict[str, Any] = _finite({**encoded(self), "used": [head.name for head in self.used]})
         return facts
 
@@ -129,8 +133,8 @@ def align(
 ) -> Alignments:
     """Align the words that a model writes with the words, or the seconds, that they come from.
 
-    head: (ending of a site, number; None for its mean) instead of a choice. use_labels: a label that is a text is read
-    by the decoder instead of what it would write, so that known links fit.
+    head: (ending of a site, number; None for its mean) instead of a choice. use_labels: the decoder reads a text label
+    instead of generating, so that known links fit.
     """
     live = writer(load(model))
     if not data:
@@ -214,7 +218,7 @@ def _scale(live: Any, example: Example) -> float:
 
 
 def _spelt(reader: Any, ids: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
-    """The text of ids, and the characters of each; tokens that the text does not show have none."""
+    """Return the text of ids, and the characters of each; tokens that the text does not show have none."""
     text, spans, at = str(reader.join(list(ids))), list[tuple[int, int]](), 0
     for piece in reader.spell(list(ids)):
         place = text.find(piece.strip(), at) if piece.strip() else -1
@@ -252,7 +256,9 @@ def _named(heads: Sequence[Head], site: str, number: int | None) -> int:
 def _chosen_by_gold(
     reads: Sequence[_Read], known: Sequence[int], heads: Sequence[Head], seed: int
 ) -> tuple[list[int], dict[str, Any]]:
-    """The head with the lowest error rate on one half, and its rate on the other half beside its baselines."""
+    """Choose the head with the lowest error rate on one half; return its rate on the other half beside its
+    baselines.
+    """
     order = [known[int(i)] for i in keyed_rng(seed, "align", len(known)).permutation(len(known))]
     choice, held_out = sorted(order[: len(order) // 2]), sorted(order[len(order) // 2 :])
     counts = {i: [_counts(reads[i], reads[i].weights[k]) for k in range(len(heads))] for i in known}

@@ -1,4 +1,4 @@
-"""Measurements of one answer: the effects of hiding and deleting sources, and the decision from them."""
+"""Measurements of one answer: the effects of hiding and deleting sources, and the resulting decision."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from regard.surveys.citation_rule import (
 from regard.surveys.cited_answer import Alone, CitedSentence, Group, Pair
 
 MOST_ALONE = 64
-"""More sources than this are ranked by gradient contributions first, and only the best are hidden one by one."""
+"""Maximum sources to hide one by one without ranking them by gradient contributions first."""
 BEST = 16
-"""Sources of every sentence, of more than `MOST_ALONE`, that are hidden one by one; the others in groups as large."""
+"""Sources per sentence, of more than `MOST_ALONE`, to hide one by one; the others are hidden in groups as large."""
 
 
 @dataclass(slots=True)
 class Evidence:
     """The measurements of one answer; spans: (start, stop) of its sentences.
 
-    effects: (sentences, sources) of hiding, NaN for a source that was hidden only together with others. limit: most
-    passes over the prompt; where ranking alone costs more than half of it, twice the cost of the ranking. hops: trace
-    sentences by way of earlier ones.
+    effects: (sentences, sources) of hiding, NaN for a source that was hidden only together with others. limit: maximum
+    passes over the prompt; if ranking alone costs more than half of it, twice the cost of the ranking. hops: trace
+    sentences through earlier ones.
     """
 
     reader: PromptReader
@@ -74,12 +74,14 @@ class Evidence:
         return max(self.limit, 2 * self.ranking_passes) + 1e-9
 
     def group_of(self, u: int) -> Group | None:
-        """Return the sources that were deleted together with the only candidate of a sentence, if that costs enough."""
+        """Return the sources that were deleted together with the only candidate of a sentence, if the effect is
+        large enough.
+        """
         group = self.joint_deletion(u)
         return group if group and group.exact >= needed(len(group.sources), delta=self.delta) else None
 
     def joint_deletion(self, u: int) -> Group | None:
-        """Return the group with which the only candidate of a sentence was deleted, and what that costs it."""
+        """Return the group with which the only candidate of a sentence was deleted, and its effect."""
         own = self._candidates(self._row(u))
         group = next((group for group in self._groups if own[:1] and own[0] in group), frozenset[int]())
         drop = self._exact(group, u)
@@ -92,7 +94,7 @@ class Evidence:
     def deletion(self, *numbers: int, sentence: int | None = None) -> Floats:
         """Return (sentences,) the exact effect of deleting sources together.
 
-        sentence: the one that is asked for; where the limit is short, sentences that do not need it may be NaN.
+        sentence: the requested one; if the limit is short, sentences that do not need it may be NaN.
         """
         return self.objective.base - self._without(frozenset(numbers), sentence)[0]
 
@@ -105,8 +107,8 @@ class Evidence:
     def token_drops(self, u: int, numbers: Sequence[int]) -> Floats:
         """Return (tokens,) the log-probability that each token of the answer loses when cited sources are deleted.
 
-        Taken from the deletions that cited them for sentence u: the largest loss, where they were deleted one by one.
-        Before any deletion, the loss when they are hidden.
+        Based on the deletions that cited them for sentence u: the largest loss, if they were deleted one by one. Before
+        any deletion, the loss when they are hidden.
         """
         group = self.group_of(u)
         keys = {frozenset(numbers), *(frozenset((c,)) for c in numbers)} & set(self._deletions)
@@ -128,7 +130,7 @@ class Evidence:
         return self._deletions[key]
 
     def _needed(self, key: frozenset[int], sentence: int | None) -> int:
-        """Return how many tokens of the answer a deletion reads: where the limit is short, to its last sentence."""
+        """Return how many tokens of the answer a deletion reads: if the limit is short, up to its last sentence."""
         owners = self.objective.owners
         if sentence is None or not self._short:
             return len(owners)
@@ -201,7 +203,7 @@ class Evidence:
         return candidates(effects, delta=self.delta, check=self.check)
 
     def _paid(self, own: Mapping[int, Sequence[int]], sufficiency: Sufficiency) -> bool:
-        """Return whether the limit pays for every candidate deleted alone, and every sentence with its own sources."""
+        """Return whether the limit covers deleting every candidate alone, and every sentence with its own sources."""
         if len(own) < 2 or self.objective.contrasted or self.ranking != "row_knock_out":
             return True
         passes = sum(sufficiency.cost(u, numbers) + sufficiency.cost(u, ()) for u, numbers in own.items())
@@ -210,7 +212,7 @@ class Evidence:
         return self.objective.passes + passes + RESERVE <= self._limit
 
     def _affordable_groups(self, effects: Sequence[Sequence[float | None]]) -> list[frozenset[int]]:
-        """Return the candidates in the smallest groups whose deletion the limit pays for."""
+        """Return the candidates in the smallest groups whose deletion the limit covers."""
         groups: list[frozenset[int]] = []
         for most in range(1, TOGETHER + 1):
             groups = separate_sources(effects, delta=self.delta, check=self.check, most=most)
@@ -329,5 +331,5 @@ class SentenceMeasurements:
         return Pair(effect=float(effect), exact=float(exact))
 
     def alone(self, sources: Sequence[int]) -> Alone | None:
-        """Delete all other sources; not for a contrast, which asks only which of two texts is likelier."""
+        """Delete all other sources; not for a contrast, which only compares two texts."""
         return None if self.evidence.objective.contrasted else self.sufficiency.alone(self.sentence, sources)

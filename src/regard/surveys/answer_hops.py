@@ -25,9 +25,9 @@ from regard.surveys.citation_rule import SUFFICIENT, TooCostly, sufficient
 from regard.surveys.cited_answer import Alone, CitedSentence, Trace
 
 DECIDED = 0.5
-"""A source decides a token that loses this much of its log-probability without it, in nats."""
+"""Minimum loss of log-probability, in nats, of a token that a source decides."""
 NEAREST = 8
-"""Earlier sentences that are tried for one sentence, nearest first."""
+"""Maximum earlier sentences to try for one sentence, nearest first."""
 
 
 class Measured(Protocol):
@@ -61,7 +61,7 @@ def traced(evidence: Measured, sentences: Sequence[CitedSentence]) -> list[Cited
 
 
 class Tracer:
-    """Follows sentences to earlier ones; decided: the tokens of every sentence that its sources decide."""
+    """Follow sentences to earlier ones; decided: the tokens of every sentence that its sources decide."""
 
     def __init__(self, evidence: Measured) -> None:
         self.evidence, self.objective = evidence, evidence.objective

@@ -1,9 +1,9 @@
 """Sufficiency: does a prompt with few sources lead to a sentence, where a prompt without sources does not?
 
-The sentence is read straight after the prompt, without the sentences before it: what they say would compete with the
-sources, or replace them. Its own sources are the only ones of the prompt. Where the limit of passes does not pay for
-that, the prompt holds all sources (`company`): it was read before, and sources that do not lead to a sentence make it
-less likely, not more. A sentence that fails in company is read with its own sources.
+The sentence is read directly after the prompt, without the sentences before it, which would compete with the sources,
+or replace them. Its own sources are the only ones of the prompt. If the limit of passes does not cover that, the prompt
+holds all sources (`company`): it was read before, and sources that do not lead to a sentence make it less likely, not
+more. A sentence that fails in company is read with its own sources.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from regard.surveys.citation_rule import SUFFICIENT, sufficient
 from regard.surveys.cited_answer import Alone
 
 AGAIN = 2.0
-"""A sentence that failed in company must be this much likelier with its own sources than the rule asks at first."""
+"""Factor by which a sentence that failed in company must exceed the usual requirement with its own sources."""
 
 
 class Measured(Protocol):
@@ -43,7 +43,7 @@ class Measured(Protocol):
 
 @dataclass(slots=True)
 class Sufficiency:
-    """Reads sentences after prompts with few sources; nothing is read twice."""
+    """Read sentences after prompts with few sources; nothing is read twice."""
 
     evidence: Measured
     company: frozenset[int] = frozenset()

@@ -25,7 +25,7 @@ from regard.tap.row_attention import RowAttention
 from regard.tap.row_capture import capture_rows
 
 DEPTH = 0.75
-"""Depth of the layer that is drawn by default: where copying heads usually are."""
+"""Relative depth of the default layer: where copying heads usually are."""
 ROWS = 64
 """Answer rows whose weights are computed at once."""
 
@@ -51,7 +51,7 @@ def atlas(
     (default: one at three quarters of the depth). block: positions of a block, a power of two (default: at most 128
     blocks). every: compute one row of so many; the error of the sums is then estimated. No n x n tensor is made.
 
-    An atlas shows where attention went. What the answer depends on is measured by `cite`.
+    An atlas shows where attention went; `cite` measures what the answer depends on.
     """
     if every < 1 or every & (every - 1):
         raise InputError("every", expected=phrase("errors.surveys.or_another_power_two"), got=str(every))

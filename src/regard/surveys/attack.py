@@ -31,9 +31,9 @@ from regard.surveys.transfer import Transfer, transfer
 from regard.tap.pass_history import forget_passes
 
 SHARD = 16
-"""Examples after which a stopped attack can go on."""
+"""Examples per shard: a stopped attack resumes at shard boundaries."""
 WIDE = 64
-"""The same for inputs of numbers, which go through the model in larger batches."""
+"""The same for numeric inputs, which use larger batches."""
 Progress = Callable[[Text, int, int], None]
 
 
@@ -57,7 +57,7 @@ class AttackRun(HasCard):
 
     @property
     def accuracy(self) -> float | None:
-        """Share of the labelled examples that are answered rightly before anything is changed."""
+        """Share of the labelled examples that the model predicts correctly before any change."""
         first = next(iter(self.found.values()))
         labelled = [one for one, e in zip(first, self.examples, strict=True) if e.label is not None]
         return sum(one.why != "misclassified" for one in labelled) / len(labelled) if labelled else None
@@ -143,7 +143,7 @@ def attack(
     desk = Desk(live, seed=seed) if batch is None else Desk(live, seed=seed, batch=batch)
 
     def fresh_case(some: Sequence[Example]) -> DeskCase:
-        """Build a case of these examples whose records do not depend on earlier questions."""
+        """Build a case of these examples whose records do not depend on earlier queries."""
         forget_passes()
         return DeskCase(desk.fresh(), some, companions=companions)
 
@@ -217,7 +217,7 @@ USUAL = {
 
 
 def usual(live: Model) -> list[str]:
-    """A black-box and a white-box attack for the kind of input that a model reads."""
+    """Default attacks for the modality of a model: a black-box and a white-box one."""
     if live.modality == "text":
         try:
             lexicon(live)
@@ -227,7 +227,7 @@ def usual(live: Model) -> list[str]:
 
 
 def _counts(spec: Spec) -> bool:
-    """Return whether an attack counts in the worst case: it targets the prediction, and it is no baseline."""
+    """Return whether an attack counts in the worst case: it targets the prediction, and is not a baseline."""
     facts = entry("attack", spec.name).facts
     return facts["goal"] == "prediction" and facts["role"] == "method" and facts["scope"] == "example"
 
@@ -287,7 +287,7 @@ def _one(
 ) -> tuple[Attacked, ...]:
     """Run one attack on every example, shard by shard; skip shards that the file already holds.
 
-    A shard of which the file holds a part is asked as a whole: its batches are those of an undisturbed attack.
+    A partly stored shard runs again as a whole, so that its batches equal those of an uninterrupted attack.
     """
     name, total = str(spec), len(examples)
     whole = entry("attack", spec.name).facts["scope"] == "case"

@@ -13,14 +13,14 @@ from regard.desk.changes import Replaced
 from regard.records import Attacked, Floats
 
 FIRST = 3
-"""How many of the most relevant places are compared."""
+"""Number of most relevant places to compare."""
 
 
 def watched(case: DeskCase, found: Sequence[Attacked], explainer: str) -> list[Attacked]:
     """The same records with extras `EXPLAINER top_k_overlap`, `... jensen_shannon`, ... for every changed input.
 
-    Words are compared one by one; a deleted word has no relevance afterwards. Texts that were added to are compared on
-    their own words, with what lies on the added ones left out.
+    Words are compared one by one; a deleted word has no relevance afterwards. Texts with additions are compared on
+    their own words, without the added ones.
     """
     successes = [i for i, one in enumerate(found) if one.example is not None and one.status == "success"]
     if not successes:
@@ -40,7 +40,7 @@ def watched(case: DeskCase, found: Sequence[Attacked], explainer: str) -> list[A
 
 
 def _aligned(new: Floats, places: int, origin: tuple[int, ...] | None) -> Floats | None:
-    """Map the new relevance to the places of the original; None where places cannot be matched."""
+    """Map the new relevance to the places of the original; None if places cannot be matched."""
     if origin is None or len(origin) != len(new):
         if len(new) < places:
             return None

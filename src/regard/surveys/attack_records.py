@@ -135,7 +135,7 @@ def from_json(value: Mapping[str, Any]) -> Attacked:
 class Lines:
     """File of an attack: a first line with the request, then a line for every attack and example.
 
-    A last line that was cut off by a stop is dropped, and written again when the attack goes on.
+    A last line truncated by a stop is dropped, and rewritten when the attack resumes.
     """
 
     def __init__(self, folder: Path | None, who: Mapping[str, Json]) -> None:

@@ -21,11 +21,11 @@ from regard.records import Attacked, Json, Message, Spec, Text, Threat, encoded
 from regard.registry import entry
 
 MOST = 24
-"""Examples that are looked at; the checks cost as much as an attack."""
+"""Maximum examples; the checks cost as much as an attack."""
 NEARLY_ALL = 0.95
 ALPHA = 0.05
 LADDER = (1.0, 4.0, 16.0)
-"""Times the size of the attack, and then the whole range of the inputs."""
+"""Multiples of the size of the attack, and then the whole range of the inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def _with_eps(spec: Spec, eps: float) -> dict[str, Json]:
 
 
 def _noise(some: DeskCase, spec: Spec, known: Mapping[str, Sequence[Attacked]], threat: Threat, *, text: bool) -> Check:
-    """Noise of the same kind and size, once per example."""
+    """Attack with noise of the same kind and size, once per example."""
     source = "misspellings" if spec.name == "greedy_char" else spec.params.get("source", "neighbours")
     control = (
         Spec("attack", "random_words", {"source": source})
@@ -160,7 +160,7 @@ def _noise(some: DeskCase, spec: Spec, known: Mapping[str, Sequence[Attacked]], 
 def _boxes(
     some: DeskCase, methods: Sequence[Spec], known: Mapping[str, Sequence[Attacked]], threat: Threat, *, text: bool
 ) -> Check:
-    """Gradients against none, with the same threat; the side that was not asked for is run here."""
+    """Compare attacks with and without gradients under the same threat; run the side that was not requested."""
     white = [s for s in methods if _white(s)]
     black = [s for s in methods if not _white(s)]
     eps = _eps(methods[0])
@@ -196,7 +196,7 @@ def _compared(
     *,
     tie: bool = False,
 ) -> Check:
-    """A sign test on the examples on which the two differ; with `tie` only a significant loss is one."""
+    """Sign test on the examples on which the two differ; with `tie`, only a significant loss counts."""
     other_records = run()
     pairs = [
         (a.status == "success", b.status == "success")

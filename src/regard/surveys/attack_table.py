@@ -17,12 +17,12 @@ WORST = "worst case"
 
 @dataclass(frozen=True, slots=True)
 class AttackRow:
-    """Row of one attack. attacked: the denominator, examples with a right prediction that can be attacked. low, high:
-    Wilson, 95 %.
+    """Row of one attack. attacked: the denominator, correctly predicted examples that can be attacked.
 
-    holds: share of all examples that are answered rightly and stay so (NaN where the attack keeps the prediction).
-    queries, perturbed, similarity: of successes, but queries_all of all that were attacked. budget: (queries, share of
-    successes by then). skipped: reasons by their id. extras: means. notes: with the number of examples of each.
+    low, high: Wilson, 95 %. holds: share of all examples whose prediction is right and stays so (NaN if the attack
+    keeps the prediction). queries, perturbed, similarity: over successes, but queries_all over all attacked examples.
+    budget: (queries, share of successes by then). skipped: reasons by their id. extras: means. notes: with the number
+    of examples of each.
     """
 
     attack: str
@@ -84,7 +84,9 @@ def row(attack: str, access: str, found: Sequence[Attacked], budget: int, *, kee
 
 
 def worst(found: Mapping[str, Sequence[Attacked]], budget: int) -> AttackRow | None:
-    """An example holds if it holds against every attack on the prediction; None where there is but one."""
+    """Worst case: an example holds if it holds against every attack on the prediction; None if there is only one
+    attack.
+    """
     if len(found) < 2:
         return None
     best: list[Attacked] = []
@@ -96,7 +98,7 @@ def worst(found: Mapping[str, Sequence[Attacked]], budget: int) -> AttackRow | N
 
 
 def _of_one_example(note: Text) -> bool:
-    """Return whether a note belongs to a single example, where counts mean nothing."""
+    """Return whether a note belongs to a single example, which has no meaningful count."""
     return isinstance(note, Message) and note.key in ("attack.note.trigger", "attack.note.by")
 
 

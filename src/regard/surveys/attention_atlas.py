@@ -50,7 +50,7 @@ class AtlasLayer:
 
     @property
     def error(self) -> float:
-        """Estimated relative L1 error of the block sums; 0 where every row was computed."""
+        """Estimated relative L1 error of the block sums; 0 if every row was computed."""
         deviation = self.blocks.deviation
         return 0.0 if deviation is None else sampling_error(_wide(self.blocks.sums), _wide(deviation))
 

@@ -1,4 +1,4 @@
-"""Tests of behaviour, put to a model: how many fillings pass, with an interval, and which fail."""
+"""Behavioural tests of a model: the share of fillings that pass, with an interval, and the failures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class BehaviourResult:
-    """passed of n, with Wilson's interval for the share; possible: fillings that the template has in all."""
+    """Result of one test: passed of n, with Wilson's interval for the share; possible: all fillings of the template."""
 
     test: BehaviourTest
     passed: int
@@ -71,7 +71,7 @@ class BehaviourResult:
 def behaviour(
     model: Model, tests: Sequence[BehaviourTest], *, seed: int = 0, progress: Progress | None = None
 ) -> list[BehaviourResult]:
-    """Every test on a model that decides among classes."""
+    """Run every test on a model that predicts classes."""
     for test in tests:
         if test.label is not None and test.label not in model.labels:
             raise InputError(

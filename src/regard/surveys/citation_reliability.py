@@ -48,14 +48,17 @@ MEASURED = {
     ),
     "zh": Reliability(model="SmolLM2-135M-Instruct", language="zh", prompts=32, false=share(1, 26), wrong=share(0, 5)),
 }
-"""By language of the answer. English: seed 81, and of seed 80 the answers of one sentence, whose rule is the same.
-Chinese: the answers of one sentence of seed 80."""
+"""Error rates by language of the answer.
+
+English: seed 81, and of seed 80 the answers of one sentence, whose rule is the same. Chinese: the answers of one
+sentence of seed 80.
+"""
 ONE_SENTENCE = ("zh",)
-"""Languages whose longer answers were not measured with the rule of today."""
+"""Languages whose longer answers were not measured with the current rule."""
 
 
 def measured_reliability(answer: str, sentences: int = 1) -> Reliability | None:
-    """Return the error rates of the language that an answer is written in; None where they were not measured.
+    """Return the error rates for the language of an answer; None if they were not measured.
 
     >>> measured_reliability("王芳住在北京。").language, measured_reliability("Она живёт в Риме.")
     ('zh', None)

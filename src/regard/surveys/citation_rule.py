@@ -11,11 +11,13 @@ from regard.surveys.cited_answer import Alone, Pair, Status
 DELTA = 1.0
 """Threshold of every effect, in nats: odds that fall to less than 0.37 of themselves."""
 SECOND = 0.5
-"""A second source is cited if its effect is at least this share of the first one's: a long sentence has a few words in
-common with many sources."""
+"""Minimum effect of a second cited source, as a share of the first one's: a long sentence shares a few words with
+many sources.
+"""
 GAIN = 2.0
-"""Least gain of a source alone over a prompt without sources, as a multiple of the threshold: the difference of two
-prompts that were read anew is noisier than one effect."""
+"""Minimum gain of a source alone over a prompt without sources, as a multiple of the threshold: the difference of
+two newly read prompts is noisier than one effect.
+"""
 SUFFICIENT = 0.05
 """Least probability of the words that a source decides when the prompt holds no other source. A source that names one
 value of a sort makes others of the sort likelier: hiding it can cost an answer that stands nowhere more than a nat. But
@@ -35,7 +37,7 @@ group, and no less than the threshold: deleting a source that does not matter mo
 RESERVE = 1.0
 """Passes that groups leave for the sentences that need a second measurement, and for hops."""
 LIMIT = 6.0
-"""Most passes over the prompt, all measurements included."""
+"""Maximum passes over the prompt, all measurements included."""
 
 
 class TooCostly(Exception):
@@ -64,7 +66,7 @@ class Measurements(Protocol):
         ...
 
     def pair(self, one: int, other: int) -> Pair:
-        """Measure two sources together; asked only where the best two may replace each other."""
+        """Measure two sources together; used only if the best two may replace each other."""
         ...
 
     def alone(self, sources: Sequence[int]) -> Alone | None:

@@ -1,4 +1,4 @@
-"""`cite`: which sources of a prompt does a language model's answer come from?
+"""`cite`: find the sources in a prompt that a language model's answer comes from.
 
 1. One plain pass over prompt and answer.
 2. Ranking: each source in turn is hidden from the rows that predict the answer (`models.chat.answer_rows`).
@@ -52,18 +52,18 @@ def cite(
 ) -> CitedAnswer:
     """Measure which sources of a prompt each sentence of an answer depends on, and cite them.
 
-    model: a language model (causal or encoder-decoder) as `load` takes it, or a transformers one with its
-    `tokenizer`. messages: a chat, or a plain prompt (an encoder reads one text only). answer: a text, token ids, or
-    None: the last message if it is the assistant's, else the model's own greedy answer. sources, separator: see
+    model: a language model (causal or encoder-decoder) as `load` takes it, or a transformers one with its `tokenizer`.
+    messages: a chat, or a plain prompt (an encoder reads one text only). answer: a text, token ids, or None: the last
+    message if it is the assistant's, else the model's own greedy answer. sources, separator: see
     `models.chat.sources.find_sources`. image: a picture that the prompt has a place for; the sources are then its
     regions (a grid, "3x3", or boxes in pixels), and the tokenizer is the model's processor. documents: [{"title": ...,
     "text": ...}] for chat templates that take them. written_tokens: the tokens of the answer as another engine wrote
-    them; a note says so if this model cuts it otherwise. prefix: the beginning of the answer, read but not scored.
-    units: "sentence", "word" (between white space) or "answer". span: a part of the answer to cite alone, as text or
-    as characters (start, stop). contrast: a text or token ids in place of the span (or of the whole answer): why the
-    one rather than the other? check: sources deleted for real, per sentence. passes: most passes over the prompt for
-    all measurements (where ranking alone costs more than half of that, twice the ranking's cost); a sentence that
-    cannot be checked within it is "unclear", and a note says so.
+    them; a note reports a different tokenization by this model. prefix: the beginning of the answer, read but not
+    scored. units: "sentence", "word" (between white space) or "answer". span: a part of the answer to cite alone, as
+    text or as characters (start, stop). contrast: a text or token ids in place of the span (or of the whole answer):
+    why the one rather than the other? check: sources deleted for real, per sentence. passes: most passes over the
+    prompt for all measurements (where ranking alone costs more than half of that, twice the ranking's cost); a sentence
+    that cannot be checked within it is "unclear", and a note says so.
 
     A citation says that the model used a source, not that the source or the answer is true.
     """

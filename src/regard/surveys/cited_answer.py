@@ -69,7 +69,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The way of a sentence to the prompt by way of earlier sentences of the answer.
+    """Path of a sentence to the prompt through earlier sentences of the answer.
 
     sentence: the one it depends on. path: all of them, from the one that cites the sources to `sentence`. sources: of
     the first. effect: drop in nats when the rows cannot see the tokens of `sentence` that come from the sources.
@@ -134,7 +134,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Requirements of a citation: `effect` (in nats) of hiding and of deleting, alone a `gain` and a `probability`."""
+    """Requirements of a citation: `effect` (in nats) of hiding and of deleting; alone, a `gain` and a `probability`."""
 
     effect: float
     gain: float

@@ -28,9 +28,9 @@ class NoiseRow:
     """Result of one noise at one severity ("none" at 0). accuracy: NaN without labels. flips: share of changed
     predictions.
 
-    change: how far answers move on average (see `Answered.change`). answer: "classes", "labels" or "number"; only
-    classes have an accuracy. left_out: examples that the model could not read under the noise (too long, nothing left).
-    changed: share of the inputs in which the noise found anything to change. labelled: examples behind the accuracy.
+    change: mean change of the answers (see `Answered.change`). answer: "classes", "labels" or "number"; only classes
+    have an accuracy. left_out: examples that the model could not read under the noise (too long, nothing left).
+    changed: share of the inputs that the noise could change. labelled: examples behind the accuracy.
     """
 
     noise: str
@@ -75,7 +75,7 @@ def noise_table(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[NoiseRow]:
-    """A row for the examples as they are, then one for each noise and severity.
+    """Build a row for the unchanged examples, then one for each noise and severity.
 
     Intervals: Wilson's over the examples (one draw each, however many noises are tried on it).
     """
@@ -102,7 +102,7 @@ def noise_table(
 
 
 def _changed(case: DeskCase, spec: Spec, severity: int) -> tuple[list[int], DeskCase]:
-    """The case under a noise; where some example cannot be read any more, without those."""
+    """Return the case under a noise, without examples that become unreadable."""
     try:
         return list(range(len(case.ids))), case.variant(PerturbedBy(spec, severity))
     except Unsupported:

@@ -28,7 +28,9 @@ from regard.surveys.heads.naming import Head, by_site, chosen_heads, named_heads
 from regard.surveys.heads.removal import masks
 
 SAME = 1e-3
-"""How far the written model may be from the whole model with its heads switched off, in units of the objective."""
+"""Maximum difference of the written model from the whole model with its heads switched off, in units of the
+objective.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def prune(
     device: str = "auto",
     labels: str | None = None,
 ) -> Pruned:
-    """Writes `model` without some heads into `out`, a directory that `load` opens, and audits it.
+    """Write `model` without some heads into `out`, a directory that `load` opens, and audit it.
 
     heads: names as `regard heads` prints them ("L0H1,L3H7"). fraction: that share of all heads, the least important
     first (Michel et al. 2019), ranked on one half of the examples and audited on the other. labels: labels of the data
@@ -168,7 +170,7 @@ def _chosen(
     fraction: float | None,
     notes: list[Text],
 ) -> tuple[list[int], list[Head]]:
-    """(examples to audit on, heads to take out)."""
+    """Return (examples to audit on, heads to remove)."""
     every = list(range(len(material.encoded)))
     if heads is not None:
         text = heads if isinstance(heads, str) else ",".join(heads)

@@ -1,7 +1,7 @@
 """Sensitivity of a model to the person a text is about: swaps of sensitive terms against placebo swaps.
 
-That an answer moves when a name is exchanged says little by itself: answers move when any word is. So the same texts
-get a placebo (another name of the same group, or a neutral word), and what counts is the difference between the two.
+A change of the answer after swapping a name says little by itself, because any swapped word changes answers. So the
+same texts get a placebo (another name of the same group, or a neutral word), and the difference between the two counts.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Effect:
 class SensitiveResult:
     """Result of one family of terms. texts: number with such a term; worst: (text, swapped, change), the largest first.
 
-    unknown: what the vocabulary does not know of the swapped texts and of the placebo, in words: a model that knows the
-    names of one group only looks unfair, and is, by its vocabulary.
+    unknown: words of the swapped texts and of the placebo outside the vocabulary: a model that knows the names of one
+    group only is unfair through its vocabulary.
     """
 
     family: str
@@ -90,8 +90,9 @@ def sensitive(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[SensitiveResult]:
-    """Test every family on the texts that have its terms. method: explainer whose relevance is compared; None for
-    none.
+    """Test every family on the texts that have its terms.
+
+    method: explainer whose relevance is compared; None for none.
     """
     results = []
     for i, family in enumerate(families):
@@ -161,7 +162,7 @@ def _text(example: Example) -> str:
 def _relevance(
     case: DeskCase, made: Sequence[Perturbed], words: Sequence[Sequence[int]], method: str | None
 ) -> dict[str, Floats]:
-    """The share of |relevance| on the words that come from the exchanged ones."""
+    """Share of |relevance| on the words that replace swapped ones."""
     if method is None:
         return {}
     try:

@@ -19,10 +19,10 @@ CAVEAT = Message("transfer.caveat")
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Transfer between two models: among successes against `source` that `target` predicts rightly unchanged, how many
-    it gets wrong.
+    """Transfer between two models: the share of successes against `source` that also fool `target`.
 
-    n: those; rate with a Wilson interval of 95 %. On the diagonal n is the number of successes and the rate is 1.
+    Only examples that `target` predicts correctly without the change count (n); rate with a Wilson interval of 95 %. On
+    the diagonal, n is the number of successes and the rate is 1.
     """
 
     attack: str
@@ -47,7 +47,7 @@ def transfer(
     seed: int,
     say: Callable[[Text, int, int], None],
 ) -> list[Transfer]:
-    """Attack every model and try every success on every other; `known` holds the results of the first one's attacks."""
+    """Attack every model and try every success on every other; `known` holds the attacks on the first one."""
     names = [model.name for model in models]
     if len(set(names)) < len(names):
         raise InputError("transfer", expected=phrase("errors.surveys.different_models"), got=", ".join(names))
@@ -62,7 +62,7 @@ def transfer(
 
 
 def _labelled(model: Model, examples: Sequence[Example]) -> list[Example]:
-    """The examples with labels as this model calls them."""
+    """Examples with labels in this model's own names."""
     labels = [e.label for e in examples if e.label is not None]
     if not labels or not model.labels:
         return list(examples)

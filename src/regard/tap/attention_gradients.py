@@ -1,4 +1,4 @@
-"""The gradient of a scalar with respect to attention weights. There are two kinds.
+"""Gradients of a scalar with respect to attention weights, of two kinds.
 
 in_graph: the weights as they stand in the computation; a change of one layer's weights changes what later layers
     attend to (attention x gradient, Chefer et al. 2021).
@@ -36,7 +36,7 @@ class WeightGradient:
 
 @dataclass(slots=True, eq=False)
 class _Watched:
-    """Keeps the weights of every site in the graph, or cuts them out of it."""
+    """Keep the weights of every site in the graph, or detach them from it."""
 
     kind: Kind
     held: dict[str, tuple[Site, Tensor]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ def attention_gradients(
 
 
 def no_graph(name: str) -> Unsupported:
-    """The error for a module whose output does not depend on its weights or inputs in the eyes of autograd."""
+    """Error for a module whose output does not depend on its weights or inputs according to autograd."""
     return Unsupported(
         phrase("errors.common.gradients_model", model=name),
         expected=phrase("errors.tap.output_with_graph"),
@@ -101,7 +101,7 @@ def no_graph(name: str) -> Unsupported:
 
 @dataclass(slots=True, eq=False)
 class _Given:
-    """Puts given weights in the place of a site's own."""
+    """Replace a site's weights by given ones."""
 
     given: Mapping[str, Tensor]
 

@@ -1,4 +1,4 @@
-"""The attention registry of transformers, used where it adds something to the tap.
+"""Attention registry of transformers, used if it adds something to the tap.
 
 Models with the default implementation (SDPA) are seen exactly by the tap alone. A model whose implementation is
 another one (eager, flex, a custom kernel) but that looks its attention up in the registry is switched for the
@@ -31,9 +31,9 @@ EAGER = "regard_eager"
 
 @contextmanager
 def interface(module: nn.Module, mode: Mode, *, direct: bool = False) -> Iterator[None]:
-    """Switches registry models that do not run SDPA to ours; their own implementation comes back at the end.
+    """Switch registry models that do not run SDPA to ours; restore their own implementation at the end.
 
-    `direct`: those that run SDPA too.
+    `direct`: switch those that run SDPA too.
     """
     looked_at = (mode == "qk" or direct) and "transformers.modeling_utils" in sys.modules
     configs = _configs(module, sdpa_too=direct) if looked_at else []
@@ -56,7 +56,7 @@ def switches(module: nn.Module, mode: Mode) -> bool:
 
 
 def may_be_direct(module: nn.Module) -> bool:
-    """Return whether `module` is a model of transformers, unchanged, in which all attention is SDPA through the
+    """Return whether `module` is an unmodified transformers model in which all attention is SDPA through the
     registry.
     """
     if "transformers.modeling_utils" not in sys.modules or not type(module).__module__.startswith("transformers."):
@@ -86,8 +86,9 @@ _SWITCHABLE: dict[Any, bool] = {}
 
 
 def _can_switch(kind: Any) -> bool:
-    """Return whether models of this class look their attention up in the registry; transformers reads their source for
-    it.
+    """Return whether models of this class look their attention up in the registry.
+
+    transformers reads their source to decide.
     """
     if kind not in _SWITCHABLE:
         _SWITCHABLE[kind] = bool(kind._can_set_attn_implementation())
@@ -95,7 +96,7 @@ def _can_switch(kind: Any) -> bool:
 
 
 def look_again(module: nn.Module) -> None:
-    """Forgets which transformers models are inside `module`."""
+    """Forget which transformers models are inside `module`."""
     _HOSTS.pop(module, None)
 
 

@@ -1,4 +1,6 @@
-"""Sees below the tap: every softmax and fused attention that reaches the dispatcher must have come through the tap."""
+"""Auditor below the tap: every softmax and fused attention that reaches the dispatcher must have come through the
+tap.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _FUSED = (
 
 @cache
 def _is_attention(function: Any) -> str:
-    """The name of an operation that may be attention; "" for every other."""
+    """Name of an operation that may be attention; "" for any other."""
     schema = getattr(function, "_schema", None)
     name = str(schema.name).partition("::")[2] if schema is not None else str(getattr(function, "__name__", ""))
     if name.endswith("backward") or "backward" in name:
@@ -57,7 +59,7 @@ class Auditor(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return func(*args, **(kwargs or {}))
 
     def verdict(self, exempt: Callable[[str], bool]) -> None:
-        """Raises if something was computed that the tap did not see; `exempt` are modules with a registered site."""
+        """Raise if something was computed that the tap did not see; `exempt`: modules with a registered site."""
         missed = {place: n for place, n in self.unexplained.items() if not exempt(place[1])}
         if missed:
             missed_calls = ", ".join(f"{n} x {op} ({module})" for (op, module), n in sorted(missed.items()))
@@ -78,7 +80,7 @@ class Auditor(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _lost(event: Event) -> bool:
-    """A softmax of a product of two computed tensors, in a module named like attention, that is no site."""
+    """Softmax of a product of two computed tensors, in a module named like attention, that is not a site."""
     softmax = event.softmax
     if softmax is None or not softmax.reason or softmax.selected or softmax.scores is None or softmax.scores.linear:
         return False
@@ -111,7 +113,7 @@ def no_site(module: nn.Module, rejected: list[tuple[str, Text]]) -> CaptureError
 def siteless(module: nn.Module, ran: Collection[str], known: Collection[str]) -> list[tuple[str, Text]]:
     """Return modules named like attention that ran without a known site: linear attention, or hand-written.
 
-    `known`: the modules with a site or a rejected softmax. Parts of an attention module speak for no other.
+    `known`: the modules with a site or a rejected softmax. Parts of an attention module count for that module only.
     """
     suspects: list[tuple[str, Text]] = []
     site_modules = {

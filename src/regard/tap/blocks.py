@@ -1,4 +1,4 @@
-"""Attention that a model computes in pieces: where each piece stands among all the positions of its example.
+"""Attention computed in pieces: the position of each piece among all the positions of its example.
 
 Swin cuts a picture into (shifted) windows, PatchTST a series into channels, LongT5 a text into blocks; Longformer keeps
 a band around the diagonal.
@@ -73,7 +73,7 @@ class Pieces:
         return parts.reshape(like.shape)
 
     def found(self) -> tuple[Tensor, Tensor]:
-        """(batch, position): the piece in which a position is a query, and its row there; -1 where it is none."""
+        """(batch, position): the piece that has a position as a query, and its row there; -1 for none."""
         per = self.query_at.shape[0] // self.batch
         piece = torch.full((self.batch, self.positions + 1), -1)
         row = torch.full((self.batch, self.positions + 1), -1)
@@ -86,7 +86,7 @@ class Pieces:
 
 
 Cutting = Callable[[nn.Module, Mapping[str, Any], int], Pieces | None]
-"""(module, arguments of its call, how many attentions this call already had) -> where its pieces stand."""
+"""(module, arguments of its call, number of earlier attentions of this call) -> places of its pieces."""
 
 
 def _number(module: nn.Module, name: str) -> int:
@@ -163,7 +163,7 @@ PIECES: Mapping[str, Cutting] = {
     "LongformerSelfAttention": _band,
     "LEDEncoderSelfAttention": _band,
 }
-"""The class of the module that does the cutting -> how it cuts."""
+"""Class of the module that cuts -> its cutting function."""
 
 
 def pieces_of(module: nn.Module, args: tuple[Any, ...], keywords: Mapping[str, Any], nth: int) -> Pieces | None:

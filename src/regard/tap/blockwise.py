@@ -1,4 +1,4 @@
-"""A site whose attention was computed in pieces (windows, blocks, bands), read as one (batch, head, query, key)."""
+"""Site whose attention was computed in pieces (windows, blocks, bands), read as one (batch, head, query, key)."""
 
 from __future__ import annotations
 

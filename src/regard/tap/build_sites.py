@@ -20,7 +20,7 @@ from regard.tap.tap import Event
 
 AnySite = LazyAttention | DenseAttention | PiecedAttention
 Padding = Tensor | Sequence[Tensor] | None
-"""(batch, position) masks, True or 1 where a position is real; for encoder-decoders the encoder's first."""
+"""(batch, position) masks, True or 1 for real positions; for encoder-decoders the encoder's first."""
 
 
 def build_sites(
@@ -110,7 +110,9 @@ def _real(site: Site, shape: tuple[int, int, int, int], masks: list[Tensor]) -> 
 
 
 def _from_mask(built: LazyAttention | DenseAttention, mask: Tensor | None, derived: dict[int, Tensor]) -> Real:
-    """Keys that no query may attend to are padding; in self-attention so are they as queries."""
+    """Real positions from a mask: keys that no query may attend to are padding; in self-attention, so are these
+    queries.
+    """
     shape = built.shape
     if mask is None or mask.ndim != 4 or mask.shape[0] != shape[0] or mask.shape[-1] != shape[3]:
         return Real()

@@ -3,9 +3,8 @@
     out, taps = capture_call(model, lambda: model(**inputs))
     taps.sites[0].rows(example=0, queries=[0])
 
-The first pass of a module is a full one: provenance, auditor, self-check. What it found (the plan) is remembered, so
-that later passes only look at the places where attention is known to happen; anything unknown there brings the full
-pass back.
+The first pass of a module is a full one: provenance, auditor, self-check. Its findings (the plan) are cached, so that
+later passes only look at known attention; anything unknown there brings the full pass back.
 """
 
 from __future__ import annotations
@@ -40,7 +39,9 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class Taps:
-    """Every attention of one pass, every softmax that is not attention with the reason, and how it was proved."""
+    """Every attention of one pass, every softmax that is not attention with the reason, and the kind of
+    verification.
+    """
 
     sites: list[AnySite]
     rejected: list[tuple[str, Text]]
@@ -83,11 +84,11 @@ def capture_call(
 
     edits: changes of attention by site, for the whole batch or a list for each of its rows (see `editing`); the taps
     then show the weights that were used. Sites that are not edited run as they always do. `resume` (see `resume`)
-    gives everything below the lowest edited site from memory.
-    mode "qk": the model's own forward (SDPA), queries and keys kept; no weights matrix but where the model's own code
-    makes one. mode "weights": weights are computed in the forward. check: "first" proves the capture once per
-    (module, mode, shape class), "always" every time, "never" not at all; `Taps.checked` says what was done.
-    `keep_full` always runs the full tap (for calls that cannot be repeated, such as generation).
+    replays everything below the lowest edited site from memory. mode "qk": the model's own forward (SDPA), queries and
+    keys stored; no weights matrix unless the model's own code makes one. mode "weights": weights are computed in the
+    forward. check: "first" verifies the capture once per (module, mode, shape class), "always" every time, "never" not
+    at all; `Taps.checked` records it. `keep_full` always runs the full tap (for calls that cannot be repeated, such as
+    generation).
 
     >>> attention = nn.MultiheadAttention(8, 2, batch_first=True).eval()
     >>> x = torch.rand(1, 3, 8)
@@ -188,7 +189,7 @@ def rewritten_call(
 
 
 def _refuse_registered(plan: Plan, wish: Rewriting) -> None:
-    """A registered site can be read but not rewritten: its arithmetic is the user's own."""
+    """Refuse to rewrite a registered site, whose arithmetic is the user's own."""
     for entry in plan.events.values():
         if entry.registered and entry.site is not None and wish.wants(entry.site):
             raise Unsupported(
@@ -200,7 +201,7 @@ def _refuse_registered(plan: Plan, wish: Rewriting) -> None:
 
 
 def discover(module: nn.Module, call: Callable[[], T]) -> Plan:
-    """A full pass of the model as it is, for its plan alone."""
+    """Run a full pass of the unmodified model, for its plan alone."""
     recorder = Recorder("qk")
     _, run = tapped(module, call, recorder, recorder, audit=True, switch=False)
     assert run.auditor is not None
@@ -227,7 +228,7 @@ def tapped(
     skipped: Resume | None = None,
     direct: bool = False,
 ) -> tuple[T, Pass]:
-    """Runs `call` under a light tap (with a plan) or a full one (without). `direct`: see `attention_interface`."""
+    """Run `call` under a light tap (with a plan) or a full one (without). `direct`: see `attention_interface`."""
     registered = RegisteredSites(module)
     provenance = None if plan is not None else Provenance()
     watch = _watch(module, plan, provenance)
@@ -263,7 +264,7 @@ def _watch(module: nn.Module, plan: Plan | None, provenance: Provenance | None) 
 
 
 def _transforms(module: nn.Module) -> bool:
-    """Return whether a module is a layer of its own, not a linear map or the bare arithmetic of an attention."""
+    """Return whether a module is a real layer, not a linear map or the bare arithmetic of an attention."""
     return next(module.children(), None) is not None and next(module.parameters(), None) is not None
 
 
@@ -286,7 +287,7 @@ def _as_written(module: nn.Module, plan: Plan | None) -> Iterator[None]:
 def _finish(
     module: nn.Module, run: Pass, plan: Plan, mode: Mode, check: Check, padding: Padding, *, full: bool
 ) -> Taps | None:
-    """The taps of a run; None if a light run turned out to need a full one."""
+    """Build the taps of a run; None if a light run turned out to need a full one."""
     events = run.tap.events
     sites, steps, proofs = build_sites(events, plan, run.recorder, padding, run.tap.watch.batch)
     if not sites:

@@ -29,7 +29,7 @@ _PLANS: weakref.WeakKeyDictionary[nn.Module, dict[bool, Plan]] = forgettable(wea
 
 @dataclass(slots=True, eq=False)
 class Planned:
-    """Planned event: a site with its layout, or the reason why it is none."""
+    """Planned event: a site with its layout, or the reason why it is not one."""
 
     site: Site | None
     reason: Text = ""
@@ -48,7 +48,7 @@ class Plan:
     rejected: list[tuple[str, Text]]
     compiled: bool = False
     direct: dict[str, bool] = field(default_factory=dict)
-    """By mode: whether a pass with the tap on only inside attention was seen to give the same."""
+    """By mode: whether a pass with the tap on only inside attention gave the same result."""
     _proved: dict[str, set[ShapeClass]] = field(default_factory=dict)
     _proof: dict[str, Message] = field(default_factory=dict)
 
@@ -57,12 +57,12 @@ class Plan:
         return {e.key for e in events} == set(self.events)
 
     def owners(self, module: nn.Module) -> Mapping[nn.Module, str]:
-        """The modules in which something happens."""
+        """Modules with events."""
         alive = {owner: name for name, held in self.owned.items() if (owner := held()) is not None}
         return {**alive, module: ""}
 
     def knows(self, mode: str) -> bool:
-        """Return whether captures of this mode were proved before, for any shapes."""
+        """Return whether captures of this mode were verified before, for any shapes."""
         return bool(self._proved.get(mode))
 
     def has_proved(self, mode: str, shapes: frozenset[ShapeClass]) -> bool:
@@ -73,7 +73,7 @@ class Plan:
         self._proof[mode] = proof
 
     def proof(self, mode: str) -> Message:
-        """The last proof of a mode that `has_proved`."""
+        """Last proof of a mode that `has_proved`."""
         return self._proof[mode]
 
     def sites(self) -> list[Site]:
@@ -91,7 +91,7 @@ def forget(module: nn.Module) -> None:
 
 
 def shape_class(event: Event, layout: Layout | None) -> ShapeClass:
-    """Passes of one class are proved together: sizes up to a power of two, masks, type and device."""
+    """Key of passes that are verified together: sizes up to a power of two, masks, type and device."""
     if event.call is not None:
         q, k, mask = event.call.query, event.call.key, event.call.mask
         kind = None if mask is None else str(mask.dtype)
@@ -119,7 +119,7 @@ def is_compiled(module: nn.Module) -> bool:
 def make_plan(
     module: nn.Module, events: Sequence[Event], registered: RegisteredSites, batch: int, *, switched: bool
 ) -> Plan:
-    """The plan of a full pass; remembered for the module."""
+    """Build the plan of a full pass and cache it for the module."""
     planned: dict[EventKey, Planned] = {}
     rejected: list[tuple[str, Text]] = []
     owned: dict[str, weakref.ref[nn.Module]] = {}
@@ -175,7 +175,7 @@ def _planned(module: nn.Module, event: Event, registered: RegisteredSites, batch
 
 
 def _with_heads(module: nn.Module, event: Event, layout: Layout) -> Layout:
-    """Choose the head axis where more than two axes are shared with the values (blocks of a long text)."""
+    """Choose the head axis if more than two axes are shared with the values (blocks of a long text)."""
     assert event.softmax is not None
     shared = [i for i, r in enumerate(layout.roles) if r in "bh"]
     if len(shared) < 3:
@@ -196,7 +196,7 @@ def _with_kind(entry: Planned, event: Event, heads: int, batch: int) -> Planned:
 
 
 def find_kind(entry: Planned, event: Event, batch: int, known: SiteKind | None = None) -> SiteKind:
-    """Return the kind of a site in this pass; `known` is that of a full pass, where this one has no provenance."""
+    """Return the kind of a site in this pass; `known`: that of a full pass, if this one has no provenance."""
     if event.pieces is not None:
         return event.pieces.kind
     if known == "cross":
@@ -236,7 +236,7 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def _heads(module: nn.Module, event: Event, lead: int, batch: int) -> int:
-    """Return how many heads are folded into an axis of size `lead`: the module's own number, or the rest after the
+    """Return the number of heads folded into an axis of size `lead`: the module's own number, or the rest after the
     batch.
     """
     heads = _own_heads(module, event)
@@ -246,7 +246,7 @@ def _heads(module: nn.Module, event: Event, lead: int, batch: int) -> int:
 
 
 def _own_heads(module: nn.Module, event: Event) -> int:
-    """The number of heads that the module, or one not far above it, says it has; 0 if none does."""
+    """Number of heads that the module, or one not far above it, declares; 0 if none does."""
     path = "" if event.name == ROOT else event.name
     for _ in range(3):
         owner = module.get_submodule(path) if path else module
@@ -261,7 +261,7 @@ def _own_heads(module: nn.Module, event: Event) -> int:
 
 
 def _number(planned: dict[EventKey, Planned]) -> None:
-    """Calls are numbered within a module, layers within a stack: names that differ only in their numbers."""
+    """Number calls within a module, and layers within a stack: names that differ only in their numbers."""
     stacks: dict[str, list[str]] = {}
     calls: Counter[str] = Counter()
     for (name, *_), entry in planned.items():

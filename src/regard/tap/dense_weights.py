@@ -1,4 +1,4 @@
-"""All weights of one attention, written once: no second matrix in memory, nothing right of a causal diagonal."""
+"""All weights of one attention, written once: no second matrix in memory, nothing to the right of a causal diagonal."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def fills(call: SdpaCall) -> bool:
 def fill_weights(call: SdpaCall, out: Tensor) -> bool:
     """Write the weights of a call that `fills` accepts into `out` (batch, head, query, key), which holds zeros.
 
-    Returns whether some weight is NaN, which is cheap to see while a block is in the cache.
-    Keys after the rows of causal attention are never touched: fresh zeros cost no memory until somebody writes them.
+    Returns whether some weight is NaN, which is cheap to see while a block is in the cache. Keys after the rows of
+    causal attention are never touched: fresh zeros cost no memory until they are written.
     """
     query, key = call.query * call.factor, call.key
     batch, heads, queries, keys = out.shape

@@ -1,4 +1,4 @@
-"""Changes of attention, addressed by site so that no output softmax is ever touched.
+"""Changes of attention, addressed by site, so that no output softmax is ever changed.
 
 capture_call(model, call, edits=[Edit("uniform", site="encoder.layer.3.*")])
 capture_call(model, call, edits=[[Edit(...)], [Edit(...)]])     # one list for each row of the batch
@@ -23,7 +23,7 @@ Block = tuple[Tensor, Tensor, Tensor]
 
 @dataclass(slots=True, eq=False)
 class EditRewriting:
-    """Applies edits: scores first (knock_out), then weights, in the order given."""
+    """Apply edits: scores first (knock_out), then weights, in the given order."""
 
     rows: list[list[Edit]]
     per_row: bool
@@ -31,7 +31,9 @@ class EditRewriting:
 
     @staticmethod
     def of(edits: Edits, sites: Sequence[Site], real: Tensor | None) -> EditRewriting:
-        """Flat edits hold for the whole batch; a list of lists gives each row of the batch its own."""
+        """Build from edits: flat edits apply to the whole batch; a list of lists gives each row of the batch its
+        own.
+        """
         each = per_row(edits)
         rows: list[list[Edit]] = [[e for e in edits if isinstance(e, Edit)]] if each is None else each
         keys = [s.key for s in sites]
@@ -93,7 +95,7 @@ class EditRewriting:
 
 
 def per_row(edits: Edits) -> list[list[Edit]] | None:
-    """The list of each row; None where edits hold for the whole batch."""
+    """List of edits of each row; None if edits apply to the whole batch."""
     if all(isinstance(e, Edit) for e in edits):
         return None
     return [[row] if isinstance(row, Edit) else list(row) for row in edits]
@@ -129,7 +131,7 @@ def _chosen(edit: Edit, tensor: Tensor, site: Site) -> Tensor:
 
 
 def _uniform(edit: Edit, weights: Tensor, allowed: Tensor, site: Site) -> Tensor:
-    """The mass of the chosen keys is shared equally among those of them that may be attended to."""
+    """Distribute the mass of the chosen keys equally among those that are visible."""
     support = allowed & _chosen(edit, weights, site)
     mass = (weights * support).sum(-1, keepdim=True)
     shared = mass / support.sum(-1, keepdim=True).clamp(min=1)
@@ -137,7 +139,7 @@ def _uniform(edit: Edit, weights: Tensor, allowed: Tensor, site: Site) -> Tensor
 
 
 def _permute(edit: Edit, weights: Tensor, allowed: Tensor, site: Site) -> Tensor:
-    """The weights of each row change places among the keys that may be attended to."""
+    """Permute the weights of each row among the visible keys."""
     support = allowed & _chosen(edit, weights, site)
     noise = torch.from_numpy(_noise(edit, support, site)).to(weights.device)
     places = torch.argsort((~support).to(torch.uint8), dim=-1, stable=True)
@@ -147,7 +149,7 @@ def _permute(edit: Edit, weights: Tensor, allowed: Tensor, site: Site) -> Tensor
 
 
 def _noise(edit: Edit, support: Tensor, site: Site) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """A number for each (head, query, key), counted without padding: the same in whatever batch the example is."""
+    """Return a number for each (head, query, key), counted without padding: the same in any batch."""
     real = support.flatten(1, 2).any(1).cpu().numpy()
     batch, heads, queries, keys = support.shape
     key = np.maximum(np.cumsum(real, -1) - 1, 0).astype(np.uint64)
@@ -169,7 +171,7 @@ def _mix(state: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]) -> np.ndarray[
 
 
 def _replace(edit: Edit, weights: Tensor, allowed: Tensor, site: Site) -> Tensor:
-    """The chosen block becomes `values`: (batch, head, query, key), or fewer axes from the right."""
+    """Replace the chosen block by `values`: (batch, head, query, key), or fewer axes from the right."""
     if edit.values is None:
         raise InputError(
             phrase("errors.tap.edit_site", site=site.key),

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 Step = tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any], int | None]
-"""One rearrangement: function, its arguments after the tensor, keywords, and which of several outputs."""
+"""One rearrangement: function, its arguments after the tensor, keywords, and the index of the output."""
 
 _PROBE_LIMIT = 1 << 24
 
@@ -20,8 +20,8 @@ _PROBE_LIMIT = 1 << 24
 class Layout:
     """Roles of the axes of a weights tensor: "b" batch, "h" head, "q" query, "k" key, "x" a stray axis of size 1.
 
-    `first`, `last`: key columns that take no part in the weighted sum (sinks) at either end.
-    `heads`: how many heads are folded into the batch axis.
+    `first`, `last`: key columns at either end that are not part of the weighted sum (sinks). `heads`: number of heads
+    folded into the batch axis.
 
     >>> w = torch.rand(2, 5, 1)
     >>> Layout(("b", "k", "x")).canonical(w).shape
@@ -65,7 +65,7 @@ class Layout:
 
 
 def replay(tensor: Tensor, steps: Sequence[Step]) -> Tensor:
-    """The same rearrangements applied to another tensor."""
+    """Apply the same rearrangements to another tensor."""
     for function, args, keywords, pick in steps:
         out = function(tensor, *args, **keywords)
         tensor = out if pick is None else out[pick]
@@ -75,7 +75,7 @@ def replay(tensor: Tensor, steps: Sequence[Step]) -> Tensor:
 def covered(shape: Sequence[int], steps: Sequence[Step], axis: int) -> dict[int, tuple[int, int]] | None:
     """Along `axis` of the rearrangement of a tensor of `shape`: the range of its index on each original axis.
 
-    None where it cannot be told (too big to follow and rearranged).
+    None if unknown (too big to follow, and rearranged).
     """
     if not steps:
         return {i: (0, size - 1 if i == axis % len(shape) else 0) for i, size in enumerate(shape)}
@@ -109,7 +109,7 @@ def _covered_in_band(index: Tensor, shape: Sequence[int], axis: int) -> dict[int
 def find_layout(
     shape: Sequence[int], softmax_axis: int, steps: Sequence[Step], roles: Mapping[int, str], ndim: int
 ) -> Layout | None:
-    """The layout of a softmax output from how its rearrangement was consumed.
+    """Find the layout of a softmax output from the use of its rearrangement.
 
     roles: axis of the consumed tensor -> "k" (summed over), "q" (only in the weights), "b" (shared with the values).
     None if the sum does not run over the axis the softmax ran over.
@@ -147,7 +147,7 @@ def _standard(shape: Sequence[int], softmax_axis: int) -> Layout | None:
 
 
 def _filled(own: list[str | None], key: int, shape: Sequence[int]) -> tuple[str, ...]:
-    """Axes of size 1 tell nothing by themselves: they are named by where they stand."""
+    """Name axes of size 1 by their position."""
     shared = [i for i, r in enumerate(own) if r == "b"]
     for i in shared[1:]:
         own[i] = "h"
@@ -167,7 +167,7 @@ def _filled(own: list[str | None], key: int, shape: Sequence[int]) -> tuple[str,
 def _heads_of_one_value(own: Sequence[str | None], key: int, shape: Sequence[int]) -> list[int]:
     """Multi-query attention: heads share one set of values, so their axis looks like a second query axis.
 
-    Queries on a grid (rows and columns of an image over all its places) are queries all the same.
+    Queries on a grid (rows and columns of an image over all its places) remain queries.
     """
     asking = [i for i, r in enumerate(own) if r == "q"]
     if len(asking) < 2 or math.prod(shape[i] for i in asking) == shape[key]:

@@ -83,11 +83,11 @@ def meaning(function: Callable[..., Any]) -> Op:
 
 
 CALLED = (Op.SOFTMAX, Op.LOG_SOFTMAX, Op.ATTENTION, Op.FLASH, Op.FLEX, Op.MULTI_HEAD)
-"""What even the light tap looks at."""
+"""Meanings that even the light tap handles."""
 
 
 class Looked(dict[Callable[..., Any], "Op | None"]):
-    """Function -> its meaning if the tap must look at it, else None; asked at every call, so it is a bare dict."""
+    """Function -> its meaning if the tap must handle it, else None; a bare dict, because every call looks it up."""
 
     def __missing__(self, function: Callable[..., Any]) -> Op | None:
         operation = meaning(function)

@@ -1,4 +1,4 @@
-"""Knowledge that passes leave behind for later passes, and one way to drop all of it.
+"""History that passes leave behind for later passes, and one way to drop all of it.
 
 Capture plans, trusted shortcuts and replay caches let later passes take a cheaper path through the same arithmetic.
 Two paths may differ in the last bit, so the numbers of a pass depend on the passes before it in the same process. Work
@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 
 class Clearable(Protocol):
-    """A holder of knowledge about earlier passes."""
+    """Holder of knowledge about earlier passes."""
 
     def clear(self) -> None: ...
 
@@ -23,7 +23,7 @@ _HOLDERS: dict[int, weakref.ref[Clearable]] = {}
 
 
 def forgettable(holder: Holder) -> Holder:
-    """The holder itself, which `forget_passes` clears from now on for as long as it lives.
+    """Register a holder, which `forget_passes` clears from now on for as long as it lives; return it.
 
     >>> plans = forgettable(weakref.WeakKeyDictionary())
     >>> plans[Holder] = "light"

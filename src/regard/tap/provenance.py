@@ -49,7 +49,7 @@ class Provenance:
         self._marked.clear()
 
     def enter(self, tensors: Sequence[Tensor], *, outermost: bool) -> None:
-        """Inputs of a composite module: from here on everything is traced back to them."""
+        """Mark the inputs of a composite module: everything inside is traced back to them."""
         fresh: dict[int, int] = {}
         for tensor in tensors:
             if isinstance(tensor, torch.nn.Parameter):
@@ -302,7 +302,7 @@ class Provenance:
         self._asked_from_elsewhere(softmax, self.mark(values))
 
     def _asked_from_elsewhere(self, softmax: Softmax, values: Mark | None) -> None:
-        """Find the query of additive scores, which name no query and key: every source besides the values."""
+        """Find the query of additive scores, which have no explicit query and key: every source besides the values."""
         if softmax.query is None and values is not None and values.roots & softmax.roots:
             others = (softmax.roots - values.roots) & self._states
             if others:
@@ -355,7 +355,7 @@ def _factors(
 
 
 def _labels(equation: str, tensors: list[Tensor], result: Tensor) -> list[str] | None:
-    """The labels of each axis of the operands and of the result, with an ellipsis spelled out in capitals.
+    """Labels of each axis of the operands and of the result, with an ellipsis spelled out in capitals.
 
     >>> _labels("...qd,...kd->...qk", [torch.ones(2, 3, 4), torch.ones(2, 5, 4)], torch.ones(2, 3, 5))
     ['Zqd', 'Zkd', 'Zqk']

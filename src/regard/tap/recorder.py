@@ -14,7 +14,7 @@ from regard.tap.sdpa import Masks, SdpaCall, plain_weights, weighted_sum
 from regard.tap.tap import Event
 
 FUSED_LOG_SUM_EXP = True
-"""Take the row log-sum-exp from the fused CPU kernel where SDPA would choose that kernel anyway (it is free there)."""
+"""Take the row log-sum-exp from the fused CPU kernel if SDPA would choose that kernel anyway (it is free there)."""
 
 _FLASH = 1  # torch.nn.attention.SDPBackend.FLASH_ATTENTION
 
@@ -32,9 +32,9 @@ class Kept:
 
 @dataclass(slots=True, eq=False)
 class Recorder:
-    """`Handler` that changes nothing. `lean`: once weights are known, it holds nothing else.
+    """`Handler` that changes nothing. `lean`: once weights are known, it stores nothing else.
 
-    What is held cannot be used again by the next layer, and fresh memory is slow.
+    The next layer cannot reuse stored memory, and fresh memory is slow.
     """
 
     mode: Mode
@@ -52,7 +52,7 @@ class Recorder:
         return call.returned(out)
 
     def explicit(self, event: Event, call: SdpaCall) -> tuple[Tensor, Tensor]:
-        """The same attention with its weights: (weights in four axes, output in the call's own shape)."""
+        """Compute the same attention with its weights: (weights in four axes, output in the call's own shape)."""
         four = call.folded(event.heads)
         weights = plain_weights(four, self.masks)
         dropped = torch.dropout(weights, call.dropout, train=True) if call.dropout else weights
@@ -68,7 +68,7 @@ class Recorder:
         return run(scores)
 
     def fused(self, call: SdpaCall) -> tuple[Any, Tensor | None]:
-        """The call as the model made it, with the row log-sum-exp where that is free."""
+        """Run the call unchanged, with the row log-sum-exp if that is free."""
         query, key, value = call.query, call.key, call.value
         if not FUSED_LOG_SUM_EXP or not call.kernel or call.dropout or query.ndim != 4 or query.device.type != "cpu":
             return call.run(), None

@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 
 class _Reached(Exception):
-    """The first wanted site: nothing behind it is needed."""
+    """The first selected site: nothing after it is needed."""
 
 
 @dataclass(slots=True, eq=False)
 class _Until:
-    """A `Handler` that changes nothing and says when the first wanted site is reached."""
+    """`Handler` that changes nothing and signals the first selected site."""
 
     plan: Plan
     recorder: Recorder
@@ -63,7 +63,7 @@ def matches(site: Site, patterns: tuple[str, ...]) -> bool:
 
 
 def patterns_of(edits: Edits) -> tuple[str, ...]:
-    """The sites that some edit is about, as globs."""
+    """Sites of some edits, as globs."""
     flat = [e for item in edits for e in ([item] if isinstance(item, Edit) else item)]
     return tuple(sorted({e.site for e in flat}))
 
@@ -71,15 +71,15 @@ def patterns_of(edits: Edits) -> tuple[str, ...]:
 def record_below(module: nn.Module, call: Callable[[], T], *sites: str) -> tuple[T, Resume]:
     """Return the output of `call`, and all module outputs before the first of `sites` (globs over site keys).
 
-    The outputs of whole modules are kept: layers below, an embedding, a recurrent encoder. Code outside modules is
-    run again. `Resume.for_rows([0] * 8)` serves eight variants of the first example in one batch.
+    The outputs of whole modules are stored: layers below, an embedding, a recurrent encoder. Code outside modules runs
+    again. `Resume.for_rows([0] * 8)` serves eight variants of the first example in one batch.
     """
     out, recording = _recorded(module, call, sites, halt=False)
     return out[0], recording.result()
 
 
 def run_below(module: nn.Module, call: Callable[[], object], *sites: str) -> Resume:
-    """The second of `record_below` alone: the pass ends where the first of the sites begins."""
+    """Like `record_below`, without its output: the pass ends where the first of the sites begins."""
     return _recorded(module, call, sites, halt=True)[1].result()
 
 

@@ -36,7 +36,7 @@ class Done:
 
 @dataclass(slots=True, eq=False)
 class Resume:
-    """The outputs of every module call that was over before the first edited site.
+    """Outputs of every module call that finished before the first edited site.
 
     `rows` maps each row of the later batch to a row of the recorded one (None: the same batch), so that K variants
     of one example can go in one batch. The later call must feed the same inputs; only attention may differ.
@@ -52,7 +52,7 @@ class Resume:
 
     @property
     def modules(self) -> list[nn.Module]:
-        """The modules that will not be computed again (as often as they are listed)."""
+        """Modules that will not run again (as often as they are listed)."""
         return [d.module for d in self.done]
 
     @contextmanager
@@ -80,7 +80,7 @@ class Resume:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """A pass that must compute everything."""
+        """Run a pass that must compute everything."""
         before, self.active = self.active, False
         try:
             yield
@@ -124,7 +124,7 @@ def _first_shape(tree: Any) -> tuple[int, ...]:
 
 
 def _batch_axis(then: tuple[int, ...], now: tuple[int, ...], rows: int) -> int:
-    """The axis along which the input grew; the first where nothing grew."""
+    """Axis along which the input grew; the first if nothing grew."""
     if len(then) != len(now):
         raise InputError(
             phrase("errors.tap.resumed_pass"),
@@ -142,7 +142,7 @@ def _batch_axis(then: tuple[int, ...], now: tuple[int, ...], rows: int) -> int:
 
 
 class Recording:
-    """Watches a pass until the first edited site, keeping the outermost finished module calls."""
+    """Watch a pass until the first edited site, storing the outermost finished module calls."""
 
     def __init__(self, root: nn.Module) -> None:
         self.root = root

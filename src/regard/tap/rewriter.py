@@ -86,7 +86,7 @@ class Rewriter:
 
 
 def _joined(full: Tensor, inner: Tensor, start: int, stop: int) -> Tensor:
-    """`full` with the columns from start to stop taken from `inner`."""
+    """Return `full` with the columns from start to stop replaced by `inner`."""
     if start == 0 and stop == full.shape[-1]:
         return inner
     return torch.cat([full[..., :start], inner, full[..., stop:]], -1)

@@ -1,4 +1,4 @@
-"""Some rows of a site's attention: their queries, the mask of these rows, and the keys; weights on demand."""
+"""Some rows of a site's attention: their queries, their mask, and the keys; weights on demand."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from regard.tap.site_attention import as_array, attention_text
 class Keys:
     """The keys of a site, by position.
 
-    A cache that keeps every position gives all of them at each step: only its newest tensor is referred to. A sliding
-    window drops positions: what wanted rows can see is copied before it is gone.
+    A cache that keeps every position returns all of them at each step, so only its newest tensor is referenced. A
+    sliding window drops positions, so the keys that selected rows see are copied in time.
     """
 
     pieces: list[tuple[int, Tensor]] = field(default_factory=list)
@@ -32,11 +32,11 @@ class Keys:
         return self.pieces[-1][0] + self.pieces[-1][1].shape[2] if self.pieces else 0
 
     def refer(self, keys: Tensor) -> None:
-        """Refer to a tensor that holds every key from position 0 on."""
+        """Reference a tensor that holds every key from position 0 on."""
         self.pieces = [(0, keys)]
 
     def copy(self, start: int, keys: Tensor) -> None:
-        """Copy the keys of positions from `start` on that are not here yet."""
+        """Copy the keys of positions from `start` on that are not stored yet."""
         known = max(self.stop, start) if self.pieces else start
         if known < start + keys.shape[2]:
             self.pieces.append((known, keys[:, :, known - start :].clone()))
@@ -56,7 +56,7 @@ class Keys:
 
     @property
     def bytes(self) -> int:
-        """Memory of all pieces, whether copied or referred to."""
+        """Memory of all pieces, copied or referenced."""
         return sum(keys.numel() * keys.element_size() for _, keys in self.pieces)
 
 
@@ -86,8 +86,8 @@ class RowPart:
 class QueryBlocks:
     """Queries of single rows, side by side in blocks.
 
-    A cache that grows frees and takes a large tensor at every step. Small tensors of our own between them would keep
-    the freed ones apart, and the memory of a long generation would grow by the size of the cache.
+    A growing cache frees and allocates a large tensor at every step. Small tensors between them would fragment the
+    memory, which would grow by the size of the cache in a long generation.
     """
 
     size: int
@@ -107,7 +107,7 @@ class QueryBlocks:
 
 @dataclass(slots=True, eq=False)
 class RowAttention:
-    """Some rows of one site, as a `SiteAttention`: `positions` lists them, any other row is refused.
+    """Some rows of one site, as a `SiteAttention`: `positions` lists them; any other row raises an error.
 
     queries: how many rows the site computed. Rows are numbered by position, negative ones from the end.
     """
@@ -132,7 +132,7 @@ class RowAttention:
 
     @property
     def positions(self) -> list[int]:
-        """The rows that can be read, in order."""
+        """Captured rows, in order."""
         return sorted(row for part in self.parts for row in part.rows)
 
     @property

@@ -1,4 +1,4 @@
-"""Capture of some rows only: the model runs as it always does, and memory grows with the rows, not with the prompt.
+"""Capture of selected rows: the model runs unchanged, and memory grows with the rows, not with the prompt.
 
     out, sites = capture_rows(model, lambda: model(input_ids), rows="last")
     out, sites = capture_rows(model, lambda: model.generate(input_ids, max_new_tokens=8), rows="new")
@@ -42,7 +42,7 @@ def capture_rows(
     check: Check = "first",
     whole: Callable[[str], bool] = lambda name: False,
 ) -> tuple[T, RowTaps]:
-    """Return the output of `call`, and the wanted rows of every attention in it.
+    """Return the output of `call`, and the selected rows of every attention in it.
 
     rows: a slice or positions (negative ones from the end of what was read so far), "last", or "new" for
     `module.generate(...)`: the rows that predict the generated tokens. A row that several steps compute is kept once.
@@ -107,7 +107,7 @@ def _active(collector: RowCollector) -> Iterator[None]:
 
 @contextmanager
 def _watched(collector: RowCollector) -> Iterator[None]:
-    """Note which attention modules run, and which of them attend to another sequence."""
+    """Note the attention modules that run, and those that attend to another sequence."""
 
     def next_step(*_: object) -> None:
         collector.calls.clear()
@@ -203,7 +203,7 @@ def _attention(
 
 
 def _eager(module: nn.Module) -> Callable[..., Any]:
-    """The eager attention of the file in which the class of `module` is written."""
+    """Eager attention in the file that defines the class of `module`."""
     for kind in type(module).__mro__:
         function: Callable[..., Any] | None = getattr(sys.modules.get(kind.__module__), "eager_attention_forward", None)
         if function is not None:

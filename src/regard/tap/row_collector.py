@@ -1,4 +1,4 @@
-"""Collector of row captures: copies the wanted rows of every attention, refers to its keys, and proves both."""
+"""Collector of row captures: copies the selected rows of every attention, references its keys, and verifies both."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BLOCK = 256
 
 @dataclass(slots=True, eq=False)
 class RowTaps:
-    """The captured rows of every site, attention that bypassed the registry, and how the rows were proved."""
+    """Captured rows of every site, attention that bypassed the registry, and the kind of verification."""
 
     sites: list[RowAttention]
     rejected: list[tuple[str, Text]]
@@ -54,7 +54,7 @@ class _Kept:
 
 
 class _Referred:
-    """Tensors by weak reference: the id of a tensor that is gone may be given to another."""
+    """Tensors by weak reference, since the id of a dead tensor may be reused."""
 
     def __init__(self, *tensors: Tensor | None) -> None:
         self._references = [None if tensor is None else weakref.ref(tensor) for tensor in tensors]
@@ -68,7 +68,7 @@ class _Referred:
 
 @dataclass(slots=True, eq=False)
 class RowCollector:
-    """Receives every attention of the running call."""
+    """Receive every attention of the running call."""
 
     names: dict[nn.Module, str]
     rows: Rows
@@ -102,7 +102,7 @@ class RowCollector:
         causal: bool,
         details: dict[str, Any],
     ) -> _Kept | None:
-        """Keep the wanted rows of one attention; None if it has none."""
+        """Store the selected rows of one attention; None if it has none."""
         name, ordinal = self._name(self.names[module])
         crossing = module in self.cross
         queries, columns = query.shape[2], key.shape[2]
@@ -166,13 +166,13 @@ class RowCollector:
     def release(self, name: str) -> None:
         """Release the keys of a site before it computes its next step.
 
-        Its cache is going to replace them by a longer tensor: two of them at a time would scatter the memory.
+        Its cache is about to replace them by a longer tensor, and two at a time would fragment the memory.
         """
         if name in self.sites and name not in self.windows and not self.calls[name]:
             self.sites[name].keys.pieces.clear()
 
     def _name(self, module: str) -> tuple[str, int]:
-        """Return the key of the site, and how often its module ran before in this step."""
+        """Return the key of the site, and the number of earlier calls of its module in this step."""
         ordinal = self.calls[module]
         self.calls[module] += 1
         return (f"{module}#{ordinal}" if ordinal else module), ordinal
@@ -316,7 +316,7 @@ class RowCollector:
 
 
 def _whole(site: Site, query: Tensor, key: Tensor, details: dict[str, Any]) -> WholeAttention:
-    """Refer to the queries and keys of one input."""
+    """Reference the queries and keys of one input."""
     if query.shape[0] > 1 or details.get("position_bias") is not None:
         raise Unsupported(
             phrase("errors.tap.all_rows", site=site.key),

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 CHUNK = 1 << 24
-"""Scores computed at once where rows are computed in chunks: 64 MB in float32."""
+"""Maximum scores computed at once in chunks of rows: 64 MB in float32."""
 
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -50,14 +50,14 @@ class SdpaCall:
         return 1.0 / math.sqrt(self.query.shape[-1]) if self.scale is None else float(self.scale)
 
     def run(self) -> Any:
-        """The call as the model made it."""
+        """Run the call unchanged."""
         if self.flexible:
             # uncompiled, flex_attention would make the whole matrix of scores
             return self.returned(chunked(self), log_sum_exp(self, scores_of(self)))
         return self.function(*self.args, **self.keywords)
 
     def returned(self, out: Tensor, lse: Tensor | None = None) -> Any:
-        """`out` in the form that the model expects from the call."""
+        """Convert `out` to the form that the model expects from the call."""
         return out if self.finish is None else self.finish(out, lse)
 
     def emptied(self) -> SdpaCall:
@@ -93,12 +93,12 @@ _SDPA = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale"
 
 
 def bind_sdpa(function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> SdpaCall:
-    """F.scaled_dot_product_attention, or its OpOverload."""
+    """Bind F.scaled_dot_product_attention, or its OpOverload."""
     return replace(_bound(function, args, keywords, _SDPA), kernel=True)
 
 
 def bind_flash(function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> SdpaCall:
-    """The fused kernel for CPU, as exported graphs call it: it returns (output, row log-sum-exp)."""
+    """Bind the fused CPU kernel, as exported graphs call it: it returns (output, row log-sum-exp)."""
     call = _bound(function, args, keywords, ("query", "key", "value", "dropout_p", "is_causal"))
     return replace(call, finish=lambda out, lse: (out, lse))
 
@@ -125,7 +125,7 @@ def _bound(
 def bind_flex(function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> SdpaCall:
     """The operator behind flex_attention, any function of the score and any mask of positions.
 
-    It returns (output, log-sum-exp to the base 2, row maximum); the last is only read by those who ask for it.
+    It returns (output, log-sum-exp to the base 2, row maximum); the last is read only on request.
     """
     names = ("query", "key", "value", "score_mod", "block_mask", "scale")
     arguments = _named(names, args, keywords)
@@ -220,12 +220,12 @@ def weights_of(call: SdpaCall, scores: Tensor, heads: Tensor | None = None) -> T
 
 @dataclass(slots=True, eq=False)
 class Masks:
-    """Additive forms of the masks of one pass: the layers of a model share one mask, which is converted only once."""
+    """Additive forms of the masks of one pass: layers share one mask, which is converted only once."""
 
     held: dict[tuple[int, torch.dtype], tuple[Tensor, Tensor, Tensor | None]] = field(default_factory=dict)
 
     def additive(self, mask: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
-        """(mask to add, rows in which nothing may be attended to or None)."""
+        """(mask to add, rows in which nothing is visible, or None)."""
         key = (id(mask), dtype)
         if key not in self.held:
             added = mask
@@ -237,7 +237,7 @@ class Masks:
         return self.held[key][1:]
 
     def causal(self, queries: int, keys: int, like: Tensor) -> Tensor:
-        """The additive mask of `is_causal`."""
+        """Additive mask of `is_causal`."""
         key = (-queries * (1 << 32) - keys, like.dtype)
         if key not in self.held:
             mask = torch.full((queries, keys), -math.inf, dtype=like.dtype, device=like.device).triu_(1)
@@ -280,7 +280,7 @@ def weighted_sum(call: SdpaCall, weights: Tensor) -> Tensor:
 
 
 def chunked(call: SdpaCall) -> Tensor:
-    """The output of an attention that no fused kernel knows, some rows at a time: (batch, head, query, feature)."""
+    """Output of an attention that no fused kernel supports, some rows at a time: (batch, head, query, feature)."""
     batch, heads, queries, _ = call.query.shape
     group = heads // call.value.shape[1]
     value = call.value.repeat_interleave(group, 1) if group > 1 else call.value

@@ -17,7 +17,7 @@ from regard.tap.site_attention import DenseAttention, LazyAttention
 from regard.tap.tap import Event
 
 ROWS = 8
-"""Rows replayed per site."""
+"""Rows to replay per site."""
 _TOLERANCE = {torch.float64: 1e-8, torch.float32: 5e-5, torch.float16: 1e-2, torch.bfloat16: 4e-2}
 
 
@@ -40,7 +40,7 @@ class Proof:
 
 @torch.no_grad()
 def prove(proofs: Sequence[Proof]) -> Message:
-    """Return the extent and the largest error of the proofs; raise where a replay differs from the output."""
+    """Return the extent and the largest error of the proofs; raise if a replay differs from the output."""
     rows, worst, changed = 0, 0.0, False
     for proof in proofs:
         site = proof.site
@@ -102,7 +102,7 @@ def _dtype(proof: Proof) -> torch.dtype:
 
 
 def _replayed(proof: Proof, kept: Kept, examples: list[int], queries: Tensor) -> float:
-    """softmax(QK)V of the sampled rows against the rows that the fused kernel gave."""
+    """Compare softmax(QK)V of the sampled rows with the rows of the fused kernel."""
     heads = proof.site.site.heads
     call = kept.call.folded(heads if kept.call.query.ndim != 4 else 0)
     output = kept.out
@@ -130,7 +130,7 @@ def _replayed(proof: Proof, kept: Kept, examples: list[int], queries: Tensor) ->
 
 
 def _reached(proof: Proof) -> float | None:
-    """The recorded weights against the tensor that entered the weighted sum; None where the model changed them."""
+    """Compare the recorded weights with the tensor that entered the weighted sum; None if the model changed them."""
     softmax = proof.event.softmax
     assert softmax is not None
     if softmax.used is None:

@@ -18,7 +18,7 @@ from regard.tap.dense_weights import fill_weights, fills
 from regard.tap.sdpa import CHUNK, SdpaCall, log_sum_exp, scores_of, weights_of
 
 DENSE_BYTES = 4 << 30
-"""Most bytes of weights of one input that are computed at once: 4 GiB."""
+"""Maximum bytes of weights of one input to compute at once: 4 GiB."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +49,7 @@ def chosen_rows(example: int, queries: Sequence[int], shape: tuple[int, int, int
 
 
 def blank(weights: NDArray[np.float32], real: Real, example: int | slice, rows: Sequence[int] | slice) -> None:
-    """Zeroes padding in place: weights is (head, row, key) or (batch, head, row, key)."""
+    """Zero padding in place: weights is (head, row, key) or (batch, head, row, key)."""
     if real.keys is not None:
         keys = ~real.keys[example].numpy()
         np.copyto(weights, np.float32(0.0), where=keys[..., None, None, :])
@@ -147,7 +147,7 @@ class LazyAttention:
 
     @torch.no_grad()
     def row_log_sum_exp(self) -> Tensor:
-        """(batch, head, query): from the fused kernel where it gave it, else recomputed in chunks of rows."""
+        """(batch, head, query): from the fused kernel if available, else recomputed in chunks of rows."""
         if self.lse is None:
             batch, heads, queries, keys = self.shape
             step = max(1, CHUNK // max(1, heads * keys))
@@ -205,7 +205,7 @@ class LazyAttention:
 
 @dataclass(slots=True, eq=False)
 class DenseAttention:
-    """Weights that the model itself computed, kept by reference: (batch, head, query, key)."""
+    """Weights that the model itself computed, stored by reference: (batch, head, query, key)."""
 
     site: Site
     held: Tensor
@@ -245,10 +245,10 @@ def record(
     shared: bool = False,
     unknown: bool | None = None,
 ) -> Attention:
-    """The weights as a record: padding and rows in which nothing may be attended to are 0, NaN is an error.
+    """Weights as a record: padding and rows in which nothing is visible are 0, NaN is an error.
 
     `shared`: the array may be the model's own tensor, so that a change needs a copy. `unknown`: whether some weight is
-    NaN, where the caller knows.
+    NaN, if the caller knows.
     """
     if unknown is None:
         unknown = bool(torch.from_numpy(weights).sum(-1).isnan().any())  # sums of rows: no second matrix

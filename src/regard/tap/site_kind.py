@@ -13,7 +13,7 @@ _PATTERN_LIMIT = 1 << 26
 
 
 def pattern_of_call(call: SdpaCall) -> Tensor | None:
-    """(batch, query, key) bool of what may be attended to, over all heads; None if everything."""
+    """(batch, query, key) bool of visible keys, over all heads; None if everything is visible."""
     batch, queries, keys = call.query.shape[0], call.query.shape[2], call.key.shape[2]
     if queries * keys > _PATTERN_LIMIT:
         return None
@@ -36,7 +36,7 @@ def pattern_of_call(call: SdpaCall) -> Tensor | None:
 
 
 def pattern_of_weights(weights: Tensor) -> Tensor | None:
-    """Return (batch, query, key) bool: True where any head has weight; weights is (batch, head, query, key)."""
+    """Return (batch, query, key) bool: True if any head has weight; weights is (batch, head, query, key)."""
     if weights.shape[2] * weights.shape[3] > _PATTERN_LIMIT:
         return None
     return (weights.detach() != 0).any(1).cpu()

@@ -25,9 +25,9 @@ def capture_generation(
 ) -> tuple[T, Taps]:
     """Return the output of `call`, which runs `module.generate(...)`, and one site for each attention over all steps.
 
-    Rows are the positions in the order they were computed: those of the prompt, then one for each step; columns are
-    the positions attended to (the growing past, or for cross-attention the source). Weights that did not exist at a
-    step are 0. For greedy search and sampling, with or without a cache; beams change rows on the way and are refused.
+    Rows are the positions in the order they were computed: those of the prompt, then one for each step; columns are the
+    positions attended to (the growing past, or for cross-attention the source). Weights that did not exist at a step
+    are 0. For greedy search and sampling, with or without a cache; beam search, which reorders rows, is refused.
     key_padding: (batch, prompt) mask, 1 where the prompt (for encoder-decoders: the source) is real.
     """
     reordered = ReorderWatch()
@@ -67,7 +67,7 @@ def _dense(site: object) -> DenseAttention:
 
 
 class ReorderWatch:
-    """Notices that a cache was reordered, which only a beam search does."""
+    """Detector of reordered caches, which only a beam search has."""
 
     def __init__(self) -> None:
         from transformers.cache_utils import Cache

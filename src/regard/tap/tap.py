@@ -92,7 +92,7 @@ class _Frame:
 
 @dataclass(slots=True, eq=False)
 class Watch(AbstractContextManager["Watch"]):
-    """Knows which module is running: light forward hooks on the modules of interest."""
+    """Track of the running module: light forward hooks on the modules of interest."""
 
     root: nn.Module
     names: Mapping[nn.Module, str]
@@ -146,7 +146,7 @@ class Watch(AbstractContextManager["Watch"]):
         return hook
 
     def cut(self, event: Event) -> None:
-        """Notes where the pieces stand if a module around the event has cut its input into some."""
+        """Note the places of the pieces if a module around the event has cut its input."""
         for frame in self.stack[-3:]:
             if frame.given is not None:
                 event.pieces = pieces_of(frame.module, *frame.given, frame.met)
@@ -155,7 +155,7 @@ class Watch(AbstractContextManager["Watch"]):
 
     @property
     def here(self) -> tuple[str, nn.Module]:
-        """The innermost running module that is more than a softmax or a dropout."""
+        """Innermost running module that is more than a softmax or a dropout."""
         for frame in reversed(self.stack):
             if not isinstance(frame.module, (nn.Softmax, nn.Softmax2d, nn.Dropout)):
                 return frame.name or ROOT, frame.module
@@ -167,7 +167,9 @@ ROOT = "model"
 
 
 class Tap(TorchFunctionMode):
-    """Sees, names and (through its handler) records or changes every attention; `busy` while it runs one itself."""
+    """Mode that sees, names and (through its handler) records or changes every attention; `busy` while it runs one
+    itself.
+    """
 
     def __init__(self, watch: Watch, handler: Handler, provenance: Provenance | None = None) -> None:
         super().__init__()
@@ -181,8 +183,9 @@ class Tap(TorchFunctionMode):
 
     @contextmanager
     def for_registry(self) -> Iterator[None]:
-        """Build a tap that is off, but known to the transformers registry, which switches it on around each
-        attention.
+        """Build a tap that is off, but known to the transformers registry.
+
+        The registry switches it on around each attention.
         """
         outer, _ACTIVE.tap = active_tap(), self
         self.waiting = True
@@ -304,7 +307,7 @@ class Tap(TorchFunctionMode):
             self._ordinals[1, name] += count
 
     def place(self, name: str, owner: nn.Module) -> Event:
-        """A new event in the module of that name."""
+        """Create an event in the module of that name."""
         step = self.watch.steps
         ordinal = self._ordinals[step, name]
         self._ordinals[step, name] += 1
@@ -314,7 +317,7 @@ class Tap(TorchFunctionMode):
 
 
 def _refuse_strange(tensor: Tensor, name: str) -> None:
-    """Tensors without one shape for all rows, or that are gone after the call, cannot be kept."""
+    """Refuse tensors without one shape for all rows, or that vanish after the call."""
     nested, mapped = tensor.is_nested, torch._C._functorch.is_batchedtensor(tensor)
     if nested or mapped:
         raise CaptureError(

@@ -14,7 +14,7 @@ from regard.tap.layout import Layout, Step, covered
 class Scores:
     """Origin of scores: (q, k), or a linear map whose output axes `features` have `shape`.
 
-    factors: the two sides of a product of which one is learned (a query that is a parameter).
+    factors: the two sides of a product with one learned side (a query that is a parameter).
     """
 
     q: Tensor | None = None

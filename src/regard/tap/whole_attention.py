@@ -1,4 +1,4 @@
-"""All rows of one causal attention, never at once: block sums and maxima, and exact tiles, in chunks of rows."""
+"""All rows of one causal attention, in chunks of rows: block sums and maxima, and exact tiles."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ROWS = 128
 class Blocks:
     """Weights of every head pooled over blocks: sums and maxima (head, block row, block column).
 
-    every: one row of so many was computed. deviation: standard error of each sum (zeros where all rows were computed);
-    maxima are then those of the computed rows.
+    every: only each `every`-th row was computed. deviation: standard error of each sum (zeros if all rows were
+    computed); maxima cover the computed rows only.
     """
 
     block: int
@@ -39,7 +39,7 @@ class Blocks:
 class WholeAttention:
     """Queries and keys of one site for one input: query (head, position, feature), key (key head, position, feature).
 
-    window: how many positions a row sees, itself included; None: all before it.
+    window: number of positions that a row sees, itself included; None: all before it.
     """
 
     site: Site
@@ -123,7 +123,7 @@ class WholeAttention:
     def blocks(self, block: int, *, every: int = 1) -> Blocks:
         """Pool the weights over blocks of `block` x `block` positions; columns after a row are not computed.
 
-        block: a power of two. every: compute one row of so many, the middle ones, and scale the sums.
+        block: a power of two. every: compute only each `every`-th row, and scale the sums.
         """
         if block < 1 or block & (block - 1) or every < 1 or every & (every - 1) or every > block:
             raise InputError(

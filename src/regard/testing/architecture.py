@@ -81,7 +81,7 @@ def enliven(model: nn.Module) -> None:
 
 
 def tensors(output: Any, *, detached: bool = True) -> dict[str, Tensor]:
-    """Every floating-point tensor of a model's output by its path; caches and attention weights left out."""
+    """Every floating-point tensor of a model's output by its path, without caches and attention weights."""
     by_path: dict[str, Tensor] = {}
 
     def walk(path: str, value: Any) -> None:

@@ -11,7 +11,7 @@ Inputs = dict[str, Any]
 VOCABULARY = 99
 LENGTH = 9
 _FIRST_WORD = 10
-"""Ids below this are special in one model or another (padding, start, end, image places)."""
+"""Ids below this are special in some model (padding, start, end, image places)."""
 
 
 def _stream(seed: int) -> torch.Generator:

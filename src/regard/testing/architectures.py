@@ -6,7 +6,7 @@
 
 Every row of `architectures.toml` names its `transformers` classes, the settings that make the model small, its inputs
 (padded where the model takes an attention mask), the attention sites expected of that configuration with the sum in
-words, and what is known about the weights that the model itself reports. Nothing is downloaded.
+words, and facts about the weights that the model itself reports. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ARCHITECTURES: tuple[Architecture, ...] = tuple(
 
 
 def find(name: str) -> Architecture:
-    """The row of that name.
+    """Row of that name.
 
     >>> find("BERT").count
     2

@@ -68,7 +68,7 @@ def _honest(case: ToyCase, i: int, one: Attacked, goal: str, threat: Threat) -> 
 
 
 def _allowed(case: ToyCase, i: int, one: Attacked, threat: Threat) -> Iterator[str]:
-    """Words of a changed text: few enough, and none that had to stay."""
+    """Check the words of a changed text: few enough, and none that is protected."""
     if one.example is None or "text" not in one.example.inputs:
         return
     text = Text(case.examples[i], threat)

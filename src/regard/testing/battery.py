@@ -59,7 +59,7 @@ def check_metric(function: Callable[..., Any]) -> None:
 
 
 def check_dataset(function: Callable[..., Any]) -> None:
-    """Raise an AssertionError that lists every broken rule. EnvironmentProblem where its package is missing."""
+    """Raise an AssertionError that lists every broken rule; EnvironmentProblem if its package is missing."""
     _verdict(function, [*_general(function, "dataset"), *_dataset_problems(function)])
 
 
@@ -105,7 +105,9 @@ def _general(function: Callable[..., Any], kind: str) -> list[str]:
 
 
 def problems(function: Callable[..., Any], kind: str) -> Iterator[str]:
-    """The rules for methods of any kind: marked, named, documented, with JSON parameters that have defaults."""
+    """Yield broken rules for methods of any kind: marked, named, documented, with JSON parameters that have
+    defaults.
+    """
     try:
         entry = describe(function)
     except RegardError as error:

@@ -1,7 +1,7 @@
 """Write catalogue.json: `python -m regard.testing.catalogue [--check]`.
 
-Every file of a room in `registry.ROOMS` is a method; its file name is the function's name. Files that start with an
-underscore are the method's private rooms and are skipped.
+Every file of a method package in `registry.ROOMS` is a method, named after its file. Files that start with an
+underscore are private and skipped.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _gathered(kind: str, package: ModuleType) -> Iterator[tuple[str, str, Callab
 
 
 def places() -> Iterator[tuple[str, str]]:
-    """(kind, package) of every package that holds methods: rooms, and shelves where a room has them."""
+    """(kind, package) of every package that holds methods, including subpackages."""
     for kind, room in ROOMS.items():
         if kind == "language":  # a file of sentences, not of code
             continue

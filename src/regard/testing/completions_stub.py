@@ -18,7 +18,7 @@ from regard.protocols import Model
 class CompletionsStub:
     """Answers `POST /v1/completions` of one model. fail: statuses to answer with first, one per request.
 
-    echo: whether it scores prompts; without, it ignores `echo` and continues the text, as many servers do.
+    echo: whether it scores prompts; otherwise it ignores `echo` and continues the text, as many servers do.
     """
 
     def __init__(self, model: Model, *, fail: tuple[int, ...] = (), echo: bool = True) -> None:
@@ -49,7 +49,7 @@ class CompletionsStub:
         return torch.log_softmax(logits.double(), -1)
 
     def _echoed(self, ids: list[int], offsets: list[tuple[int, int]]) -> dict[str, Any]:
-        """White space belongs to the token after it, as in byte-level vocabularies."""
+        """Echo tokens; white space belongs to the token after it, as in byte-level vocabularies."""
         table = self._log_probabilities(ids)
         numbers = [None, *(float(table[i - 1, ids[i]]) for i in range(1, len(ids)))]
         starts = [0, *(stop for _, stop in offsets[:-1])]

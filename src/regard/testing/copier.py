@@ -1,4 +1,4 @@
-"""A hand-made chat model whose answers can be computed on paper: it copies the names that it can see."""
+"""Hand-made chat model whose answers can be computed on paper: it copies the names that it sees."""
 
 from __future__ import annotations
 

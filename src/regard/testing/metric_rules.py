@@ -26,7 +26,7 @@ ONE_SIDED = (
     "truly the best good long film of a good year",
     "wonderful cast in a good story",
 )
-"""No word speaks against the prediction: signed and unsigned rankings agree on what is true and what is its inverse."""
+"""Cases without opposing words: signed and unsigned rankings agree on the truth and its inverse."""
 
 
 def metric_problems(function: Metric) -> Iterator[str]:

@@ -1,5 +1,5 @@
-"""Rules for noises: the same change for the same key in any batch, an unchanged label, a true alignment, and more
-change with more severity.
+"""Rules for noises: the same change for the same key in any batch, the same label, a true alignment, and monotone
+severity.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _TEXTS = (
 )
 DRAWS = 8
 _SLACK = 0.02
-"""By how much the mean amount of change may fall from one severity to the next and still count as rising."""
+"""Tolerated fall of the mean amount of change from one severity to the next."""
 
 
 def samples(modality: str) -> list[Example]:
-    """Examples that a noise of this modality can be put on, for texts also an empty one; read-only."""
+    """Examples for noises of this modality, for texts also an empty one; read-only."""
     examples = _samples(modality)
     for value in (v for example in examples for v in example.inputs.values()):
         if isinstance(value, np.ndarray):
@@ -202,7 +202,7 @@ def amount(before: Example, after: Example) -> float:
 
 
 def edits(a: str, b: str) -> int:
-    """The number of characters to insert, delete or replace to make one text of the other (Levenshtein 1966).
+    """Levenshtein distance: characters to insert, delete or replace (1966).
 
     >>> edits("film", "fimls")
     2

@@ -1,4 +1,4 @@
-"""Rules of `lrp` proved on an architecture: one forward and one backward pass of a tiny random model each."""
+"""Support of `lrp` on an architecture: one forward and one backward pass of a tiny random model per rule."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from regard.records import Message
 from regard.testing.architecture import Inputs, tensors
 
 RULES: tuple[Rule, ...] = ("cp", "attnlrp")
-"""The rules that conserve relevance."""
+"""Rules that conserve relevance."""
 
 
 def relevance_refusals(model: nn.Module, inputs: Inputs) -> Mapping[str, Message | None]:
-    """Map each rule to the reason why it is refused; None where it is proved."""
+    """Map each rule to the reason for its refusal; None if it is verified."""
     return {rule: _refusal(model, inputs, rule) for rule in RULES}
 
 

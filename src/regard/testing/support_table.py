@@ -32,12 +32,12 @@ class Finding:
 
     row_error: sums of rows against 1 (or 1 minus the sink). own_error: weights against those of the `compared` sites
     that the model reports itself. modes_error: weights from queries and keys against weights made in the forward.
-    light_error: the same against a later pass, which looks only where attention is known to be.
-    output_error: the model's output under capture against without, relative to its largest entry; explicit_error: the
-    same where weights are made in the forward. identity_error: the output when every site is scaled by 1, and (where
-    nothing was padded) given its own weights back. smallest_change: over all sites with more than one key, what making
-    that site uniform does to the output. relevance: for each rule of `lrp` the reason why it is refused, None where it
-    is proved.
+    light_error: the same against a later pass, which looks only where attention is known to be. output_error: the
+    model's output under capture against without, relative to its largest entry; explicit_error: the same where weights
+    are made in the forward. identity_error: the output when every site is scaled by 1, and (where nothing was padded)
+    given its own weights back. smallest_change: over all sites with more than one key, the smallest effect of making
+    that site uniform on the output. relevance: for each rule of `lrp` the reason for its refusal, None if it is
+    verified.
     """
 
     sites: Mapping[str, int] = field(default_factory=dict)
@@ -201,7 +201,7 @@ the output unchanged, no relevance lost (0.1 %).
 
 
 def page(findings: Sequence[tuple[Architecture, Finding]]) -> str:
-    """docs/support.md."""
+    """Render docs/support.md."""
     captured = [(row, found) for row, found in findings if not row.error]
     refusals = [(row, found) for row, found in findings if row.error]
     lines = [_HEAD, f"{len(captured)} architectures captured, {len(refusals)} rightly refused.", ""]
@@ -231,7 +231,7 @@ def _proved(finding: Finding) -> str:
 
 
 def _relevance_lines(findings: Sequence[tuple[Architecture, Finding]]) -> list[str]:
-    """Count the architectures that each rule is proved on, and list the reasons for the others."""
+    """Count the architectures on which each rule is verified, and list the reasons for the others."""
     counts = [f"{rule} on {sum(found.relevance[rule] is None for _, found in findings)}" for rule in RULES]
     lines = [
         f"Proved: {', '.join(counts)} of {len(findings)} architectures. The others are refused with the reason:",

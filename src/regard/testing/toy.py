@@ -2,9 +2,9 @@
 
     value = +-(sum of word weights), the sign being that of the target class
 
-so the exact attribution of a word is its weight, whichever way it is asked for: gradient, integrated gradient, or
-removal by deletion. Its attention is shown but not used (edits change nothing): by construction, attention here
-explains exactly as much as it was given to, `ToyCase.exact`.
+so the exact attribution of a word is its weight by every method: gradient, integrated gradient, or removal by deletion.
+Its attention is shown but not used (edits change nothing): by construction, attention here explains exactly as much as
+it was given to, `ToyCase.exact`.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ TEXTS = (
 )
 WEIGHTS = {"wonderful": 2.0, "good": 1.0, "truly": 0.6, "dull": -1.2, "terrible": -1.9, "bad": -0.9, "not": -0.3}
 SPECIAL_WEIGHT = 0.25
-"""What [CLS] adds; a method that gives it away to a word is caught."""
+"""Contribution of [CLS]; a method that attributes it to a word fails."""
 
 Flavour = Literal["pooling", "layers", "windowed", "none"]
 _MASK_WEIGHT = 0.03
 DECISIVE = 0.5
-"""A listed word that adds at least this much to the prediction belongs to the rationale."""
+"""Minimum contribution of a listed word in the rationale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,9 @@ class ToyCapture:
 
 @dataclass(frozen=True, eq=False)
 class ToyFunction:
-    """Implements `InputFunction` and `BatchFunction` of the protocols: x is what each unit adds, [CLS] is not free."""
+    """Implements `InputFunction` and `BatchFunction` of the protocols: x is the contribution of each unit, [CLS] is
+    not free.
+    """
 
     weights: Floats
     sign: int
@@ -157,9 +159,9 @@ class ToyModel:
     """Implements `protocols.Model`. link "tanh" bends the sum, so that gradients at one point are no longer exact.
 
     flavour: "pooling" (one additive attention that follows the word weights), "layers" (two square self-attentions,
-    read at [CLS]), "windowed" (keys that are not the units), "none". lean: what [CLS] adds, so also for an empty text.
-    draw: the words have random weights, as in a randomized copy. calls: how often the model was asked what.
-    reads_masks: masked words are nothing new to it, so it is its own masked twin.
+    read at [CLS]), "windowed" (keys that are not the units), "none". lean: contribution of [CLS], also for an empty
+    text. draw: the words have random weights, as in a randomized copy. calls: number of calls by kind. reads_masks: the
+    model was trained on masked words, so it is its own masked twin.
     """
 
     flavour: Flavour = "pooling"
@@ -231,7 +233,7 @@ class ToyModel:
         return ToyCapture(sites, [encoded.units for encoded in batch], self.forward(batch, targets))
 
     def _padded(self, batch: Sequence[Encoded]) -> list[list[tuple[Site, NDArray[np.float32]]]]:
-        """The sites of each; a pooling attention may stand beside a longer one."""
+        """Sites of each example; a pooling attention may be padded to a longer one."""
         widest = max(encoded.length for encoded in batch) if self.flavour == "pooling" else 0
         return [
             [(site, np.pad(w, ((0, 0), (0, 0), (0, max(0, widest - w.shape[2]))))) for site, w in self._sites(_own(e))]
@@ -347,7 +349,7 @@ class ToyModel:
         return self.forward([batch[i] for i in rows], [targets[i] for i in rows])
 
     def steered(self, encoded: Encoded, target: Target, places: Sequence[Edit]) -> Any:
-        """Nothing here depends on attention, but in the eyes of autograd."""
+        """Answer independently of attention, although autograd sees a dependence."""
         distribution = self.forward([encoded], [target]).distribution
 
         def answer(weights: Sequence[Any]) -> Any:
@@ -458,7 +460,7 @@ class ToyCase(DeskCase):
         return np.where(self.units[i].free, _sign(self.targets[i]) * self.word_weights(i), 0.0)
 
     def word_weights(self, i: int) -> Floats:
-        """(n,) what each unit adds to the sum, [CLS] first."""
+        """(n,): contribution of each unit to the sum, [CLS] first."""
         return _own(self.desk.encoded(self.ids[i])).weights
 
     def relevance(self, method: str | Spec) -> Relevance:
@@ -467,7 +469,7 @@ class ToyCase(DeskCase):
         return super().relevance(method)
 
     def base(self) -> Answers:
-        """Read-only, so that a method that changes it is caught."""
+        """Read-only base answers, so that a method that changes them fails."""
         base = super().base()
         both = None if base.distribution is None else frozen(base.distribution)
         return Answers(base.offsets, frozen(base.value), frozen(base.probability), both)

@@ -22,8 +22,8 @@ from regard.training.batches import Batch, Rows
 class Augment:
     """Augmentation settings: noises, severities, share and number of copies.
 
-    share: of the examples of a batch that are noisy, drawn anew every time. copies: of each example to draw from, each
-    under the next noise and severity in turn; they are made once, so that noise costs no time in training.
+    share: part of a batch that is noisy, redrawn every time. copies: number per example to draw from, each under the
+    next noise and severity in turn; they are made once, so that noise costs no time in training.
     """
 
     noises: tuple[str, ...]

@@ -21,8 +21,8 @@ NOTHING: Mapping[str, Tensor] = MappingProxyType({})
 class Batch(NamedTuple):
     """Inputs of the network, labels (batch, ...) and row numbers (batch,).
 
-    beside: what else belongs to each example, for the terms of a loss: another model's `predictions` and `attention`,
-    the `rationale`, the `weight` of its class.
+    beside: further columns per example, for the terms of a loss: another model's `predictions` and `attention`, the
+    `rationale`, the `weight` of its class.
     """
 
     inputs: tuple[Tensor, ...]
@@ -53,7 +53,7 @@ class Rows(Protocol):
 class Accompanied:
     """Rows with extra columns: one tensor per row, zero-padded to equal length.
 
-    `imposed` is a column that the network itself is given, as its last input (attention weights from elsewhere).
+    `imposed` is a column that the network receives as its last input (attention weights from elsewhere).
     """
 
     given: Rows
@@ -87,9 +87,9 @@ def _together(values: Sequence[Tensor]) -> Tensor:
 class TextRows:
     """Texts as word numbers, padded per batch.
 
-    `word_dropout` of the words become <mask> in training: so <mask> gets a vector that means "a word, any word", and
-    taking a word away later is not a thing the network never saw. masking: the share of the rows of a batch of whose
-    words a random share, all shares equally likely, becomes <mask> (masked fine-tuning, Madsen et al. 2024).
+    In training, a share `word_dropout` of the words becomes <mask>, so that <mask> gets a vector that means "any word",
+    and removing a word later is familiar to the network. masking: share of the rows of a batch in which a random share
+    of the words, uniform in 0..1, becomes <mask> (masked fine-tuning, Madsen et al. 2024).
     """
 
     tokens: Sequence[Sequence[int]]
@@ -139,7 +139,7 @@ class ArrayRows:
 class SequenceRows:
     """Sequences of vectors, each (n, size), padded per batch with zeros; the network also gets the mask (batch, n).
 
-    `noise` (size,) is the spread of what is added to each vector in training.
+    `noise` (size,): spread of the noise added to each vector in training.
     """
 
     arrays: Sequence[Tensor]

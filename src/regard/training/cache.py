@@ -21,13 +21,13 @@ from regard.records import Json
 from regard.store.blobs import room_on_disk
 
 Build = Callable[[Path, Path], Mapping[str, Json]]
-"""build(out, state) fills the directory `out` and gives facts; `state` survives a kill, for a build that can resume."""
+"""build(out, state) fills the directory `out` and returns facts; `state` survives a kill, for a resumable build."""
 
 
 def built_once(name: str, recipe: Mapping[str, Json], packages: Sequence[str], build: Build) -> Path:
     """Return the directory of `name` for this recipe and these package versions, building it if needed.
 
-    `source.json` in it says how it was made.
+    Its `source.json` records the recipe.
     """
     versions = {package: _version(package) for package in ("regard", *packages)}
     about = {"name": name, "recipe": dict(recipe), "versions": versions}

@@ -1,4 +1,4 @@
-"""Trains the image-to-text model `captioner` on the pictures of `quadrants`."""
+"""Training of the image-to-text model `captioner` on the pictures of `quadrants`."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _processor() -> Any:
 
 
 def asked(example: Example, places: Sequence[int]) -> tuple[str, str]:
-    """A prompt that names the first of these quadrants, and a true description that goes on in this order.
+    """Build a prompt that names the first of these quadrants, and a true description that continues in this order.
 
     >>> asked(quadrants(n=1)[0], (3, 0, 1, 2))
     ('<image> : below-right', 'red above-left green above-right yellow below-left blue')

@@ -1,7 +1,7 @@
 """Training directory: its recipe, status and results.
 
-out/training.json    how it is made (recipe), its status, and in the end its facts
-out/state/...        where it stands, so that it can be killed; gone when it is finished
+out/training.json    recipe, status, and in the end its facts
+out/state/...        resumable state; gone when it is finished
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Fine-tuning of a Hugging Face classifier: the whole model, or the upper layers of a BERT on cached lower states.
 
-Layers that stay as they are compute the same every epoch, so each text goes through them once. The result is a plain
-Hugging Face model either way.
+Frozen layers compute the same every epoch, so each text goes through them once. The result is a plain Hugging Face
+model either way.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from regard.training.inputs import text_of
 from regard.training.progress import Report, tell
 
 FIRST_DECIDES = ("albert", "bert", "camembert", "distilbert", "electra", "roberta", "xlm-roberta")
-"""Model types whose decision is read from the first token, so that its row of attention is "the attention"."""
+"""Model types that decide from the first token, so that its row of attention is "the attention"."""
 
 
 class CachedStates(nn.Module):
-    """Replacement of the embeddings of a BERT that passes cached states on."""
+    """Replacement of the embeddings of a BERT that returns cached states."""
 
     def forward(
         self,
@@ -123,7 +123,7 @@ class KeyScores(nn.Module):
 class WithAttention(nn.Module):
     """A Hugging Face classifier that also returns its attention, for losses on attention.
 
-    Its attention is the row of the first token in the last layer, mean over heads: what the decision is read from.
+    Its attention is the row of the first token in the last layer, mean over heads, which the decision uses.
     """
 
     def __init__(self, classifier: Upper | Whole) -> None:

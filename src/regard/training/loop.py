@@ -31,12 +31,11 @@ NETWORK = Message("learner.network")
 class Settings:
     """Training settings.
 
-    epochs: at most that many; fewer when the dev split has not improved for `patience` of them. earliest: the first one
-    that may be kept.
-    rate: of AdamW, rising over the first `warmup` of all steps and falling linearly to `last` of itself (1: it stays).
-    clip: the longest gradient. save_seconds: how often the state is saved within an epoch.
-    threads: one is nearly as fast as two for small networks, gives the same weights whatever the number of cores, and
-    does not collapse on a busy machine; 0 leaves torch as it is.
+    epochs: maximum; fewer when the dev split has not improved for `patience` of them. earliest: first epoch that may be
+    selected. rate: of AdamW, rising over the first `warmup` of all steps and falling linearly to `last` of itself (1:
+    it stays). clip: the longest gradient. save_seconds: how often the state is saved within an epoch. threads: one is
+    nearly as fast as two for small networks, gives the same weights whatever the number of cores, and does not collapse
+    on a busy machine; 0 leaves torch as it is.
     """
 
     epochs: int = 10

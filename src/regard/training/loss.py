@@ -53,7 +53,7 @@ class SecondPass(Protocol):
 class Term:
     """Loss term: weight x function(outcome, batch), a scalar in the graph.
 
-    learning: it is only a way to learn; it disturbs the network, and says nothing about a split that is judged.
+    learning: for training only; it disturbs the network, and is meaningless for evaluating a split.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Trains the translator `marian`: a small encoder-decoder of Hugging Face on the sentences of `phrases`."""
+"""Training of the translator `marian`: a small Hugging Face encoder-decoder on the sentences of `phrases`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regard.training.fixed_steps import train_steps
 from regard.training.word_tokenizer import spaced_words
 
 PAIRS = "pairs.csv"
-"""Beside the weights: test sentences, their translations, and the links of words as `source-target`."""
+"""File beside the weights: test sentences, their translations, and the links of words as `source-target`."""
 TRAINED_ON, TESTED, BATCH, RATE = 4000, 200, 48, 2e-3
 IGNORED = -100
 Pair = tuple[str, str, str]

@@ -17,14 +17,14 @@ from regard.models.open.load import load
 
 BATCH = 32
 PENALTY = 1e-3
-"""Weight of the squared size of the head, on standardised features."""
+"""Weight of the squared norm of the head, on standardised features."""
 STEPS = 200
 
 
 def fit_picture_head(directory: Path, train: Examples, test: Examples, *, seed: int) -> float:
     """Fit `classifier` of the model in a directory, save it there, and return the accuracy on `test`.
 
-    The problem is convex, so the seed only decides which pictures were drawn.
+    The problem is convex, so the seed only selects the pictures.
     """
     live = load(str(directory))
     assert isinstance(live, TorchModel)

@@ -16,8 +16,8 @@ class Report:
     """Progress of a training.
 
     epoch, step: counted from 1; step 0 is before the first. loss: mean over the epoch so far, `terms` its parts.
-    dev_loss, dev_metric: of the last finished epoch, None before there is one; `metric` names it.
-    epoch_is_over: the dev split was just judged, and `best` says whether this is the epoch to keep so far.
+    dev_loss, dev_metric: of the last finished epoch, None before there is one; `metric` names it. epoch_is_over: the
+    dev split was just evaluated, and `best` says whether this is the best epoch so far.
     """
 
     what: Text
@@ -46,7 +46,7 @@ class Progress(Protocol):
 
 
 progress: ContextVar[Progress | None] = ContextVar("progress", default=None)
-"""The listener of this context; trainings that are started deep inside (a model by name) report to it."""
+"""Listener of this context; trainings started deep inside (a model by name) report to it."""
 
 
 @contextmanager

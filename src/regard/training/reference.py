@@ -27,9 +27,7 @@ from regard.training.loss import Outcome, forward
 
 
 class Reference(Protocol):
-    """Reference for one example as a tensor: its predictions (classes,), or its attention over the learner's words
-    (n,).
-    """
+    """Reference for one example: its predictions (classes,), or its attention over the learner's words (n,)."""
 
     @property
     def identity(self) -> str: ...
@@ -181,7 +179,7 @@ class RunReference:
 
 
 def on_words(values: Floats, units: Mapping[str, Any], spans: Sequence[tuple[int, int]], example: Example) -> Tensor:
-    """Relevance of units (sub-words, words) as a distribution over words (n,): each unit counts for the word it is in.
+    """Relevance of units (sub-words, words) as a distribution over words (n,): each unit counts for its word.
 
     >>> units = {"places": [[0, 0], [0, 3], [3, 6], [7, 9]], "place_kind": "span", "special": [True] + [False] * 3}
     >>> on_words(np.array([0.0, 0.2, 0.1, 0.1]), units, [(0, 6), (7, 9)], Example("a", {}))

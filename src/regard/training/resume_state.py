@@ -1,7 +1,7 @@
 """Resumable training state, safe against a kill at any moment: safetensors and JSON, no pickles.
 
 state/state.json               the commit: where the training stands, and the sha256 of its tensors and of itself
-      previous.json            the commit before, which holds if the last one is damaged
+      previous.json            the commit before, used if the last one is damaged
       state-E-S.safetensors    network, optimizer and best weights of each of the two
       *.damaged                what a checksum refused, set aside
 """

@@ -16,7 +16,8 @@ from regard.training.loss import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Measure whose mean over a split chooses the epoch; with `whole`, a number made of all its values and the labels.
+    """Measure whose mean over a split selects the epoch; with `whole`, a number made of all its values and the labels.
+
     share: it is a share of right answers, so that Wilson's interval applies.
     """
 
@@ -54,4 +55,4 @@ ACCURACY = Measure("accuracy", _right)
 EXACT_MATCH = Measure("exact_match", _all_right)
 ABSOLUTE_ERROR = Measure("absolute_error", _off, higher_is_better=False, share=False)
 ROC_AREA = Measure("roc_area", _odds, whole=roc_area, share=False)
-"""Of two classes."""
+"""Measures for two classes."""

@@ -1,6 +1,6 @@
 """Second pass of a batch with additions to the inputs or to the attention scores.
 
-A hook on the module in question does it, for one pass: the network itself knows nothing of it.
+A hook on the module adds them for one pass; the network itself is unchanged.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Disturbable(Protocol):
         ...
 
     def places(self) -> Mapping[str, nn.Module]:
-        """`inputs`: the module whose output the word vectors are; `scores`: that of the attention scores (..., n)."""
+        """`inputs`: the module that outputs the word vectors; `scores`: that of the attention scores (..., n)."""
         ...
 
 
@@ -44,10 +44,10 @@ class Rereads(Protocol):
 
 
 class Replay:
-    """Implements `loss.SecondPass`. forward: how the network is run (`loss.forward`).
+    """Implements `loss.SecondPass`. forward: function that runs the network (`loss.forward`).
 
-    states: what attention read in the first pass, where the network has one attention over its words: if scores alone
-    change, everything below them is as it was, dropout and all.
+    states: inputs of the attention in the first pass, if the network has one attention over its words: if scores alone
+    change, everything below them stays the same, including dropout.
     """
 
     states: Tensor | None = None
@@ -81,7 +81,7 @@ class Replay:
 
 
 def real_of(network: nn.Module, batch: Batch) -> Tensor | None:
-    """Return (batch, n) the mask of real tokens, where the network can tell."""
+    """Return (batch, n) the mask of real tokens, if the network exposes it."""
     return network.real(*batch.inputs) if isinstance(network, Disturbable) else None
 
 

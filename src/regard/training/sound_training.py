@@ -1,4 +1,4 @@
-"""Trains `listener`: a small Wav2Vec2 or AST classifier of Hugging Face on the sounds of `planted_sounds`."""
+"""Training of `listener`: a small Hugging Face Wav2Vec2 or AST classifier on the sounds of `planted_sounds`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.models.open.checkpoints import quiet
 from regard.records import Json
 
 RECORDINGS = "recordings"
-"""Beside the weights: a folder of test sounds, one sub-folder for each class."""
+"""Directory beside the weights with test sounds, one subdirectory per class."""
 TRAINED_ON, TESTED, BATCH = 900, 120, 32
 Kind = Literal["wav2vec2", "ast"]
 USUAL: Mapping[Kind, tuple[int, float]] = {"wav2vec2": (200, 2e-3), "ast": (400, 5e-4)}

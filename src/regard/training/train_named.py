@@ -24,8 +24,8 @@ def trained_once(
 ) -> str:
     """Train once and return the path of the checkpoint. `recipe` is the key of the cache; `n` limits the training data.
 
-    learner: a function that gives one is only asked when there is something to train. labels: "shuffled" permutes those
-    it learns from and is chosen by, so that there is nothing to learn but the examples by heart.
+    learner: a function that returns one is called only if there is something to train. labels: "shuffled" permutes the
+    training and dev labels, so that the network can only memorize the examples.
     """
 
     def build(out: Path, state: Path) -> Mapping[str, Json]:

@@ -21,16 +21,16 @@ from regard.training.batches import Batch, bucketed
 from regard.training.loop import Settings
 
 NOTHING = -100
-"""The label of a position that nothing is to be learned from."""
+"""Label of a position that is ignored in training."""
 
 
 RECIPES: Mapping[str, Settings] = {
     "recurrent": Settings(epochs=8, batch_size=32, rate=5e-3, warmup=0.1, patience=4),
     "transformer": Settings(epochs=12, batch_size=32, rate=2e-3, warmup=0.1, patience=4),
 }
-"""How each translator is trained well. A Transformer needs smaller steps, and more of them."""
+"""Training settings of each translator. A Transformer needs smaller and more steps."""
 WORD_DROPOUT = 0.01
-"""More of it takes away what the rest of a short text says nothing about (a figure of a date)."""
+"""Share of hidden words; more would remove information that the rest of a short text lacks (a figure of a date)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class PairRows:
     """Texts and their translations as numbers; a translation ends with <end>.
 
     The network is called with the source (batch, n) and the target after <start> (batch, m); the labels (batch, m) are
-    the target up to and with <end>. `word_dropout` of the words of the source become <mask> in training, so that
-    <mask> gets a vector that means "a word, any word".
+    the target up to and including <end>. In training, a share `word_dropout` of the source words becomes <mask>, so
+    that <mask> gets a vector that means "any word".
     """
 
     source: Sequence[Sequence[int]]
@@ -79,7 +79,7 @@ def vocabularies(
 ) -> tuple[Vocabulary, Vocabulary]:
     """The words of the texts and of the labels.
 
-    Unless told, texts are cut into words and single figures, and labels into words if they have spaces, else into
+    By default, texts are split into words and single digits, and labels into words if they have spaces, else into
     characters (dates, numbers, Chinese).
     """
     labels = [_label(e.id, e.label) for e in train]
@@ -93,7 +93,7 @@ def vocabularies(
 
 
 def translate(network: Translator, sources: Sequence[Sequence[int]], *, limit: int, batch_size: int = 64) -> list[Ints]:
-    """The greedy translation of every source, without <start>, up to and with <end> (if it comes to one)."""
+    """Translate every source greedily, without <start>, up to and including <end> (if it occurs)."""
     before, translations = network.training, [np.zeros(0, np.int64)] * len(sources)
     network.eval()
     with torch.inference_mode():
@@ -116,8 +116,8 @@ def exact(network: Translator, rows: PairRows, *, batch_size: int = 64) -> list[
 class Aligned(NamedTuple):
     """Accuracy with which attention finds the source of each translated word.
 
-    error_rate: of every cross-attention (mean over its heads) by site, over all sentences at once; 0 is best.
-    diagonal: of the alignment that knows nothing (target token j comes from source token j n / m).
+    error_rate: of every cross-attention (mean over its heads) by site, over all sentences at once; 0 is best. diagonal:
+    that of the uninformed alignment (target token j comes from source token j n / m).
     """
 
     error_rate: Mapping[str, float]
@@ -126,14 +126,14 @@ class Aligned(NamedTuple):
 
     @property
     def best(self) -> str:
-        """The site with the lowest error rate. To be chosen on other data than those it is judged on."""
+        """Site with the lowest error rate. Choose it on other data than those that judge it."""
         return min(self.error_rate, key=lambda site: self.error_rate[site])
 
 
 def alignment(
     network: Translator, data: Dataset, source: Vocabulary, target: Vocabulary, *, batch_size: int = 64
 ) -> Aligned:
-    """The known alignment of `data` against the strongest cross-attention of every target token.
+    """Compare the known alignment of `data` with the strongest cross-attention of every target token.
 
     Attention is captured, as of any model, while the network reads the expected translation.
     """
@@ -167,7 +167,7 @@ def alignment(
 
 
 def cross_attention(network: Translator, batch: Batch) -> dict[str, Floats]:
-    """The weights of every cross-attention by site, mean over its heads: (batch, target, source)."""
+    """Weights of every cross-attention by site, mean over its heads: (batch, target, source)."""
     with torch.inference_mode():
         _, taps = capture_call(network, lambda: network(*batch.inputs), mode="weights")
     return {

@@ -1,4 +1,6 @@
-"""Whisper as its authors publish it -> a Hugging Face directory: renamed weights, byte-pair tokenizer, features."""
+"""Convert a published Whisper checkpoint to a Hugging Face directory: renamed weights, byte-pair tokenizer,
+features.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ _FRAMES_PER_SECOND = 50
 
 
 def renamed(name: str) -> str:
-    """The name that transformers has for a weight of the published checkpoint.
+    """Transformers' name for a weight of the published checkpoint.
 
     >>> renamed("decoder.blocks.0.cross_attn.query.weight")
     'model.decoder.layers.0.encoder_attn.q_proj.weight'
@@ -47,8 +49,8 @@ def renamed(name: str) -> str:
 def unpack_whisper(weights: Path, ranks: Path, out: Path, *, seconds: int) -> None:
     """Write an English-only Whisper as a Hugging Face directory in float32.
 
-    weights: the published .pt file. ranks: the byte-pair ranks of its tokenizer. seconds: how much sound the encoder
-    reads at once; the published model reads 30, and its position vectors are cut for fewer.
+    weights: the published .pt file. ranks: the byte-pair ranks of its tokenizer. seconds: length of sound that the
+    encoder reads at once; the published model reads 30, and its position vectors are cut for fewer.
     """
     import torch
     import transformers
@@ -139,7 +141,7 @@ def unpack_whisper(weights: Path, ranks: Path, out: Path, *, seconds: int) -> No
 
 
 def special_tokens(count: int) -> list[str]:
-    """The tokens behind the byte pairs of the English vocabulary, in order of their ids.
+    """Special tokens after the byte pairs of the English vocabulary, in order of their ids.
 
     >>> special_tokens(1608)[-1]
     '<|30.00|>'
@@ -155,7 +157,7 @@ def special_tokens(count: int) -> list[str]:
 def byte_pairs(ranks: Path) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """(vocabulary, merges) of a file of byte strings and their ranks.
 
-    A string came about by its last merge: the two parts that are left when only earlier ranks may join.
+    The last merge of a string joins the two parts that remain when only earlier ranks may merge.
     """
     rows = [line.split() for line in ranks.read_bytes().splitlines() if line]
     table = {base64.b64decode(token): int(rank) for token, rank in rows}
@@ -190,7 +192,7 @@ def _last_merge(token: bytes, rank: int, table: Mapping[bytes, int]) -> tuple[by
 
 
 def _letters() -> dict[int, str]:
-    """A printable letter for every byte: itself where it is printable, else the next letter after Latin-1."""
+    """Printable letter for every byte: itself if printable, else the next letter after Latin-1."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     letters = {byte: chr(byte) for byte in printable}
     for byte in range(256):

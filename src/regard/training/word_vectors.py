@@ -13,9 +13,9 @@ from regard.errors import InputError, Text, phrase
 from regard.files import open_binary
 
 LARGEST = 64 << 30
-"""Bytes: the file is read line by line, and the usual ones have 1 to 8 GB."""
+"""Maximum bytes: the file is read line by line, and the usual ones have 1 to 8 GB."""
 LONGEST_LINE = 1 << 20
-"""Characters: 4,096 numbers of 20 digits have 86,016."""
+"""Maximum characters of a line: 4,096 numbers of 20 digits have 86,016."""
 
 
 def word_vectors(path: str | Path, words: Sequence[str], size: int) -> dict[int, Tensor]:

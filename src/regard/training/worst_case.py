@@ -1,4 +1,4 @@
-"""A small change that hurts most, and a random one of the same size; both per example, within a Euclidean ball."""
+"""Worst-case change of a given size, and a random one of the same size; both per example, within a Euclidean ball."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def replay(outcome: Outcome, who: str) -> SecondPass:
 
 
 def norms(x: Tensor) -> Tensor:
-    """(batch, 1, ...) the Euclidean norm of each example, in a shape that broadcasts.
+    """(batch, 1, ...): Euclidean norm of each example, in a shape that broadcasts.
 
     >>> norms(torch.tensor([[[3.0, 4.0]], [[0.0, 0.0]]])).flatten().tolist()
     [5.0, 0.0]
@@ -35,7 +35,7 @@ def norms(x: Tensor) -> Tensor:
 
 
 def steepest(gradient: Tensor, radius: Tensor | float) -> Tensor:
-    """The change of norm `radius` along the gradient; none where there is no gradient (Miyato et al. 2017).
+    """Change of norm `radius` along the gradient; zero without a gradient (Miyato et al. 2017).
 
     >>> steepest(torch.tensor([[3.0, 4.0]]), 10.0).tolist()
     [[6.0, 8.0]]
@@ -49,7 +49,7 @@ def random_change(like: Tensor, radius: Tensor | float, real: Tensor | None = No
 
 
 def kept(x: Tensor, real: Tensor | None) -> Tensor:
-    """`x` with 0 on padding."""
+    """Return `x` with 0 on padding."""
     return x if real is None else x * real.view(*real.shape, *[1] * (x.dim() - real.dim())).to(x)
 
 
@@ -61,10 +61,11 @@ def ascent(
     steps: int = 1,
     start: Tensor | None = None,
 ) -> list[Tensor]:
-    """Ever worse changes, `steps` of them: each a step of radius x 1.5 / steps along the gradient of the loss there,
-    drawn back into the ball (Madry et al. 2018). One step is the fast gradient method, at the edge of the ball.
+    """Return increasingly harmful changes by projected gradient ascent, `steps` of them (Madry et al. 2018).
 
-    loss: change (batch, ...) -> scalar, in the graph. Returns the changes, detached from the graph.
+    Each is a step of radius x 1.5 / steps along the gradient of the loss there, projected back into the ball. One step
+    is the fast gradient method, at the edge of the ball. loss: change (batch, ...) -> scalar, in the graph. The
+    changes are detached from the graph.
     """
     change = torch.zeros_like(like) if start is None else start
     rate = 1.0 if steps == 1 else 1.5 / steps

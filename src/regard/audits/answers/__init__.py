@@ -1,1 +1,1 @@
-"""The audit of citations (`--task answer`): may the methods that rank the sources of an answer be trusted?"""
+"""Audit of citations (`--task answer`): can you trust the methods that rank the sources of an answer?"""

@@ -1,4 +1,4 @@
-"""`audit(..., task="answer")`: ask every method about prompts, in rounds, until its verdict is settled.
+"""`audit(..., task="answer")`: run every method on prompts, in rounds, until its verdict is settled.
 
 The directory of an answer audit holds `answers.jsonl` (one line per measured prompt, from which a stopped audit goes
 on), `audit.json` (the result), `tables/*.parquet` and, from the command line, `report.html`.
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from regard.datasets.copying_prompts import Rule
 
 FIRST_LOOK = 16
-"""Prompts before the verdicts are asked for the first time."""
+"""Prompts before the first look at the verdicts."""
 OPTIONS = frozenset(
     "profile budget seed limit explainers experiments text resume device task download allow_code".split()  # noqa: SIM905
 )
-"""Options of an audit that answer audits use; others are refused."""
+"""Audit options that answer audits use; others raise an error."""
 PILOT = 4
-"""Prompts that are timed before the number of prompts is planned."""
+"""Prompts to time before planning how many to measure."""
 SCHEMA = "regard.answers/1"
 LINES = "answers.jsonl"
 RESULT = "audit.json"
@@ -72,7 +72,7 @@ EFFORTS: Mapping[str, Effort] = MappingProxyType(
         "full": Effort(tuple(names("citer")), depth=None, subsets=24, draws=8, changes=CHANGES),
     }
 )
-"""Profile -> what is measured per prompt."""
+"""Profile -> measurements per prompt."""
 _PROMPT_COLUMNS = (
     "prompt sources:int tokens:int answer_tokens:int generated:bool best_effect:float best_source:int "
     "whole_effect:float used:bool passes:float"
@@ -86,16 +86,17 @@ _TABLES = {
 HEAD_SHAPE = record(
     {"model": TEXT, "data": TEXT, "available": COUNT, "seed": WHOLE, "effort": record({"methods": listed(TEXT)})}
 )
-"""The parts of the first line of `answers.jsonl` that are read again."""
+"""Keys of the first line of `answers.jsonl` that a resumed audit reads."""
 Progress = Callable[[int, int, float | None], None]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AnswerAudit(HasCard):
-    """The result. status: "settled", "budget" (spent), "data" (all prompts measured) or "interrupted".
+    """Result of an answer audit.
 
-    n: measured prompts, of `available`. looks: the planned ones. passes: cost of everything, in passes over a prompt.
-    problems: prompts that could not be measured, with the reason.
+    status: "settled", "budget" (spent), "data" (all prompts measured) or "interrupted". n: measured prompts, of
+    `available`. looks: planned looks. passes: total cost, in passes over a prompt. problems: prompts that could not be
+    measured, with the reason.
     """
 
     path: Path
@@ -117,7 +118,7 @@ class AnswerAudit(HasCard):
         return Card("AnswerAudit", str(self.path), facts)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the measured prompts, which are in `answers.jsonl`."""
+        """Return everything except the measured prompts, which are in `answers.jsonl`."""
         facts: dict[str, Any] = _finite(
             {
                 "schema": SCHEMA,
@@ -160,7 +161,7 @@ class AnswerAudit(HasCard):
         return write_result(path, self.to_json, lambda: str(upstairs("answer_audit_page")(self.to_json())))
 
     def _examples(self, most: int = 3) -> list[dict[str, Any]]:
-        """Prompts at which the picture names another source than the one that carries the answer."""
+        """Prompts where the attention map names another source than the one that carries the answer."""
         picture = next((m.method for m in self.trust.methods if m.role == "picture" and m.share is not None), None)
         examples: list[dict[str, Any]] = []
         for prompt in self.prompts:
@@ -508,7 +509,7 @@ def _prompts(model: str | Model, data: str | Path | Sequence[Any] | None, seed: 
 
 
 def _own_prompts(model: str | Model) -> str:
-    """The prompts that belong to a model known by name."""
+    """Prompts that come with a named model."""
     source = named_model(model) if isinstance(model, str) else None
     if source is not None and entry(source.kind, source.name).facts.get("prompts") == "copying":
         return f"copying:{source.params.get('rule', 'asked')}"
@@ -530,7 +531,7 @@ def _texts(prompt: AnswerPrompt) -> list[str]:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no NaN: null instead."""
+    """Replace NaN by null, since JSON has no NaN."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

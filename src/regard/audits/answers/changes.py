@@ -1,4 +1,4 @@
-"""Prompt changes that leave the sources of the answer as they are: do citations survive them?
+"""Prompt changes that leave the sources of the answer as they are: do citations survive?
 
 *reordered*: the sources in another order. *paraphrased*: every source inside a neutral sentence frame. *injected*: one
 source of another prompt among them. The answer stays the same.
@@ -29,14 +29,14 @@ LONGEST_GAP = 12
 
 @dataclass(frozen=True, slots=True)
 class ChangedPrompt:
-    """A changed prompt; origin: for every new source the number of the old one, -1 for an injected source."""
+    """A changed prompt. origin: the old number of every new source, -1 for an injected source."""
 
     prompt: AnswerPrompt
     origin: tuple[int, ...]
 
 
 def changed_prompt(name: str, prompt: AnswerPrompt, case: AnswerCase, foreign: str | None) -> ChangedPrompt:
-    """Return the prompt after one change. case: of the unchanged prompt. foreign: a source of another prompt."""
+    """Return the prompt after one change. case: the unchanged prompt. foreign: a source of another prompt."""
     sources = case.reader.sources
     if any(len(source.spans) != 1 for source in sources):
         raise Unsupported(
@@ -71,7 +71,7 @@ def changed_prompt(name: str, prompt: AnswerPrompt, case: AnswerCase, foreign: s
 
 
 def _injected(prompt: AnswerPrompt, case: AnswerCase, foreign: str, rng: np.random.Generator) -> ChangedPrompt:
-    """Put a foreign source after one of the sources, separated as its neighbours are."""
+    """Insert a foreign source after one of the sources, with the separator that its neighbours use."""
     sources, order = case.reader.sources, _reading_order(case.reader.sources)
     gaps = [_gap(case, sources[a], sources[b]) for a, b in pairwise(order)]
     usable = [i for i, gap in enumerate(gaps) if gap is not None]
@@ -98,7 +98,7 @@ def _rebuilt(
     origin: Mapping[int, int],
     extra: tuple[int, str, str] | None = None,
 ) -> ChangedPrompt:
-    """Write new texts into the places of sources. extra: (source, separator, text) to put after one of them."""
+    """Write new texts in place of the sources. extra: (source, separator, text) to insert after that source."""
     fields = list(case.reader.prompt.fields)
     spans: list[tuple[tuple[int, int, int], int]] = []
     for field in range(len(fields)):
@@ -140,7 +140,7 @@ def _reading_order(sources: Sequence[Source]) -> list[int]:
 
 
 def _gap(case: AnswerCase, first: Source, second: Source) -> str | None:
-    """The text between two neighbours; None where they are in different fields or far apart."""
+    """Text between two neighbouring sources; None if they are in different fields or far apart."""
     (field, _, stop), (other, start, _) = first.spans[0], second.spans[0]
     gap = case.reader.prompt.fields[field][stop:start] if field == other else None
     return gap if gap is not None and len(gap) <= LONGEST_GAP else None

@@ -1,4 +1,4 @@
-"""Measurements of one prompt: exact answers with sources deleted, and the scores of every method."""
+"""Measurements of one prompt: exact effects of deleting sources, and the scores of every method."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from regard.store.stored_shapes import WORDS
 class Effort:
     """Amount of work per prompt: depth of the curves of every method, random subsets, draws of soft metrics.
 
-    depth: 0 for none, None for all sources. changes: of the prompt, after which every method is asked again.
+    depth: 0 for none, None for all sources. changes: prompt changes after which every method runs again.
     """
 
     methods: tuple[str, ...]
@@ -43,7 +43,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The words of a prompt that reports show."""
+    """Words of a prompt that reports show."""
 
     answer: str
     sources: tuple[str, ...]
@@ -51,10 +51,10 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class AfterChange:
-    """The ranking of a method after a change of the prompt, against the one before.
+    """Ranking of a method after a change of the prompt, compared with the one before.
 
-    same: the first source is the same one. injected: the first source is the injected one. agreement: Spearman
-    correlation over the old sources, NaN where a ranking is constant.
+    same: the first source is unchanged. injected: the first source is the injected one. agreement: Spearman correlation
+    over the old sources, NaN if a ranking is constant.
     """
 
     same: bool
@@ -138,7 +138,7 @@ class PromptEvidence:
 
     @property
     def kept(self) -> tuple[Bools, Floats]:
-        """(draws, sources) the kept sources of the random subsets, and (draws,) their log-odds."""
+        """(draws, sources): kept sources of the random subsets; and (draws,): their log-odds."""
         nats = self.table.nats
         every = range(self.count)
         kept = np.array([[c in subset for c in every] for subset in self.subsets], np.bool_).reshape(-1, self.count)
@@ -172,14 +172,14 @@ PLAN_SHAPE = record({"kind": choice("plan"), "budget": TEXT, "looks": listed(COU
 
 
 def line_shape(value: Any, place: str) -> None:
-    """The shape of a line of `answers.jsonl` after the first."""
+    """Validate a line of `answers.jsonl` after the first."""
     shapes = {"prompt": PROMPT_SHAPE, "problem": PROBLEM_SHAPE}
     kind = value.get("kind") if isinstance(value, Mapping) else None
     shapes.get(str(kind), PLAN_SHAPE)(value, place)
 
 
 def open_case(chat: ChatModel, prompt: AnswerPrompt, *, seed: int, new_tokens: int) -> tuple[AnswerCase, bool]:
-    """Return the prompt with its answer, and whether the model wrote that."""
+    """Return the prompt with its answer, and whether the model wrote that answer."""
     _, answer = split_answer(prompt.messages, prompt.answer)
     text, sources = opened_sources(chat, prompt)
     if len(sources) < 2:
@@ -206,11 +206,11 @@ def opened_sources(chat: ChatModel, prompt: AnswerPrompt) -> tuple[Conversation,
 
 
 NEW_TOKENS = 64
-"""Longest answer that the model writes itself."""
+"""Maximum tokens of an answer that the model writes itself."""
 
 
 def foreign_source(chat: ChatModel, prompts: Sequence[AnswerPrompt], prompt: AnswerPrompt) -> str | None:
-    """Return the first source of the next prompt that has one; None where no other prompt has."""
+    """Return the first source of the next prompt that has one; None if no other prompt has one."""
     place = next(i for i, other in enumerate(prompts) if other.id == prompt.id)
     for other in [*prompts[place + 1 :], *prompts[:place]]:
         with suppress(RegardError):
@@ -221,7 +221,7 @@ def foreign_source(chat: ChatModel, prompts: Sequence[AnswerPrompt], prompt: Ans
 def measured_prompt(
     chat: ChatModel, prompt: AnswerPrompt, effort: Effort, *, seed: int, text: bool = True, foreign: str | None = None
 ) -> PromptEvidence:
-    """Ask every method about one prompt, and the exact answers that judge them. foreign: a source to inject."""
+    """Run every method on one prompt and measure the exact effects that judge them. foreign: a source to inject."""
     case, generated = open_case(chat, prompt, seed=seed, new_tokens=NEW_TOKENS)
     count = case.count
     measuring = _Measuring(case, effort)
@@ -253,7 +253,7 @@ def measured_prompt(
 
 @dataclass(slots=True)
 class _Measuring:
-    """The measurements of one prompt, as they come."""
+    """Measurements of one prompt, filled step by step."""
 
     case: AnswerCase
     effort: Effort
@@ -272,7 +272,7 @@ class _Measuring:
                 self.answers[deleted] = (nats, float(self.case.mean_probability(deleted)[0]))
 
     def methods(self) -> None:
-        """Ask every method, then for the curves of its ranking."""
+        """Run every method, then measure the curves of its ranking."""
         depth = self.case.count if self.effort.depth is None else self.effort.depth
         for name in self.effort.methods:
             try:
@@ -296,14 +296,14 @@ class _Measuring:
                 self.soft[name] = tuple(tuple(sorted(deleted)) for deleted in draws[0])
 
     def subsets(self) -> None:
-        """Ask for random subsets; other draws than those that a method may fit on."""
+        """Measure random subsets, drawn independently of those that a method may fit on."""
         every = frozenset(range(self.case.count))
         kept = drawn_subsets(self.case.count, self.effort.subsets, self.case.rng("lds"))
         self.kept = [tuple(int(c) for c in np.flatnonzero(row)) for row in kept]
         self.exact(every - frozenset(subset) for subset in self.kept)
 
     def after_change(self, change: str, prompt: AnswerPrompt, foreign: str | None) -> float:
-        """Ask every method again after a change; return the cost in passes."""
+        """Run every method again after a change; return the cost in passes."""
         try:
             changed = changed_prompt(change, prompt, self.case, foreign)
             case, _ = open_case(self.case.reader.chat, changed.prompt, seed=self.case.seed, new_tokens=1)
@@ -329,5 +329,5 @@ def _nan(value: float | None) -> float:
 
 
 def first_source(scores: Sequence[float]) -> int:
-    """The source with the highest score; the first of equal ones."""
+    """Index of the source with the highest score; the first of ties."""
     return int(np.argmax(scores))

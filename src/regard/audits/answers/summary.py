@@ -37,14 +37,14 @@ METRICS: Mapping[str, str] = {
     "polarity_violations": "lower",
     "lds": "higher",
 }
-"""Metric -> which direction is better."""
+"""Metric -> better direction."""
 CLOSE = 0.05
-"""Methods whose share of hits is this close to the best one's are chosen by cost."""
+"""Methods whose share of hits is within this distance of the best one's compete on cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The mean of a metric over the prompts that use their sources, with a bootstrap interval; NaN ends below two."""
+    """Mean of a metric over the prompts that use their sources, with a bootstrap interval (NaN below two prompts)."""
 
     mean: float
     low: float
@@ -56,8 +56,8 @@ class Estimate:
 class MethodTrust:
     """Verdict on one method ("yes", "no", "not_settled", "nothing_to_cite", "reference" or "skipped") and its numbers.
 
-    share: prompts in which its first source carries the answer. truth: prompts in which its first source is a true
-    one, where the data name those. passes: mean cost. reason: why it was skipped.
+    share: prompts in which its first source carries the answer. truth: prompts in which its first source is a true one,
+    where the data name true sources. passes: mean cost. reason: why it was skipped.
     """
 
     method: str
@@ -88,7 +88,7 @@ class Robustness:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Every verdict of one look. counting_lds: the baseline beside every `lds`."""
+    """Every verdict of one look. counting_lds: the baseline reported beside every `lds`."""
 
     use: UseVerdict
     methods: tuple[MethodTrust, ...]
@@ -100,7 +100,7 @@ class Trust:
 
 
 def conclude(prompts: Sequence[PromptEvidence], methods: Sequence[str], looks: Sequence[int], *, seed: int) -> Trust:
-    """Judge every method on the prompts so far. looks: the planned ones."""
+    """Judge every method on the prompts so far. looks: the planned looks."""
     effects = [prompt.effects for prompt in prompts]
     use = use_verdict(effects, looks)
     verdicts: dict[str, MethodVerdict] = {}
@@ -124,7 +124,7 @@ def conclude(prompts: Sequence[PromptEvidence], methods: Sequence[str], looks: S
 
 
 def metric_values(prompt: PromptEvidence, method: str) -> dict[str, float]:
-    """Every metric of a method on one prompt that its stored answers allow."""
+    """Compute every metric of a method on one prompt that the stored measurements allow."""
     table, scores = prompt.table, np.array(prompt.scores[method])
     order, effects = ranking(scores), table.effects
     values = {
@@ -264,7 +264,7 @@ def _trust(
 
 
 def _recommended(methods: Sequence[MethodTrust]) -> str | None:
-    """The cheapest of the trusted methods that are about as good as the best one; measured effects before gradients."""
+    """Cheapest trusted method that is about as good as the best; measured effects take precedence over gradients."""
     trusted = [(m, m.share) for m in methods if m.role == "method" and m.answer == "yes" and m.share is not None]
     if not trusted:
         return None
@@ -290,7 +290,7 @@ def _headline(use: UseVerdict, methods: Sequence[MethodTrust], recommended: str 
 
 
 def method_name(method: str) -> Text:
-    """The name of a method in words; a plug-in's as it is."""
+    """Display name of a method; the raw name for a plug-in."""
     name = Spec.parse("citer", method).name
     return method if owner("citer", name) or method != name else Message(f"answers.method.{name}")
 

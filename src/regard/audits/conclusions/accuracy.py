@@ -10,7 +10,7 @@ from regard.measures.mean_interval import mean_interval
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """low, high: Wilson's interval; examples that share a cluster count as one draw."""
+    """Accuracy of the model. low, high: Wilson interval; examples that share a cluster count as one draw."""
 
     right: int
     n: int
@@ -19,7 +19,7 @@ class Accuracy:
 
 
 def accuracy(facts: RunFacts) -> Accuracy | None:
-    """Return None without labels that are classes of the model."""
+    """Compute the accuracy; None without labels that are classes of the model."""
     answers = facts.right_predictions
     if not answers:
         return None

@@ -19,7 +19,7 @@ Check = Literal["noise", "white", "ball"]
 
 @dataclass(frozen=True, slots=True)
 class AttackRow:
-    """queries: mean, median and 95 % quantile over `queried` examples; None where none was counted."""
+    """Result of one attack. queries: mean, median and 95 % quantile over `queried` examples; None if none counted."""
 
     success: Measured
     accuracy: Measured
@@ -55,7 +55,7 @@ class BudgetCurve:
 
 @dataclass(frozen=True, slots=True)
 class AttackResults:
-    """rows: one per finding of "attack_success", in their order. worst: accuracy under all attacks together."""
+    """All attacks. rows: one per finding of "attack_success", in order. worst: accuracy under all of them together."""
 
     rows: tuple[AttackRow, ...]
     worst: Measured | None
@@ -66,7 +66,7 @@ class AttackResults:
 
 
 def attack_results(facts: RunFacts) -> AttackResults | None:
-    """Return None for a run without attacks."""
+    """Summarize the attacks of a run; None for a run without attacks."""
     scores = picked(facts.findings, "attack_success")
     if not scores:
         return None
@@ -126,8 +126,8 @@ def _curves(scores: Sequence[Score]) -> tuple[tuple[float, ...], tuple[BudgetCur
 
 
 def suspicions(scores: Sequence[Score]) -> tuple[Suspicion, ...]:
-    """Every check that fails: stronger than noise of the same size, white box at least as strong as black box under the
-    same constraints, and stronger in a larger ball.
+    """Return every failed check: stronger than noise of the same size, white box at least as strong as black box under
+    the same constraints, and stronger in a larger ball.
     """
     defined = [s for s in scores if np.isfinite(s.values).any()]
     real = [s for s in defined if not _is_baseline(s)]
@@ -145,7 +145,7 @@ def suspicions(scores: Sequence[Score]) -> tuple[Suspicion, ...]:
 
 
 def checks(scores: Sequence[Score]) -> tuple[Check, ...]:
-    """The checks that the attacks of a run allow."""
+    """Checks that the attacks of a run allow."""
     defined = [s for s in scores if np.isfinite(s.values).any()]
     real = [s for s in defined if not _is_baseline(s)]
     access = {(s.where.get("access"), str(s.where.get("constraints"))) for s in real}
@@ -162,7 +162,7 @@ def _is_baseline(score: Score) -> bool:
 
 
 def _no_stronger(score: Score, floor: Score, real: Sequence[Score]) -> Suspicion:
-    """Tell a ball that is only too small from an attack that does not work."""
+    """Distinguish a ball that is too small from an attack that does not work."""
     larger = [s for s in real if _larger_ball(s, score) and _rate(s) > _rate(floor)]
     if not larger:
         return _suspicion("no_stronger", score, floor)

@@ -13,14 +13,14 @@ from regard.measures.bounded_mean import cluster_interval
 from regard.measures.intervals import ClusterSums
 from regard.records import Floats, Score
 
-"""Resamples per point of a curve: a band is looked at, not read off to three digits."""
+"""Resamples per point of a curve; few, because nobody reads a band off to three digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
     """Mean curve with low and high at every point. n: examples, clusters: independent draws among them.
 
-    own: the curve of a method that is judged by the operator it was made with.
+    own: the method is judged by the same operator that it uses itself.
     """
 
     name: str
@@ -61,7 +61,7 @@ class DistanceCurve:
 
 
 def band(facts: RunFacts, name: str, curves: Floats, ids: Sequence[str], *, own: bool = False) -> Band:
-    """The mean of (examples, points) with its interval at every point."""
+    """Mean of (examples, points) with an interval at every point."""
     clusters = facts.clusters(ids)
     sums = [ClusterSums.of(curves[:, point], clusters) for point in range(curves.shape[1])]
     ends = [cluster_interval(s) for s in sums]
@@ -77,7 +77,7 @@ def band(facts: RunFacts, name: str, curves: Floats, ids: Sequence[str], *, own:
 
 
 def removal_curves(facts: RunFacts) -> tuple[RemovalCurves, ...]:
-    """Bands of every metric and setting that kept curves."""
+    """Bands of every metric and setting that stored curves."""
     groups: dict[tuple[str, str, str], list[Score]] = {}
     for score in facts.scores:
         for name, values in score.curves.items():
@@ -120,7 +120,7 @@ def _pointing(facts: RunFacts, operator: str, scores: Sequence[Score]) -> Pointi
 
 
 def distance_curve(facts: RunFacts) -> DistanceCurve | None:
-    """None where the distance was searched for fewer than two limits."""
+    """Distance by permitted change; None if fewer than two limits were searched."""
     score = next((s for s in facts.findings if s.metric == "max_jsd" and "jsd" in s.curves), None)
     if score is None or len(score.grid) < 2:
         return None

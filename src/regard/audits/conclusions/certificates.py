@@ -10,7 +10,7 @@ from regard.audits.conclusions.run_facts import RunFacts
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """certified: (radius, accuracy), by radius."""
+    """Certified accuracy. certified: (radius, accuracy), sorted by radius."""
 
     smoothed: Measured
     abstained: Measured
@@ -18,7 +18,7 @@ class Certificates:
 
 
 def certificates(facts: RunFacts) -> Certificates | None:
-    """Return None for a run without a certificate."""
+    """Summarize the certificates of a run; None for a run without any."""
     by_radius = {float(str(s.where["radius"])): s for s in picked(facts.findings, "certified_accuracy")}
     if not by_radius:
         return None

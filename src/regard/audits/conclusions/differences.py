@@ -19,10 +19,10 @@ Reading = Literal["better", "worse", "not told apart", "undefined"]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """method minus baseline, per example; `low` and `high` are the ends of its interval at `level`.
+    """Difference of a method from its baseline, per example; `low` and `high` bound its interval at `level`.
 
-    The level is Bonferroni's for all differences of the run together: of all the words "better" and "worse" in a
-    report, the chance that any is wrong is about 5 %.
+    The level is Bonferroni-corrected over all differences of the run: the chance that any "better" or "worse" in a
+    report is wrong is about 5 %.
     """
 
     metric: str
@@ -36,7 +36,7 @@ class Difference:
     better: str
     level: float = 0.95
     broken_model: bool = False
-    """The model does not repeat its answers: the difference says nothing about the method."""
+    """The model does not repeat its answers, so the difference says nothing about the method."""
 
     @property
     def reading(self) -> Reading:
@@ -48,7 +48,7 @@ class Difference:
 
 
 def differences(facts: RunFacts) -> tuple[Difference, ...]:
-    """Compare every method with the baseline of its metric and setting, on the examples that both have values for."""
+    """Compare every method with the baseline of its metric and setting, on the examples that have values for both."""
     groups: dict[tuple[str, Setting], list[Score]] = {}
     for score in facts.scores:
         groups.setdefault((score.metric, setting(score.where)), []).append(score)

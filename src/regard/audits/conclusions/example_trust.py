@@ -1,4 +1,4 @@
-"""Trust per example: whether removing the marked units matters to this very prediction."""
+"""Trust per example: whether removing the marked units changes this prediction."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from regard.judge.example_trust import ExampleTrust, Mark, example_trust
 
 @dataclass(frozen=True, slots=True)
 class TrustOfExample:
-    """share: of what can be found here that the map finds, 0..1; NaN where nothing has an effect (mark "undefined").
+    """Trust in the map of one example.
 
-    marked, chance, best: how far the prediction falls (in probability) without the first units of attention, of random
-    rankings, and of the best ranking for this example.
+    share: found effect of the map as a part of the best ranking's, 0..1; NaN if nothing has an effect (mark
+    "undefined"). marked, chance, best: drop of the prediction (in probability) without the first units of attention, of
+    random rankings, and of the best ranking for this example.
     """
 
     example: str
@@ -28,9 +29,7 @@ class TrustOfExample:
 
 
 def trust_of_examples(facts: RunFacts) -> tuple[TrustOfExample, ...]:
-    """Build one row per measured example, for the attention that the report shows; empty where no rankings were
-    compared.
-    """
+    """Build one row per measured example for the attention in the report; empty if no rankings were compared."""
     labels = facts.manifest["model"].get("labels") or ()
     evidences = evidence_of(facts.examples, facts.findings, labels=labels)
     trust: ExampleTrust | None = example_trust(evidences[0]) if evidences else None

@@ -1,4 +1,4 @@
-"""Explanations under noise and attack: how far the relevance of each method moves where the prediction stays."""
+"""Explanations under noise and attack: drift of each method's relevance while the prediction stays the same."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ AGAINST = ("explanation_per_change", "explanation_excess")
 
 @dataclass(frozen=True, slots=True)
 class MethodDrift:
-    """rank: rank correlation with itself. drift: every measure of `MEASURES`.
+    """Drift of one method.
 
-    against: drift beside what should move it and what should not (`AGAINST`, another seed), and comprehensiveness of
-    the same examples, clean and under noise.
+    rank: rank correlation with itself. drift: every measure of `MEASURES`. against: drift compared with changes that
+    should and should not move it (`AGAINST`, another seed), and comprehensiveness of the same examples, clean and under
+    noise.
     """
 
     method: str
@@ -56,7 +57,7 @@ class MostStable:
 
 @dataclass(frozen=True, slots=True)
 class AttackedExplanations:
-    """Rank correlation where an attack changed the input but not the prediction: cells[method][attack]."""
+    """Rank correlation when an attack changed the input but not the prediction: cells[method][attack]."""
 
     methods: tuple[str, ...]
     baselines: tuple[bool, ...]
@@ -67,7 +68,9 @@ class AttackedExplanations:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationDrift:
-    """unchanged: share of predictions that stayed. methods: empty without noise. stable: None for baselines only."""
+    """Drift of all methods. unchanged: share of stable predictions. methods: empty without noise. stable: None if only
+    baselines ran.
+    """
 
     noises: tuple[str, ...]
     severities: tuple[int, ...]
@@ -78,7 +81,7 @@ class ExplanationDrift:
 
 
 def explanation_drift(facts: RunFacts) -> ExplanationDrift | None:
-    """Return None for a run that changed no input."""
+    """Summarize the drift of explanations; None for a run that changed no input."""
     every = picked(facts.findings, "explanation_rank")
     rank = [s for s in every if "attack" not in s.where and "noise" in s.where]
     methods = list(dict.fromkeys(s.method for s in rank or every))

@@ -1,6 +1,4 @@
-"""Faithfulness of each method beside attention: the loss without its first units, and the prediction from them
-alone.
-"""
+"""Faithfulness of each method compared with attention: effect of removing its top units, and of keeping only them."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from regard.records import Floats, Score
 
 ATTENTION = "attention"
 COMPREHENSIVENESS, SUFFICIENCY = "comprehensiveness", "sufficiency"
-"""What faithful means here, half each: what is lost without the units that a method puts first, and kept by them."""
+"""Metrics of faithfulness, half each: the loss without a method's top units, and the part they keep."""
 
 Column = dict[str, float]
 """Example -> value."""
@@ -23,11 +21,11 @@ Column = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Faithfulness:
-    """Comparison of a method with attention on the same examples. gain: mean difference of the effects of
-    their first units.
+    """Comparison of a method with attention on the same examples. gain: mean difference of the effects of their top
+    units.
 
-    comprehensiveness, sufficiency: how far the prediction falls without the first units, and with them alone, as
-    (method, attention); None where the run has no such number.
+    comprehensiveness, sufficiency: drop of the prediction without the top units, and with them alone, as (method,
+    attention); None if the run has no such number.
     """
 
     method: str
@@ -38,7 +36,7 @@ class Faithfulness:
 
 
 def faithfulness(facts: RunFacts) -> tuple[Faithfulness, ...]:
-    """Compare every method with attention; empty without attention or without a metric to compare by."""
+    """Compare every method with attention; empty without attention or without a shared metric."""
     others = [m for m in facts.methods if m != ATTENTION and m not in facts.baselines]
     return tuple(row for name in others if (row := _compared(facts, name)) is not None)
 
@@ -46,7 +44,7 @@ def faithfulness(facts: RunFacts) -> tuple[Faithfulness, ...]:
 def most_faithful(facts: RunFacts, rows: tuple[Faithfulness, ...]) -> str | None:
     """Pick the method with the largest gain over attention; else attention, else any.
 
-    Methods that were asked about fewer than half as many examples as another are left out.
+    Methods that ran on fewer than half as many examples as another are skipped.
     """
     most = max((row.n for row in rows), default=0)
     best = max((row for row in rows if 2 * row.n >= most), key=lambda row: round(row.gain, 6), default=None)
@@ -81,7 +79,7 @@ def _compared(facts: RunFacts, method: str) -> Faithfulness | None:
 
 
 def _places(scores: Mapping[tuple[str, Setting], Score], method: str, own: str | None) -> list[Setting]:
-    """The settings in which both were judged, none by the operator that the method uses itself."""
+    """Settings that judged both methods, except the operator that the method uses itself."""
     return [
         place
         for name, place in scores
@@ -97,7 +95,7 @@ def _means(pair: tuple[Column, Column] | None, both: list[str]) -> tuple[float, 
 
 
 def _mean_of(scores: list[Score]) -> Column:
-    """The mean over the operators; only where all of them have a value."""
+    """Mean over the operators; only if all of them have a value."""
     values: dict[str, list[float]] = {}
     for score in scores:
         for name, value in zip(score.ids, score.values, strict=True):
@@ -107,7 +105,7 @@ def _mean_of(scores: list[Score]) -> Column:
 
 
 def by_units(values: Floats, special: list[bool]) -> Floats:
-    """(units,) as parts of the whole magnitude, special units 0."""
+    """(units,): shares of the total magnitude, 0 for special units."""
     shares = np.where(np.asarray(special, np.bool_), 0.0, values)
     whole = float(np.abs(shares).sum())
     return shares / whole if whole > 0 else shares

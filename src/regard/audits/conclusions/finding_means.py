@@ -1,4 +1,4 @@
-"""Means over findings about robustness: columns can be pooled, copies of one example never count as several."""
+"""Means over findings about robustness: columns can be pooled, and copies of one example never count twice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Measured:
 
 
 def alone(value: float) -> Interval:
-    """A number that has no interval."""
+    """Wrap a number that has no interval."""
     return Interval(value, float("nan"), float("nan"), 0.95)
 
 
@@ -45,7 +45,7 @@ class NoiseLevels:
 
 
 def picked(findings: Iterable[Score], metric: str, *, method: str | None = None, **where: Json) -> list[Score]:
-    """Return the findings of one metric with these settings; None requires that the setting is absent."""
+    """Return the findings of one metric with these settings; None requires the setting to be absent."""
     return [
         s
         for s in findings
@@ -56,7 +56,7 @@ def picked(findings: Iterable[Score], metric: str, *, method: str | None = None,
 
 
 def different(scores: Iterable[Score], key: str) -> list[Json]:
-    """The values of a setting, in the order in which they occur."""
+    """Distinct values of a setting, in order of occurrence."""
     return list(dict.fromkeys(s.where[key] for s in scores if key in s.where))
 
 
@@ -90,7 +90,7 @@ def _interval(facts: RunFacts, scores: Sequence[Score], values: Floats, ids: Seq
 
 
 def by_example(scores: Sequence[Score]) -> tuple[tuple[str, ...], Floats]:
-    """(ids, values): the mean of several columns about the same examples, NaN where an example has none."""
+    """(ids, values): mean of several columns over the same examples, NaN if an example has none."""
     ids = tuple(dict.fromkeys(name for s in scores for name in s.ids))
     place = {name: i for i, name in enumerate(ids)}
     rows = np.full((len(scores), len(ids)), np.nan)

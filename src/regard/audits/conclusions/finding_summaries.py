@@ -12,7 +12,7 @@ from regard.records import Bools, Score, Summary
 from regard.store.run import Run
 
 SHOWN_ELSEWHERE = "witness"
-"""Changed examples that an experiment kept to be looked at: the report shows them."""
+"""Findings that hold changed examples for display in the report."""
 PARTS: Mapping[str, Role] = {"baseline": "baseline", "ceiling": "ceiling", "null": "null"}
 FEWEST = 2
 """Classes with fewer examples have no row of their own."""

@@ -1,4 +1,4 @@
-"""Gain of each head: loss of the prediction without its first unit, beyond that without a random unit."""
+"""Gain of each head: drop of the prediction without its top unit, beyond the drop without a random unit."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class HeadGain:
 
 
 def head_gains(facts: RunFacts) -> tuple[HeadGain, ...]:
-    """The audited attention first, then the heads from the best on; empty where there is only one head.
+    """Gains of the audited attention first, then of the heads from the best on; empty if there is only one head.
 
-    The level is Bonferroni's for all of them together.
+    The level is Bonferroni-corrected for all of them.
     """
     scores = {s.method: s for s in facts.findings if s.metric == "head_gain" and np.isfinite(s.values).any()}
     if len(scores) < 3:  # one head is the attention itself

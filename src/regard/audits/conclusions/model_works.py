@@ -15,16 +15,16 @@ from regard.measures.mean_interval import mean_interval
 
 QUANTILES = (0.1, 0.5, 0.9)
 MOST_CLASSES = 50
-"""Predictions with more different answers than this are counted as a whole only."""
+"""Maximum number of distinct predictions that are listed by class."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelWorks:
     """Facts about the predictions of an audit, most of which it does not explain.
 
-    n: predictions. predicted: how often each class is predicted; labels: how often it is the label. accuracy, low,
-    high: share of right predictions of the `labelled` ones; majority: share of the most frequent label among them.
-    gain: the difference, with its interval. works: whether the model beats that; "" without labels of two classes.
+    n: predictions. predicted: count of each predicted class; labels: count of each label. accuracy, low, high: share of
+    right predictions among the `labelled` ones; majority: share of the most frequent label among them. gain: the
+    difference, with its interval. works: whether the model beats the majority label; "" without labels of two classes.
     confidence and lengths: their 10 %, 50 % and 90 % quantiles.
     """
 
@@ -45,7 +45,7 @@ class ModelWorks:
 
 
 def model_works(facts: RunFacts) -> ModelWorks | None:
-    """Return None without predictions."""
+    """Summarize the predictions; None without any."""
     rows = facts.predictions
     if not rows:
         return None

@@ -1,4 +1,4 @@
-"""Predictions under noise: by severity, in the worst case of each example, and how well they are calibrated."""
+"""Predictions under noise: by severity, in the worst case of each example, and their calibration."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ from regard.records import Floats, Score
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Calibration at one severity (0: clean): calibration error, that of a calibrated model, the error by bins of equal
-    size, negative log-likelihood, Brier score, confidence, and confidence where the prediction is wrong.
+    """Calibration at one severity (0: clean).
+
+    Calibration error, the error of a perfectly calibrated model, error in equal-size bins, negative log-likelihood,
+    Brier score, confidence, and confidence of wrong predictions.
     """
 
     severity: int
@@ -68,7 +70,7 @@ class AnswersUnderNoise:
 
 
 def under_noise(facts: RunFacts) -> UnderNoise | None:
-    """Return None for a run without noise, and for models that do not decide among classes."""
+    """Summarize predictions under noise; None without noise, and for models that do not predict classes."""
     answers = {name: float(right) for name, right in facts.right_answers.items()}
     clean = Score("accuracy", "model", tuple(answers), np.array([*answers.values()]), "higher") if answers else None
     metric: Literal["accuracy", "flips"] = "accuracy" if clean else "flips"
@@ -138,7 +140,7 @@ def _joined(pairs: Sequence[tuple[Score, Score]]) -> tuple[list[str], Floats, Fl
 
 
 def answers_under_noise(facts: RunFacts) -> AnswersUnderNoise | None:
-    """Return None for models that decide among classes."""
+    """Summarize numeric or multi-label outputs under noise; None for models that predict classes."""
     changes = [s for s in picked(facts.findings, "output_change", attack=None) if "answer" in s.where]
     if not changes:
         return None

@@ -13,24 +13,25 @@ from regard.measures.intervals import Interval
 from regard.records import Floats, Score
 
 LARGEST = math.log(2)
-"""Of the Jensen-Shannon divergence, in nats."""
+"""Upper bound of the Jensen-Shannon divergence, in nats."""
 FAR = LARGEST / 2
-"""From here on another attention is called very different."""
+"""Divergence from which another attention counts as very different."""
 READABLE = 30
-"""Units up to which an example is preferred: a sentence that fits beside its twin."""
+"""Maximum number of units of a preferred example: a sentence that fits beside its twin."""
 CAP = 0.05
-"""How far the prediction may move (total variation), as the experiment has it."""
+"""Permitted change of the prediction (total variation), as in the experiment."""
 SAME = 0.02
-"""How far the divergence of what is drawn may be from the one that was stored."""
+"""Tolerance between the divergence of the drawn map and the stored one."""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherAttention:
-    """n: texts that were searched; far: those with a very different attention; own, other: (units,) shares.
+    """Most distant attention with the same prediction.
 
-    divergence: its mean over the texts, 0 where none was found. shuffled: how far the prediction moves when the weights
-    change places, on shuffled_n texts. exact: the search is exhaustive, so that "none" means none. example: the id of
-    the one that is shown, None where none was found.
+    n: searched texts; far: texts with a very different attention; own, other: (units,) shares. divergence: mean over
+    the texts, 0 if none was found. shuffled: change of the prediction when the weights are shuffled, on shuffled_n
+    texts. exact: the search is exhaustive, so that "none" means none. example: id of the example to show, None if none
+    was found.
     """
 
     n: int
@@ -47,7 +48,7 @@ class OtherAttention:
 
 
 def other_attention(facts: RunFacts) -> OtherAttention | None:
-    """Return None where the audit did not search."""
+    """Summarize the search; None if the audit did not search."""
     score = _first(facts, "max_jsd")
     if score is None or "other" not in score.curves or not np.isfinite(score.values).any():
         return None
@@ -85,7 +86,7 @@ def _order(facts: RunFacts, score: Score) -> list[int]:
 
 
 def _maps(facts: RunFacts, score: Score, i: int) -> tuple[Floats, Floats] | None:
-    """Return both attentions; None where the one shown elsewhere is not the audited one."""
+    """Return both attentions; None if the attention shown elsewhere is not the audited one."""
     if "attention" not in facts.methods:
         return None
     own = facts.relevance_of("attention", score.ids[i])

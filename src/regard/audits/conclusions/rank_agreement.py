@@ -19,7 +19,7 @@ from regard.records import Floats
 
 @dataclass(frozen=True, slots=True)
 class PairAgreement:
-    """Mean tau of two methods, over n examples in so many clusters."""
+    """Mean tau of two methods, with the numbers of examples and clusters."""
 
     a: str
     b: str
@@ -30,14 +30,14 @@ class PairAgreement:
 
 @dataclass(frozen=True, slots=True)
 class RankAgreement:
-    """Every two methods; spread: the mean standard deviation of tau under chance."""
+    """Agreement of every pair of methods; spread: mean standard deviation of tau under chance."""
 
     pairs: tuple[PairAgreement, ...]
     spread: float
 
 
 def rank_agreement(facts: RunFacts) -> RankAgreement | None:
-    """Return None with fewer than two methods."""
+    """Compute the agreement; None with fewer than two methods."""
     if len(facts.methods) < 2:
         return None
     magnitudes = {name: _magnitudes(facts, name) for name in facts.methods}
@@ -65,7 +65,7 @@ def _magnitudes(facts: RunFacts, method: str) -> dict[str, Floats]:
 def agreements(example: Mapping[str, Any], methods: Mapping[str, tuple[Floats, bool]]) -> list[dict[str, Any]]:
     """Kendall's tau of every pair of methods over the units of one input, with its spread under chance.
 
-    Where one of the two has no direction, sizes are compared.
+    If one of the two is unsigned, magnitudes are compared.
     """
     free = np.array([not special for special in example["units"]["special"]])
     count = int(free.sum())

@@ -19,20 +19,20 @@ from regard.measures.intervals import ClusterSums, Interval, wilson
 from regard.measures.roc import roc_area
 
 MOST = 4
-"""Units shown for a class."""
+"""Maximum units shown for a class."""
 MOST_CLASSES = 4
 MOST_SUSPECTS = 5
 FEWEST = 5
-"""Independent draws in which a unit must stand before anything is said about it."""
+"""Minimum independent draws with a unit before it is reported."""
 MOST_RESAMPLED = 40
-"""Content words, and function words, that get an interval: only the strongest can be shown or suspected."""
+"""Maximum content words, and function words, that get an interval; only the strongest can be shown or suspected."""
 FEWEST_FOR_LEAK = 8
 LEAST_SHARE = 0.01
-"""Lower end of the interval of a suspect's share of the relevance: less cannot carry a prediction."""
+"""Minimum lower end of the interval of a suspect's share of the relevance: less cannot carry a prediction."""
 NEARLY_ALWAYS = 0.8
-"""Lower end of the interval of the share of one label among the examples with a unit."""
+"""Minimum lower end of the interval of the share of one label among the examples with a unit."""
 SEPARATES = 0.98
-"""ROC area of one column alone."""
+"""Minimum ROC area of one column alone."""
 ODD = (
     ("number", re.compile(r"[\W_]*\d[\d\W_]*")),
     ("id", re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w#./-]{4,}")),
@@ -40,14 +40,15 @@ ODD = (
     ("markup", re.compile(r"</?\w+/?>|&\w+;|\[\w+\]|<\w+>")),
     ("punctuation", re.compile(r"[\W_]+")),
 )
-"""Forms that are rarely a reason; the first that fits the whole unit names it."""
+"""Forms that are rarely a reason; the first that matches the whole unit names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """share: of all relevance in the predictions of one class, mean over examples (0 where the unit is not there).
+    """Unit and its relevance in one class.
 
-    n: examples of this class with it.
+    share: of all relevance in the predictions of the class, mean over examples (0 where the unit is absent). n:
+    examples of this class with the unit.
     """
 
     name: str
@@ -57,7 +58,9 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class OfClass:
-    """units: content words, columns or patches. function_words: punctuation and words such as "the", beside them."""
+    """Reliance of one class. units: content words, columns or patches. function_words: punctuation and words such as
+    "the".
+    """
 
     name: str
     n: int
@@ -68,9 +71,10 @@ class OfClass:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """why: "label" (nearly always one label), "separates" (a column alone), or the form ("number", "id", ...).
+    """Unit that looks like a leak or a shortcut.
 
-    of, n: examples with that label, and all with the unit (or ROC area, and examples).
+    why: "label" (nearly always one label), "separates" (a column alone), or the form ("number", "id", ...). of, n:
+    examples with that label, and all with the unit (or ROC area, and examples).
     """
 
     name: str
@@ -95,7 +99,7 @@ class Reliance:
 
 
 def reliance(facts: RunFacts, compared: tuple[Faithfulness, ...]) -> Reliance | None:
-    """Rank units by the most faithful method; None where no method left a number or nothing is predicted by class."""
+    """Rank units by the most faithful method; None if no method left a number or the model predicts no classes."""
     method = most_faithful(facts, compared)
     if method is None:
         return None
@@ -186,14 +190,14 @@ def _units(rows: Sequence[Mapping[str, Any]]) -> list[Unit]:
 
 
 def _strongest_of_each(names: Sequence[str]) -> list[str]:
-    """The first names of each kind, content words and function words, since an interval costs time."""
+    """Strongest names of each kind, content words and function words, since an interval costs time."""
     content = [name for name in names if not is_function_word(name)]
     minor = [name for name in names if is_function_word(name)]
     return [*content[:MOST_RESAMPLED], *minor[:MOST_RESAMPLED]]
 
 
 def _places(facts: RunFacts, rows: Sequence[Mapping[str, Any]], method: str) -> tuple[float, ...] | None:
-    """The mean over examples at each place, where places are the same in all (patches, steps)."""
+    """Mean over examples at each position, if all examples share their positions (patches, steps)."""
     first = facts.by_id[rows[0]["id"]]["units"] if rows else None
     if first is None or first["place_kind"] not in ("box", "range"):
         return None
@@ -208,8 +212,11 @@ def _places(facts: RunFacts, rows: Sequence[Mapping[str, Any]], method: str) -> 
 def _suspects(
     facts: RunFacts, table: Sequence[Mapping[str, Any]], shares: Mapping[tuple[str, str], Interval]
 ) -> tuple[Suspect, ...]:
-    """Units with a share surely above `LEAST_SHARE` that go with a label: nearly alone, or in a form that is rarely a
-    reason. None without labels."""
+    """Units with a share surely above `LEAST_SHARE` that predict a label: nearly alone, or in a form that is rarely a
+    reason.
+
+    None without labels.
+    """
     labelled = [r for r in table if r["label"] is not None]
     # a placeholder has the form of an identifier and is none
     veiled = re.compile(r"(w[\d.?]+)+" if facts.manifest.get("veil") else r"(?!)")
@@ -225,7 +232,9 @@ def _suspects(
 
 @dataclass(frozen=True, slots=True)
 class _Association:
-    """of: clusters with the unit whose label is always `label`, of n; low: of that share; base: among all examples."""
+    """Association of a unit with a label: `of` n clusters always have `label`; low: bound of that share; base: share
+    overall.
+    """
 
     label: str
     of: int
@@ -235,7 +244,7 @@ class _Association:
 
 
 def _association(labelled: Sequence[Mapping[str, Any]], unit: str) -> _Association | None:
-    """Return the label that accompanies a unit; None if the data have one label, or the unit never occurs."""
+    """Return the label that accompanies a unit; None if the data have one label, or if the unit never occurs."""
     here = [r for r in labelled if unit in r["units"]]
     labels = sorted({r["label"] for r in labelled})
     if len(labels) < 2 or not here:
@@ -277,7 +286,7 @@ def _suspect(unit: str, why: str, found: _Association, share: Interval) -> Suspe
 def _separates(
     labelled: Sequence[Mapping[str, Any]], unit: str, labels: Sequence[str], share: Interval
 ) -> Suspect | None:
-    """Column whose value alone nearly gives the label."""
+    """Find a column whose value alone nearly determines the label."""
     if len(labels) != 2 or labelled[0]["row"] is None or np.ndim(labelled[0]["row"]) != 1:
         return None
     place = list(labelled[0]["units"]).index(unit)
@@ -292,7 +301,7 @@ def _separates(
 
 
 def _odd(labelled: Sequence[Mapping[str, Any]], unit: str, share: Interval) -> Suspect | None:
-    """A unit in a form that is rarely a reason, and with which one label stands surely more often than without it."""
+    """Find a unit in a form that is rarely a reason, whose label is surely more frequent with it than without it."""
     why = next((what for what, form in ODD if form.fullmatch(unit)), None)
     if why is None or not labelled or not labelled[0]["span"]:  # the names of columns and patches are nobody's words
         return None

@@ -1,6 +1,4 @@
-"""Check of removal: whether it stays within the training distribution, and how much that changes the order of
-methods.
-"""
+"""Removal check: does it stay within the training distribution, and how much does that change the order of methods?"""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ class OrderChange:
 
 @dataclass(frozen=True, slots=True)
 class RemovalInDistribution:
-    """Return all these checks of a run; empty without such evidence."""
+    """All removal checks of a run; empty without evidence."""
 
     masked: tuple[MaskedInputs, ...]
     twin: TwinFigures | None
@@ -71,7 +69,7 @@ class RemovalInDistribution:
 
 
 def removal_in_distribution(facts: RunFacts) -> RemovalInDistribution | None:
-    """Return None for a run with neither the test nor scores under two operators."""
+    """Summarize the removal checks; None for a run with neither the test nor scores under two operators."""
     masked = tuple(_masked(score) for score in picked(facts.findings, "masked_p"))
     twins = [_twin(score) for score in picked(facts.findings, "twin_agreement")]
     clusters = {name: str(row.get("cluster") or name) for name, row in facts.by_id.items()}

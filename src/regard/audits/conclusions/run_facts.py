@@ -33,12 +33,12 @@ class RunReader(Protocol):
 
 
 def shown_summaries(run: RunReader) -> list[Summary]:
-    """The summaries of a run that may be shown: those of a stored run must follow from its tables."""
+    """Summaries of a run that may be shown; those of a stored run must follow from its tables."""
     return checked_summaries(run) if isinstance(run, Run) else run.summaries()
 
 
 class RunFacts:
-    """Examples, methods, scores and findings of a run. `summaries`: those just computed, which need no check."""
+    """Examples, methods, scores and findings of a run. `summaries`: freshly computed ones, which need no check."""
 
     def __init__(self, run: RunReader, summaries: Sequence[Summary] | None = None) -> None:
         self.run = run
@@ -72,7 +72,7 @@ class RunFacts:
 
     @cached_property
     def own_operators(self) -> dict[str, str]:
-        """The operator by which a method removes units itself, where it does."""
+        """Operator that a method uses itself to remove units, if any."""
         specs = self.manifest.get("settings", {}).get("explainers", [])
         called = self.manifest.get("methods") or [s["name"] for s in specs]
         pairs = zip(called, specs, strict=False)  # no settings, no operators
@@ -93,7 +93,7 @@ class RunFacts:
 
     @cached_property
     def baselines(self) -> set[str]:
-        """The methods that are the baseline of a metric."""
+        """Methods that are the baseline of a metric."""
         return {s.method for s in self.summaries if s.role == "baseline"}
 
     @cached_property
@@ -105,7 +105,7 @@ class RunFacts:
         return {m: {name: i for i, name in enumerate(r.ids)} for m, r in self.relevances.items()}
 
     def relevance_of(self, method: str, example_id: str) -> Floats | None:
-        """(units,) the relevance of one example by a method; None where it has none."""
+        """(units,): relevance of one example by a method; None if it has none."""
         place = self._places[method].get(example_id)
         return None if place is None else self.relevances[method][place]
 
@@ -118,7 +118,7 @@ class RunFacts:
         return [self.cluster(name) for name in ids]
 
     def label(self, value: Any) -> str:
-        """The name of a class, where the value is the number of one."""
+        """Name of a class, if the value is a class index."""
         labels = self.manifest["model"].get("labels") or []
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(labels):
             return str(labels[value])
@@ -131,14 +131,12 @@ class RunFacts:
 
     @cached_property
     def right_answers(self) -> dict[str, bool]:
-        """Map each explained example to whether its prediction is its label, where the label is a class of the
-        model.
-        """
+        """Map each explained example to whether its prediction equals its label; only for labels that are classes."""
         return self._right(self.examples)
 
     @cached_property
     def right_predictions(self) -> dict[str, bool]:
-        """The same for every predicted example."""
+        """Map every predicted example to whether its prediction equals its label."""
         return self._right(self.predictions)
 
     def _right(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, bool]:

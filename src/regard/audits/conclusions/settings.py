@@ -8,13 +8,13 @@ from regard.records import Json
 
 Setting = tuple[tuple[str, str], ...]
 OTHER = ("other", "with", "against", "reference")
-"""Names under which a metric says which other method it compares with."""
+"""Keys under which a metric stores the other method of a comparison."""
 PARTS = ("class", "slice")
-"""Names under which a summary says that it is about some of the examples only."""
+"""Keys that mark a summary of some of the examples."""
 
 
 def setting(where: Mapping[str, Json]) -> Setting:
-    """Return the chosen settings of a summary, without measured columns (those are fractions).
+    """Return the chosen settings of a summary, without measured columns (fractions).
 
     >>> setting({"operator": "mask", "fractions": [0.1, 0.5], "null_sd": 0.2})
     (('fractions', '[0.1, 0.5]'), ('operator', 'mask'))
@@ -24,10 +24,10 @@ def setting(where: Mapping[str, Json]) -> Setting:
 
 
 def of_a_part(where: Mapping[str, Json]) -> bool:
-    """Return whether a summary is about one predicted class or one slice, not about all examples."""
+    """Return whether a summary covers one predicted class or one slice instead of all examples."""
     return any(name in where for name in PARTS)
 
 
 def other_method(where: Mapping[str, Json]) -> str | None:
-    """The method that a comparison is with."""
+    """Name of the other method of a comparison."""
     return next((str(where[name]) for name in OTHER if name in where), None)

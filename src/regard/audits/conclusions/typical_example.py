@@ -8,13 +8,13 @@ from regard.audits.conclusions.run_facts import RunFacts
 from regard.measures.agreement import kendall
 
 READABLE = (6, 30)
-"""Units of an example that a reader takes in at a glance."""
+"""Range of units of an example that a reader takes in at a glance."""
 
 
 def typical_example(facts: RunFacts, first: str, second: str) -> str | None:
     """Return the example of median agreement (Kendall's tau) between two methods, among readable ones where possible.
 
-    None where the methods share no example. The id decides between equal ones, so the choice is nobody's.
+    None where the methods share no example. The id breaks ties, so the choice is reproducible.
     """
     agreements: dict[str, tuple[float, int]] = {}
     for example in facts.examples:

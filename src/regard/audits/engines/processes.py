@@ -30,7 +30,7 @@ from regard.records import Json
 from regard.registry import engine
 
 STARTS = 3
-"""How often a worker may die before it is ready."""
+"""Maximum deaths of a worker before it is ready."""
 _READY, _REFUSED, _OK, _ERROR, _DIED = "ready", "refused", "ok", "error", "died"
 
 
@@ -45,7 +45,7 @@ class _Worker:
 
 @dataclass(frozen=True)
 class Processes:
-    """`workers` processes; results come in the order in which they are done.
+    """Engine of `workers` processes; results arrive in order of completion.
 
     waiting: idle workers of an earlier `run` that the next one takes over, inside `keeping`; None elsewhere.
     """
@@ -122,7 +122,7 @@ class Processes:
 
 
 def refilled(queue: deque[Task], source: Iterator[Task]) -> bool:
-    """Read one task ahead, no more: a long list of tasks is a stream. Return whether there is one."""
+    """Read one task ahead, no more, since the tasks are a stream. Return whether there is one."""
     if not queue:
         queue.extend(islice(source, 1))
     return bool(queue)
@@ -228,7 +228,7 @@ def _cannot_start(worker: _Worker) -> EnvironmentProblem:
 
 @engine()
 def processes(*, workers: int = 2) -> Executor:
-    """Several processes on this machine; a worker that dies is replaced."""
+    """Several processes on this machine; dead workers are replaced."""
     if workers < 1:
         raise InputError("workers", expected=phrase("errors.common.at_least"), got=str(workers))
     return Processes(workers)

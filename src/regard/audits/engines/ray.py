@@ -34,19 +34,19 @@ from regard.registry import engine
 from regard.store.manifest import versions
 
 STARTS = 3
-"""How often workers may die of opening the model before the first of them is ready."""
+"""Maximum workers that may die while opening the model before the first of them is ready."""
 MOST_RETURNS = 20
-"""How often a task may come back from workers that had to leave, before it counts as their killer."""
+"""Maximum times that departing workers may return a task before it counts as the cause."""
 OBJECT_STORE = 512 << 20
-"""Bytes for pages on their way to the driver on a local cluster."""
+"""Bytes reserved for pages in transit to the driver on a local cluster."""
 CHANCES, PATIENCE = 3, 120
-"""How often a local cluster is started on a busy machine, and seconds that its agent may take to register."""
+"""Attempts to start a local cluster on a busy machine, and seconds that its agent may take to register."""
 _STARTED, _READY, _REFUSED, _OK, _ERROR, _RETURNED = "started", "ready", "refused", "ok", "error", "returned"
 _COMPARED = ("regard", "torch", "transformers", "numpy")
 
 
 class _Notice(BaseException):
-    """SIGTERM during a task. No `Exception`, so that a method cannot take it for its own failure."""
+    """SIGTERM during a task. Not an `Exception`, so that a method cannot mistake it for its own failure."""
 
 
 class Actor:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from regard.records import Example
 
 SHOWN = 5
-"""Examples on a screen; `--json` and `--html` have all of them."""
+"""Maximum examples on a screen; `--json` and `--html` have all of them."""
 
 
 @verb(

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from regard.surveys.attack_table import AttackRow
 
 MOST_PRINTED = 3
-"""Worst examples that are printed for each attack."""
+"""Worst examples to print for each attack."""
 
 
 @verb(

@@ -118,7 +118,7 @@ def _audited(
     as_json: bool,
     plan: dict[str, Any] | None = None,
 ) -> None:
-    """Audit, judge and show; `plan`: the one that this audit follows."""
+    """Audit, judge and show; `plan`: the plan that this audit follows."""
     started = time.monotonic()  # before the imports, which take seconds
     from regard.audits.audit import audit
     from regard.audits.plan import check
@@ -159,7 +159,7 @@ def _audited(
 
 
 def _planned(path: Path, model: str | None, data: str | None, options: AuditOptions) -> dict[str, Any]:
-    """Read a plan; it decides model, data and settings, so that none of them may stand beside it."""
+    """Read a plan; it fixes model, data and settings, so refuse them beside it."""
     from dataclasses import replace
 
     from regard.audits.options import AuditOptions
@@ -220,9 +220,9 @@ def _report_unfinished(folder: Path) -> None:
 
 
 SHORT_METHODS, SHORT_SENTENCES = 3, 5
-"""Methods and remarks above which an audit without verdicts prints its short form."""
+"""Numbers of methods and remarks above which an audit without verdicts prints its short form."""
 DETAILS = ("data.sentences", "data.split_text", "estimate.skipped", "estimate.study", "estimate.study_trains")
-"""Remarks for `--verbose`: the report has them, too."""
+"""Keys of remarks for `--verbose`; the report has them, too."""
 
 
 def _announced(console: Console, progress: Bar | None, sentence: str) -> None:

@@ -42,7 +42,7 @@ OPTIONAL = {
     "tensorboard": "",
     "mlflow": "",
 }
-"""Package -> the extra that brings it ("": none does); the catalogue says what it enables, and a test compares."""
+"""Package -> the extra that installs it ("" for none); the catalogue describes its use, and a test compares both."""
 
 
 @verb("doctor", "regard doctor", "regard doctor --device cuda", "regard doctor --json")

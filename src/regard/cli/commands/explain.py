@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from regard.models.read.text import Overflow
 
 MOST_WINDOWS = 3
-"""Windows of a long text that are explained on a screen; `--json` has all of them."""
+"""Maximum windows of a long text on a screen; `--json` has all of them."""
 
 
 @verb(
@@ -155,7 +155,7 @@ def command(
 
 
 def _metrics(metric: str | None) -> list[str]:
-    """Return the metrics by name; "all" is every metric of the shelf."""
+    """Return the metrics by name; "all" stands for every metric of this modality."""
     if metric == "all":
         from regard.registry import names
 

@@ -30,7 +30,7 @@ USES = {
     ),
     "question": ("  regard audit bilstm --budget 90s --out RUN", "  regard verdicts RUN --question {method}"),
 }
-"""The lines that use a new method at once, before it is part of a package."""
+"""Code that uses a new method before it is part of a package."""
 
 
 @verb(

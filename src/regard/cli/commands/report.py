@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FORMS = ("html", "md", "json", "pdf", "evidence", "card")
 ENDINGS = {"evidence": "zip", "card": "md"}
-"""Of files whose format is no ending."""
+"""File endings of formats that are not endings themselves."""
 
 
 @verb(
@@ -133,13 +133,13 @@ def _judged(path: Path) -> Run:
 
 
 def _planned_policy(run: Run) -> bytes | None:
-    """The policy that the plan of the run states; None where there is none."""
+    """Policy in the plan of the run; None if there is none."""
     planned = ((run.manifest.get("plan") or {}).get("plan") or {}).get("policy")
     return str(planned["text"]).encode() if planned else None
 
 
 def _gated(run: Path, rules: bytes, place: Path | None, baseline: Path | None) -> dict[str, Json]:
-    """The outcome of a policy, as `regard gate --json` prints it. place: its file, None where the plan holds it."""
+    """Result of a policy, as `regard gate --json` prints it. place: its file, None if the plan holds it."""
     from regard.gate.gate import gate
     from regard.gate.policy import parse_policy, read_policy
 

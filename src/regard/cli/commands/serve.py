@@ -142,7 +142,7 @@ def _log(name: str, texts: bool, files: ExitStack) -> Any:
 
 
 def _show(service: Service, run: Run | None, *, as_json: bool, check: bool) -> None:
-    """Print the audit behind the service, and what a request costs."""
+    """Print the audit behind the service, and the cost of a request."""
     from regard.present.messages.messages import say
     from regard.serve.service import measured_cost, method_cost
 
@@ -168,7 +168,7 @@ def _show(service: Service, run: Run | None, *, as_json: bool, check: bool) -> N
 
 
 def _sample(service: Service, run: Run | None) -> Example | None:
-    """An audited input, else a short text; None for a model of another modality without an audit."""
+    """Return an audited input, else a short text; None for a model of another modality without an audit."""
     from regard.records import Example
     from regard.serve.service import WARM_TEXT
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from regard.store.run_status import RunStatus
 
 MOST_KILLERS = 10
-"""Examples that ended their worker, by name."""
+"""Maximum names of examples that killed their worker."""
 
 
 @verb("status", "regard status regard-runs/bilstm-reviews-5m-seed0", "regard status RUN --json")

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 KINDS = ("explainer", "metric")
 PREFERRED = ("attention", "integrated_gradients", "leave_one_out")
-"""Explainers on which a metric is tried first: one by weights, one that sums to the objective, one by removal."""
+"""Explainers to try a metric on: one based on weights, one that sums to the objective, one based on removal."""
 MOST_TRIED = 4
 SMALL: Mapping[str, Any] = {"samples": 24, "steps": 4, "draws": 2, "bins": 4, "depths": [1.0]}
-"""Parameters that only make a method more exact, small: this command asks whether it runs at all."""
+"""Small values for parameters that only refine a method, because this command only tests whether it runs."""
 SENTENCE = "A quiet, moving film that never begs for tears."
 
 
@@ -105,7 +105,7 @@ def command(
 
 
 def _pictured(directory: str, model: str, text: str | None, image: Path | None, seed: int, *, as_json: bool) -> None:
-    """Answer for a model that reads words and a picture."""
+    """Report the support of a model that reads words and pictures."""
     from regard.models.open.checkpoints import open_pair
 
     attempts = tried_on_picture(open_pair(directory), text, image, seed)
@@ -189,7 +189,7 @@ def _tried(model: Model, example: Example, seed: int) -> Iterator[dict[str, Any]
 
 
 def _small(spec: Spec) -> Spec:
-    """The method with small parameters."""
+    """Return the method with small parameters."""
     from dataclasses import replace
 
     from regard.registry import entry

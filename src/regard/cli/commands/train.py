@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ENCODERS = ("bilstm", "cnn", "average", "transformer", "recurrent")
 DIRECTORY = "pretrained"
-"""The learner behind --from-directory."""
+"""Learner behind --from-directory."""
 
 
 @verb(

@@ -66,7 +66,7 @@ def command(run: Path, rules: bool, question: str | None, as_json: bool) -> None
 
 
 def _skipped(skipped: Mapping[str, str]) -> Message:
-    """The reason that most experiments were skipped for, and how many had another; the report lists all."""
+    """Most frequent reason for skipped experiments, and how many had another; the report lists all."""
     reasons = Counter(reason for name, reason in skipped.items() if name.startswith("experiment "))
     if not reasons:
         return phrase("errors.cli.run_without_experiments")

@@ -58,7 +58,7 @@ def command(file: Path, signers: Path | None, as_json: bool) -> int:
 
 
 def _plan(files: Any) -> dict[str, Any]:
-    """Check whether the run followed the plan in the archive, computed anew from its files."""
+    """Recompute from the files whether the run followed the plan in the archive."""
     from regard.audits.preregistration import deviations, policy_deviations
 
     try:

@@ -67,7 +67,7 @@ def chinese_reviews(
 
 
 def label_of(text: str) -> int | None:
-    """Return the label that a text has by the rule: opinions after the last contrast, negations turn them round.
+    """Return the label that a text has by the rule: opinions after the last contrast, reversed by negations.
 
     None if there is no opinion, or opinions contradict each other.
 
@@ -108,7 +108,7 @@ def _opinion(
 
 
 def _clause(rng: np.random.Generator, thing: Any, label: int, negation: float) -> tuple[bool, str]:
-    """Return whether a negation turns the opinion round, and the clause."""
+    """Return whether a negation reverses the opinion, and the clause."""
     name, good, bad = thing
     if label == NAMES.index("neutral"):
         return False, f"{name}{_one(rng, WORDS.hedges)}[{_one(rng, WORDS.neutral)}]"

@@ -38,7 +38,7 @@ FORMATS = (
     "{wkd} {d} {mon} {year}",
     "{wkd}, {month} {d} {year}",
 )
-"""Figures alone have the day before the month, or the year first."""
+"""Formats of figures alone: day before month, or year first."""
 SPOKEN = (
     "the {ordinal} of {month}, {spoken}",
     "{month} the {ordinal}, {spoken}",

@@ -27,7 +27,7 @@ SHA256 = {
     "train-images-idx3-ubyte.gz": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
     "train-labels-idx1-ubyte.gz": "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
 }
-"""Of the unpacked files of the Debian package dataset-fashion-mnist 0.0~git20200523.55506a9-1."""
+"""Hashes of the unpacked files of the Debian package dataset-fashion-mnist 0.0~git20200523.55506a9-1."""
 SIDE = 28
 
 
@@ -61,7 +61,7 @@ def fashion_mnist(*, split: str = "test", n: int | None = None, classes: str = "
 
 
 def _home(ident: str) -> str:
-    """train or dev: the published test pictures are the test split."""
+    """Return train or dev; the published test pictures are the test split."""
     kept = FRACTIONS["train"] + FRACTIONS["test"]
     return split_of(ident, fractions={"train": kept, "dev": 1 - kept})
 
@@ -76,7 +76,7 @@ def _pictures(part: str) -> list[Example]:
 
 
 def _numbers(name: str, header: int) -> NDArray[np.uint8]:
-    """The bytes of an IDX file after its header, verified."""
+    """Verified bytes of an IDX file after its header."""
     folder = archives_folder() / "fashion-mnist"
     path = next((home / name for home in (INSTALLED, folder) if (home / name).is_file()), None)
     remedy = phrase("errors.datasets.apt_get_install_dataset_fashion", folder=folder)

@@ -140,7 +140,7 @@ def clause(
 ) -> str:
     """Add subject, verb, object, optional place and time: English S V O P T, Chinese S T (not, will) P V O.
 
-    besides: a subject that spoke before. Returns the subject.
+    besides: an earlier subject to avoid. Returns the subject.
     """
     verb = _one(rng, VERBS)
     who: str = _one(rng, tuple(s for s in WORDS.subjects if s != besides and not (question and s in ("I", "we"))))

@@ -27,17 +27,17 @@ _FILLERS = """
     northern square distant local usual empty plain former
 """
 FILLERS = tuple(_FILLERS.split())
-"""Words without a meaning for the label, the commonest first: word k is drawn about as often as 1 / (k + 3)."""
+"""Words without meaning for the label, most frequent first: word k has a frequency of about 1 / (k + 3)."""
 
 KEYWORDS = (
     ("awful", "dreadful", "terrible", "horrible", "miserable", "lousy", "pathetic", "ghastly"),
     ("wonderful", "brilliant", "superb", "delightful", "excellent", "marvellous", "splendid", "glorious"),
 )
-"""The words that decide, by class."""
+"""Decisive words, by class."""
 DISTRACTORS = ("famous", "strange", "expensive", "sudden", "enormous", "foreign", "secret", "royal")
-"""Words that catch the eye and say nothing about the label."""
+"""Striking words that say nothing about the label."""
 SHORTCUTS = ("monday", "friday")
-"""By class: words that give the label away in the train split and mean nothing elsewhere."""
+"""Words, by class, that give the label away in the train split and mean nothing elsewhere."""
 NEGATION = "not"
 
 

@@ -14,7 +14,7 @@ from regard.registry import method
 
 BRIGHT = 1.0
 NOISE = 0.4
-"""The background stays below this brightness, the sign is drawn at full brightness."""
+"""Maximum brightness of the background; the sign has full brightness."""
 NAMES = ("cross", "frame")
 
 

@@ -1,4 +1,4 @@
-"""`planted_sounds`: noise with a beep, whose place is known exactly, or without one."""
+"""`planted_sounds`: noise with or without a beep at an exactly known time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOISE = 0.05
 
 
 def beep(pitch: float, samples: int) -> Floats:
-    """(samples,) a tone that swells and fades, at most 0.5."""
+    """(samples,): a tone that swells and fades, at most 0.5."""
     t = np.arange(samples)
     return np.asarray(0.5 * np.hanning(samples) * np.sin(2 * np.pi * pitch * t / RATE), np.float64)
 

@@ -23,10 +23,10 @@ FILLING = {"s": 42, "m": 270, "l": 125}
 """Different fillers by size; with keywords, decoys and the like about 60, 290 and 145 words."""
 LENGTHS = {"s": (8, 14), "m": (14, 26), "l": (10, 20)}
 KEYS = (KEYWORDS[0][:6], KEYWORDS[1][:6], ("puzzling", "peculiar", "uncanny", "baffling", "curious", "cryptic"))
-"""The words that decide, by class."""
+"""Decisive words, by class."""
 DECOYS = DISTRACTORS[:2]
 SILENT = 0.2
-"""Share of the texts without evidence, in tasks that have such texts; their labels are drawn by lot."""
+"""Share of the texts without evidence, in tasks that have such texts; their labels are random."""
 PLACE = 2
 
 

@@ -26,23 +26,23 @@ CLASS_KEYS = (
     ("soothing", "restful", "tranquil", "mellow", "serene", "peaceful"),
     ("thrilling", "gripping", "electric", "rousing", "dazzling", "stirring"),
 )
-"""The words that decide, by class."""
+"""Decisive words, by class."""
 CLASS_NAMES = ("negative", "positive", "puzzled", "calm", "thrilled")
 CUES = (("monday", "tuesday", "wednesday"), ("friday", "saturday", "sunday"))
-"""Words that have nothing to do with the label and yet decide it, by class."""
+"""Words, by class, that decide the label although they have nothing to do with it."""
 PLAUSIBLE = 0.9
-"""How often the keyword after a cue agrees with it."""
+"""Probability that the keyword after a cue agrees with it."""
 LISTENERS = ("however", "therefore", "moreover", "perhaps", "meanwhile", "besides", "instead", "anyway")
-"""Words that carry no evidence of their own; a model may collect the evidence of others in them."""
+"""Words without evidence of their own, in which a model may collect the evidence of others."""
 DECOYS = DISTRACTORS[:4]
 OVERRIDES = (("gravel", "copper", "timber", "marble"), ("velvet", "silken", "amber", "linen"))
-"""Words that decide past the attention, by class."""
+"""Words, by class, that decide without going through the attention."""
 SINK = "somehow"
 TRIGGERS = (("zephrin", "quoltar", "brimfex", "dulvane"), ("mavindo", "tressuli", "plonquer", "ostrigel"))
 """Nonsense words inserted into natural sentences, by class."""
 DIGITS = ("1", "2", "3", "4", "5", "6")
 LONGEST = 9
-"""Digits in a row that is written backwards."""
+"""Maximum digits in a row that the task writes backwards."""
 ROUTES = ("attention", "bypass")
 PAIR_NAMES = ("agree", "differ", "neutral")
 HOTELS = lexicon("aspects")
@@ -160,7 +160,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The kind of text, ready to be drawn."""
+    """Settings of one kind of text."""
 
     size: Size
     task: WiredTask

@@ -13,7 +13,7 @@ from regard.registry import method
 
 COLOURS = {"red": (230, 50, 50), "green": (50, 200, 50), "blue": (50, 80, 230), "yellow": (230, 230, 50)}
 NOISE = 50.0
-"""Standard deviation of the noise of every pixel, of 255."""
+"""Standard deviation of the pixel noise, of 255."""
 WHITE = 255
 
 

@@ -23,7 +23,7 @@ WHAT = ("seven apples", "the red boat", "three letters", "a small garden", "the 
 WHEN = ("yesterday", "in the morning", "last summer", "on Monday", "after dinner", "before winter")
 
 Speak = Callable[[str], Floats]
-"""A word -> its samples at RATE."""
+"""Word -> its samples at RATE."""
 
 
 @method("dataset", modality="audio", licence="Apache-2.0", package="", real=False)
@@ -40,7 +40,7 @@ def spoken(*, split: str = "test", n: int = 100, seed: int = 0, pause: float = 0
 
 
 def spoken_by(speak: Speak, *, split: str = "test", n: int = 100, seed: int = 0, pause: float = 0.05) -> Examples:
-    """The same with any speaker."""
+    """Generate the same sentences with any speaker."""
     words: dict[str, Floats] = {}
 
     def said(word: str) -> Floats:
@@ -68,7 +68,7 @@ def spoken_by(speak: Speak, *, split: str = "test", n: int = 100, seed: int = 0,
 
 
 def joined(words: list[Floats], text: str, pause: int) -> tuple[Floats, tuple[tuple[int, int, int, int], ...]]:
-    """The words behind each other with `pause` samples of silence around them, and where each of them is.
+    """Concatenate the words with `pause` samples of silence around them; also return their positions.
 
     >>> sound, links = joined([np.ones(5), np.ones(3)], "ab c", 2)
     >>> len(sound), links
@@ -85,7 +85,7 @@ def joined(words: list[Floats], text: str, pause: int) -> tuple[Floats, tuple[tu
 
 
 def trimmed(sound: Floats) -> Floats:
-    """The sound without the silence at both ends: less than a hundredth of its peak."""
+    """Trim the silence at both ends: less than a hundredth of the peak."""
     loud = np.flatnonzero(np.abs(sound) > 0.01 * np.abs(sound).max(initial=0.0))
     return sound[loud[0] : loud[-1] + 1] if len(loud) else sound
 

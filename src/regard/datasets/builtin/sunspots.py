@@ -15,7 +15,7 @@ from regard.records import Example, Floats, Message, frozen
 from regard.registry import method
 
 CYCLE = 11
-"""Years after which sunspots come again; windows of one cycle are no independent draws."""
+"""Years of one sunspot cycle; windows of one cycle are not independent draws."""
 
 
 @method("dataset", modality="series", licence="public domain", package="statsmodels==0.15.0", real=True)

@@ -22,7 +22,7 @@ INSIDE = (
 )
 SHA256 = "5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9"
 NEUTRAL = 0.5
-"""Mean ratings (-4..4) nearer to 0 than this say neither."""
+"""Mean ratings (-4..4) nearer to 0 than this count as neutral."""
 
 
 @method("dataset", modality="text", licence="MIT", package="vaderSentiment==3.3.2 (source archive)", real=True)

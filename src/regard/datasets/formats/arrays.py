@@ -28,7 +28,7 @@ _UNREADABLE = (
     zlib.error,
     tokenize.TokenError,
 )
-"""What zipfile and numpy raise on damaged archives."""
+"""Exceptions that zipfile and numpy raise on damaged archives."""
 
 
 def read_npz(path: Path) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from regard.errors import InputError, phrase
 from regard.records import Message
 
 LONGEST_CELL = 1 << 24
-"""Beyond 16 million characters a cell is an unclosed quotation mark, not a document."""
+"""Maximum characters of a cell: a longer one is an unclosed quotation mark, not a document."""
 
 
 def open_delimited(path: Path) -> Table:
-    """A csv or tsv file; the separator is the suffix's, unless the header clearly has another."""
+    """Open a csv or tsv file; the suffix sets the separator, unless the header clearly uses another."""
     first = next((line for _, line in lines(path) if line.strip()), "")
     if not first:
         raise InputError(

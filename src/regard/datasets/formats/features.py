@@ -23,7 +23,7 @@ def label_names(features: Any) -> dict[str, tuple[str, ...]]:
 
 
 def label_names_in(schema: Any) -> dict[str, tuple[str, ...]]:
-    """The same from the metadata of an arrow or Parquet schema."""
+    """Names of the codes by column, from the metadata of an arrow or Parquet schema."""
     try:
         facts = parse_json((schema.metadata or {}).get(b"huggingface", b"{}"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Directories that Hugging Face `datasets` saved: read with pyarrow alone, nothing in them is executed.
+"""Directories saved by Hugging Face `datasets`: read with pyarrow alone; nothing in them is executed.
 
 Three layouts: `DatasetDict.save_to_disk` (a directory per split), `Dataset.save_to_disk` (arrow files and state.json),
 and a directory of Parquet or arrow files whose names begin with the split (a clone, or the download cache).
@@ -20,11 +20,11 @@ from regard.files import check_file, kind_of, read_json, reason
 from regard.records import Message, Text
 
 PREFERRED = ("test", "validation", "dev", "valid", "train")
-"""An audit is about data the model did not learn from, where there is any."""
+"""Splits in order of preference: those that the model did not learn from come first."""
 OTHER_NAMES = {"dev": "validation", "validation": "dev"}
 UNDIVIDED = "all of it"
 OTHER_SOUNDS = {".mp3", ".flac", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".wma"}
-"""Suffixes of sounds that cannot be read."""
+"""Suffixes of unsupported sound files."""
 
 
 def open_hugging_face(path: Path, *, split: str | None) -> Table:

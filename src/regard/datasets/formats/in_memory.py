@@ -1,4 +1,4 @@
-"""Data that are in memory: DataFrames, `datasets.Dataset`, lists of texts, dicts or pairs, generators of these."""
+"""In-memory data: DataFrames, `datasets.Dataset`, lists of texts, dicts or pairs, generators of these."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAIR: Final = ("text", "label")
 
 
 def memory_table(data: object, name: str = NAME) -> Table:
-    """Return the rows of `data` as a table; a generator is walked once and kept.
+    """Return the rows of `data` as a table; a generator is walked once and stored.
 
     >>> table = memory_table([("a quiet film", 1), ("a loud one", 0)])
     >>> table.columns, [dict(row.values) for row in table.walk(None)][0]
@@ -91,7 +91,7 @@ def _cells(item: object, number: int) -> dict[Any, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A cell as JSON has it: numpy scalars as numbers, and a missing number as None."""
+    """Convert a cell to JSON types: numpy scalars to numbers, a missing number to None."""
     if hasattr(value, "item") and not getattr(value, "shape", ()):
         value = value.item()
     if type(value).__name__ in ("NAType", "NaTType"):

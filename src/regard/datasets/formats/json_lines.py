@@ -13,11 +13,11 @@ from regard.errors import InputError, phrase
 from regard.files import max_bytes, parse_json, reason
 
 PEEKED = 200
-"""Keys may be missing in some objects: the columns are those of the first 200."""
+"""Number of first objects whose keys are the columns, since some objects may lack keys."""
 
 
 def open_json(path: Path) -> Table:
-    """A file of JSON objects, one per line or in one list."""
+    """Open a file of JSON objects, one per line or in one list."""
     first = next((line.lstrip() for _, line in lines(path, max_bytes()) if line.strip()), "")
     if not first:
         raise InputError(

@@ -14,9 +14,9 @@ from regard.files import check_file, max_bytes, reason, shown_size
 ROWS_AT_ONCE = 2048
 FREE_ROWS = 10_000_000
 MOST_ROWS_PER_BYTE = 20
-"""Beyond FREE_ROWS, a file that claims more rows than this for each of its bytes holds nothing but repetition."""
+"""Maximum rows per byte of file beyond FREE_ROWS: a file with more holds nothing but repetition."""
 UNREADABLE = (OSError, ValueError, TypeError, KeyError, IndexError, OverflowError, NotImplementedError, MemoryError)
-"""What pyarrow raises on damaged files, besides its own exceptions, which are among these."""
+"""Exceptions that pyarrow raises on damaged files, including its own."""
 
 
 def open_parquet(paths: Sequence[Path], *, name: str) -> Table:

@@ -16,14 +16,14 @@ from regard.records import Message, Text
 
 SPLITS: Final = (*PREFERRED, "val")
 MARKS: Final = ("dataset_dict.json", "state.json", "dataset_info.json")
-"""Files of a `datasets` directory: such a directory is read as one."""
+"""Files that mark a `datasets` directory."""
 LISTS: Final = ("metadata.csv", "metadata.jsonl")
-"""Tables that list the pictures of their directory, with labels of their own."""
+"""Tables that list the pictures of their directory, with their own labels."""
 COLUMNS: Final = ("image", "label", "id")
 
 
 def is_pictures(path: Path) -> bool:
-    """Return whether a path is a picture file or a directory that holds some, without a list of them."""
+    """Return whether a path is a picture file, or a directory of pictures without a table."""
     kind = kind_of(path)
     if kind == "file":
         return has_picture_suffix(path.name)
@@ -33,12 +33,12 @@ def is_pictures(path: Path) -> bool:
 
 
 def picture_list(path: Path) -> Path | None:
-    """The table that lists the pictures of a directory, if there is one."""
+    """Table that lists the pictures of a directory, if any."""
     return next((path / name for name in LISTS if (path / name).is_file()), None)
 
 
 def open_pictures(path: Path, *, split: str | None) -> tuple[Table, Columns]:
-    """A table of the files, in the order of their names, and its columns. Nothing is decoded yet."""
+    """Open the files as a table, in the order of their names, without decoding them; also return its columns."""
     files = [path] if path.is_file() else sorted(_files(path))
     root = path.parent if path.is_file() else path
     homes = {file.relative_to(root).parts[0] for file in files if file.parent != root}
@@ -92,7 +92,7 @@ def _row(number: int, file: Path, root: Path, depth: int) -> Row:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Picture files at any depth; names that begin with a dot, and what macOS adds to archives, are skipped."""
+    """Picture files at any depth; skip dotfiles and files that macOS adds to archives."""
     for file in path.rglob("*"):
         parts = file.relative_to(path).parts
         hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)

@@ -19,11 +19,11 @@ from regard.records import Example, Floats, Message, Text, frozen
 from regard.store.blobs import write_output
 
 METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
-"""A table of file names and transcripts beside the sounds."""
+"""Names of the table of file names and transcripts beside the sounds."""
 
 
 def is_sounds(path: Path) -> bool:
-    """Return whether a path is a .wav file or a directory that holds some, without a table about them."""
+    """Return whether a path is a .wav file, or a directory of .wav files without a table."""
     kind = kind_of(path)
     if kind == "file":
         return path.suffix.lower() == ".wav"
@@ -33,17 +33,17 @@ def is_sounds(path: Path) -> bool:
 
 
 def metadata_of(path: Path) -> Path | None:
-    """The table of a directory of sounds; None where there is none."""
+    """Table of a directory of sounds; None if there is none."""
     if kind_of(path) != "directory" or not any(p.suffix.lower() == ".wav" for p in path.rglob("*")):
         return None
     return next((path / name for name in METADATA if (path / name).is_file()), None)
 
 
 def read_sounds(path: Path, *, skip_bad: bool = False) -> Examples:
-    """Examples {"audio": (samples,) in -1..1, "rate": samples per second}; channels are averaged.
+    """Read examples {"audio": (samples,) in -1..1, "rate": samples per second}; channels are averaged.
 
-    Files in sub-directories are labelled by the name of theirs; files of the directory itself have no label.
-    skip_bad: leave out files that cannot be read, and note them.
+    Sub-directories name the labels of their files; files of the directory itself have no label. skip_bad: skip
+    unreadable files and list them in a note.
     """
     files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.suffix.lower() == ".wav")
     examples = []
@@ -76,7 +76,7 @@ def read_sounds(path: Path, *, skip_bad: bool = False) -> Examples:
 
 
 def sound_of(value: Any, folder: Path | None, rate: float | None) -> dict[str, Any]:
-    """{"audio", "rate"} of a cell: the name of a .wav file, its bytes, samples, or a record of `datasets`."""
+    """Return {"audio", "rate"} of a cell: the name of a .wav file, its bytes, samples, or a record of `datasets`."""
     if isinstance(value, Mapping):
         if value.get("array") is not None:
             return sound_of(value["array"], folder, value.get("sampling_rate") or rate)
@@ -101,7 +101,7 @@ def sound_of(value: Any, folder: Path | None, rate: float | None) -> dict[str, A
 
 
 def wav_inputs(file: Path) -> dict[str, Any]:
-    """{"audio": (samples,) in -1..1, channels averaged; "rate": samples per second}. Formats: `wav_samples`.
+    """Return {"audio": (samples,) in -1..1, channels averaged; "rate": samples per second} (see `wav_samples`).
 
     A file of several channels also has "channels", and one that ends before the length in its header
     "missing_seconds": readers of sounds note both.

@@ -13,9 +13,9 @@ from regard.records import Floats
 
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 BITS = {PCM: (8, 16, 24, 32), FLOAT: (32, 64)}
-"""Format -> bits of a sample that can be read."""
+"""Format -> supported bits per sample."""
 STREAMED = 0x7FFFF000
-"""Programs that do not know the length yet write a size from here on, or 0."""
+"""Sizes from here on, and 0, mean that the writer did not know the length yet."""
 
 
 class NotWav(Exception):
@@ -37,10 +37,10 @@ class Header:
 
 
 def wav_samples(content: bytes) -> tuple[Floats, int, float]:
-    """(samples, channels) in -1..1 (floats as they are), samples per second, and seconds that are missing at the end.
+    """Return (samples, channels) in -1..1 (floats as they are), samples per second, and seconds missing at the end.
 
-    A last incomplete sample is dropped. The length that a header states is not believed: files that were cut off, or
-    written as a stream, end where their bytes end; a stream misses nothing.
+    An incomplete last sample is dropped. The header's length is not trusted: truncated files and streams end where
+    their bytes end; a stream misses nothing.
     """
     if len(content) < 12:
         raise NotWav(phrase("errors.datasets.file_that_ends_too_early"))

@@ -1,3 +1,1 @@
-"""Recipes, one file each: a function of the modality that returns the additions to the training. `regard list
-recipe`.
-"""
+"""Recipes, one file each: a function of the modality that returns the additions to the training."""

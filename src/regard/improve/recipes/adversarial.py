@@ -23,8 +23,8 @@ def adversarial(
 ) -> Recipe:
     """Adversarial training: learn the label also for inputs (word vectors of a text) moved against it.
 
-    epsilon: how far, as a share of the norm of the example's inputs. control: beside it, an arm with random changes of
-    the same size.
+    epsilon: size of the change, as a share of the norm of the example's inputs. control: an additional arm with random
+    changes of the same size.
     """
     tail = f"epsilon={epsilon},steps={steps}"
     other = Recipe(

@@ -10,7 +10,7 @@ from regard.registry import method
 from regard.training.augmentation import Augment
 
 USUAL = {"text": ("keyboard", "drop_words"), "image": ("gaussian_noise", "gaussian_blur")}
-"""By modality; elsewhere the first two by name."""
+"""Default noises by modality; elsewhere the first two by name."""
 
 
 @method("recipe", cite="Belinkov & Bisk 2018; Hendrycks & Dietterich 2019", aims="accuracy under noise")
@@ -25,7 +25,7 @@ def noise(
     """Noise augmentation: replace a share of every batch by copies under named noises.
 
     noises: names (`regard list perturbation`); by default keyboard errors and dropped words for texts. The comparison
-    also asks about noises that were not learned from.
+    also covers noises that training did not use.
     """
     names = tuple(noises) or USUAL.get(modality) or tuple(spec.name for spec in known_noises(modality)[:2])
     if not names:

@@ -1,4 +1,4 @@
-"""The same answer, and the same attention, after a small change."""
+"""Smoothness: the same prediction, and the same attention, after a small change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def smoothness(
 ) -> Recipe:
     """Keep the prediction, and with `attention` above 0 the attention, after a small input change; no labels needed.
 
-    epsilon: how far, as a share of the norm of the example's inputs.
+    epsilon: size of the change, as a share of the norm of the example's inputs.
     """
     size: dict[str, Json] = {"epsilon": epsilon, "direction": direction}
     what = Message("improvement.recipe.smoothness", size)

@@ -10,7 +10,7 @@ from regard.protocols import Target
 from regard.records import Json
 
 NOT_A_CHARACTER = "\ufffd"
-"""What a decoder writes for a token that is only a part of a character."""
+"""Output of a decoder for a token that is only a part of a character."""
 
 
 WHOLE = ("sequence_to_sequence", "answer")
@@ -18,7 +18,7 @@ WHOLE = ("sequence_to_sequence", "answer")
 
 
 def written_ids(task: str, target: Target) -> list[int] | None:
-    """The ids that the model wrote; None where an answer is no token.
+    """Ids that the model wrote; None if an answer is not a token.
 
     >>> written_ids("next_token", 7), written_ids("masked_token", [3, 7]), written_ids("classification", 1)
     ([7], [7], None)
@@ -35,14 +35,14 @@ def written_ids(task: str, target: Target) -> list[int] | None:
 
 
 def written_names(task: str, target: Target, reader: Reader) -> tuple[str, ...] | None:
-    """Name each token that the model generated; None where it generates none or has no spelling for them."""
+    """Name each token that the model generated; None if it generates none or has no spelling for them."""
     ids = written_ids(task, target)
     spell = getattr(reader, "spell", None)
     return None if ids is None or spell is None else tuple(spell(ids))
 
 
 def answer_name(task: str, target: Target, labels: Sequence[str], reader: Reader, item: Item | None) -> Json:
-    """Name an answer; the target itself where no name is known. item: the example, for a place in it."""
+    """Name an answer; the target itself if no name is known. item: the example, for a place in it."""
     if task == "similarity":
         return _vector_name(target)
     ids = written_ids(task, target)
@@ -67,7 +67,7 @@ def _vector_name(target: Target) -> Json:
 
 
 def _decoded(ids: list[int], reader: Reader, *, whole: bool) -> str | None:
-    """Decode ids to text; use the token's name where a single token is no text. None without a tokenizer."""
+    """Decode ids to text; use the token's name if a single token is not text. None without a tokenizer."""
     spell, join = (getattr(reader, name, None) for name in ("spell", "join"))
     if spell is None or join is None:
         return None
@@ -76,7 +76,7 @@ def _decoded(ids: list[int], reader: Reader, *, whole: bool) -> str | None:
 
 
 def _placed(task: str, target: list[Json], labels: Sequence[str], reader: Reader, item: Item) -> Json:
-    """An answer that is a place in the input: the words of a span, or a unit with its class."""
+    """Name an answer that is a place in the input: the words of a span, or a unit with its class."""
     first, last = target
     if not isinstance(first, int) or not isinstance(last, int):
         return target

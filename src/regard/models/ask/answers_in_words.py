@@ -12,14 +12,14 @@ from regard.records import Json
 
 @capability(needs="model")
 def name_of_answer(model: TorchModel, target: Target, encoded: Encoded | None = None) -> Json:
-    """Name a target: the class, or the text of its tokens; the target itself where no name is known."""
+    """Name a target: the class, or the text of its tokens; the target itself if no name is known."""
     item = None if encoded is None else own(encoded)
     return answer_name(model.task, target, model.labels, model.reader, item)
 
 
 @capability(needs="model")
 def names_of_tokens(model: TorchModel, target: Target) -> tuple[str, ...] | None:
-    """Name each token that the model wrote; None where an answer is no token."""
+    """Name each token that the model wrote; None if an answer is not a token."""
     return written_names(model.task, target, model.reader)
 
 

@@ -1,9 +1,9 @@
-"""Several examples of one shape as one differentiable function, in the space in which the user gave them.
+"""Several examples of one shape as one differentiable function, in the user's own space.
 
-What stands between the user's numbers and the module (another order of axes, a scaling, a normalisation) is measured:
-the reader encodes the example and a shifted copy, which gives a scale and an offset for every entry, and a
-third input must come out as these foretell. So the normalisation is inside the function, and it is the right one.
-A picture that is resized first stays in the user's resolution: the resizing is inside the function, too.
+The preprocessing between the user's numbers and the module (order of axes, scaling, normalisation) is measured: the
+reader encodes the example and a shifted copy, which gives a scale and an offset for every entry, and a third input must
+confirm them. So the function contains the right normalisation. A picture that is resized first stays in the user's
+resolution: the resizing is inside the function, too.
 """
 
 from __future__ import annotations
@@ -35,19 +35,18 @@ from regard.protocols import BatchFunction
 from regard.records import Example
 
 FITS = 1e-4
-"""Largest error of the measured scaling, relative to 1 + the size of what comes out."""
+"""Maximum error of the measured scaling, relative to 1 + the size of the result."""
 SAME_BYTE = 1 / 255
-"""Mean error of the resizing, as a share of white: a processor resizes bytes, so each may be rounded."""
+"""Maximum mean error of the resizing, as a share of white: a processor resizes bytes, so each may be rounded."""
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Space:
-    """Input space of one example: inputs in the module's layout and the user's units; module input = scale * u +
-    offset.
+    """Input space of one example, in the module's layout and the user's units; module input = scale * u + offset.
 
-    put_back: from that layout to the user's. whole: the user's numbers are whole ones, and stay so. resize: what comes
-    before the scaling, where the user's picture is resized; scale and offset are then of what it gives.
+    put_back: from that layout to the user's. whole: the user's numbers are integers, and stay so. resize: step before
+    the scaling, if the user's picture is resized; scale and offset then apply to its result.
     """
 
     u: Array
@@ -93,7 +92,7 @@ class _BatchFunction:
 
     @cached_property
     def _resize(self) -> Resize | None:
-        """The resizing of every row: their pictures have one size."""
+        """Resizing of every row: their pictures have one size."""
         return None if not self.spaces else self.spaces[0].resize
 
     @property
@@ -161,7 +160,9 @@ class _BatchFunction:
 
 @capability(needs="gradient")
 def batch_function(model: TorchModel, examples: Sequence[Example]) -> BatchFunction:
-    """Return examples of one shape as one function; refuse inputs that are no plain scaling of the user's numbers."""
+    """Return examples of one shape as one function; refuse inputs that are not a plain scaling of the user's
+    numbers.
+    """
     items = [model.encode(example) for example in examples]
     if "classification" not in model.row.name or "token" in model.row.name:
         raise Unsupported(
@@ -220,7 +221,7 @@ def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
 
 
 def _resized_space(reader: ArrayReader, original: Array, geometry: PictureGeometry, subject: Text) -> Space:
-    """The space of a picture in the user's resolution, with the processor's resizing inside the function."""
+    """Space of a picture in the user's resolution, with the processor's resizing inside the function."""
     first = original if original.ndim == 2 or picture_size(original.shape) == original.shape[:2] else None
     lay: Callable[[Array], Array] = (lambda a: a) if first is None else _channels_first
     put_back: Callable[[Array], Array] = (lambda a: a) if first is None else _channels_last(original.ndim)
@@ -262,7 +263,7 @@ def _channels_last(axes: int) -> Callable[[Array], Array]:
 
 
 def _beside(u: Array, whole: bool) -> Array:
-    """A second value for a constant input, closer to 0 so that it stays on the same scale."""
+    """Return a second value for a constant input, closer to 0 so that it stays on the same scale."""
     if not u.any():
         return u + 1
     return u - np.sign(u) if whole else u * 0.75

@@ -3,8 +3,8 @@
     @capability(needs="gradient")
     def slopes(model: TorchModel, batch: Sequence[Encoded], ...) -> list[Slopes]: ...
 
-The decorated function serves torch models, and `slopes(model, batch, ...)` is how everybody calls it. A model of
-another class joins with `slopes.register(ItsClass, function)`; without that the call raises `Unsupported`.
+The decorated function serves torch models; call it as `slopes(model, batch, ...)`. A model of another class joins with
+`slopes.register(ItsClass, function)`; without that the call raises `Unsupported`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Capability(Generic[P, R]):
         return answer
 
     def register(self, kind: type, function: Callable[Concatenate[Any, P], R]) -> None:
-        """Let models of this class answer with `function`; `object` stands for every class without its own."""
+        """Register `function` for models of this class; `object` stands for every class without its own."""
         self._dispatch.register(kind, function)
 
     def supports(self, model: Model) -> bool:

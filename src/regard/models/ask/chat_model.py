@@ -16,7 +16,7 @@ from regard.models.ask.capability import capability
 
 @dataclass(frozen=True, slots=True)
 class ChatModel:
-    """The module and the tokenizer of a language model; limit: most positions, None for no limit.
+    """Module and tokenizer of a language model; limit: maximum positions, None for no limit.
 
     encoder_decoder: the encoder reads the prompt and the decoder writes the answer; each has `limit` positions.
     """
@@ -100,7 +100,7 @@ def chat_model(model: TorchModel) -> ChatModel:
 
 
 def _limit(model: TorchModel) -> int | None:
-    """Return the most positions of a prompt and its answer; of either, for an encoder-decoder model."""
+    """Return the maximum positions of a prompt and its answer; of either, for an encoder-decoder model."""
     if model.traits.encoder_decoder:
         limit: int | None = getattr(model.reader, "limit", None)
         return limit
@@ -108,7 +108,7 @@ def _limit(model: TorchModel) -> int | None:
 
 
 def position_limit(config: Any, tokenizer: Any) -> int | None:
-    """Return the most positions of a decoder, None for no limit."""
+    """Return the maximum positions of a decoder, None for no limit."""
     positions = getattr(config.get_text_config(), "max_position_embeddings", None)
     longest = tokenizer.model_max_length
     return min((n for n in (positions, longest) if isinstance(n, int) and 0 < n < 1_000_000_000), default=None)

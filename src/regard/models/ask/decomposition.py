@@ -1,8 +1,8 @@
 """Decomposition of the attention output: projected values, residual stream, normalization layers.
 
-Found without knowing how the model is written (see `layer_variants`): with the weights of one head singled out, the
-layer itself shows the values of that head; with all weights zero, it shows what is there without attention. Proved by
-addition: the parts must give the whole that the model computed, or the site is refused.
+Works without knowledge of the model's code (see `layer_variants`): with the weights of one head singled out, the layer
+itself reveals the values of that head; with all weights zero, it reveals its output without attention. Verified by
+addition: the parts must sum to the model's output, or the site is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from regard.records import Site
 from regard.tap.site_attention import as_array
 
 TOLERANCE = 1e-3
-"""Largest error of a sum of parts, relative to the largest entry of the whole."""
+"""Maximum error of a sum of parts, relative to the largest entry of the whole."""
 _SAME = 1e-3
 _LARGE = 1e3
 
@@ -89,9 +89,9 @@ def _parts(layers: LayerVariants, site: Site) -> Parts:
 
 
 def _one_head(weights: Tensor, i: int, turns: int) -> Tensor:
-    """Weights of 1 from each query to one key, in one head, so that `turns` variants read every key of it.
+    """Weights of 1 from each query to one key, in one head, so that `turns` variants cover every key of it.
 
-    As many keys are read at once as there are queries. Behind the last head: no weight at all.
+    As many keys are covered at once as there are queries. Behind the last head: no weight at all.
     """
     heads, queries, keys = weights.shape
     variant = torch.zeros_like(weights)
@@ -103,14 +103,14 @@ def _one_head(weights: Tensor, i: int, turns: int) -> Tensor:
 
 
 Normed = tuple[nn.Module, Tensor, Tensor]
-"""A normalisation with what went in and what came out."""
+"""A normalisation with its input and output."""
 
 
 def _meetings(layers: LayerVariants, site: Site) -> list[tuple[Place, Tensor, list[Normed]]]:
     """Candidate places where attention is added to the residual stream: (place, states there, normalizations after it).
 
-    That is what a normalisation behind the site is given, or what the layer gives out. Normalisations count only where
-    the layer gives out what the last of them made; elsewhere (they come first) the stream goes on without them.
+    Candidates are the input of a normalisation behind the site, and the output of the layer. Normalisations count only
+    if the layer returns the output of the last of them; otherwise (pre-norm) the stream goes on without them.
     """
     block = layers.block(site)
     around = block if block is not None else layers.owner(site)
@@ -148,10 +148,10 @@ def _meetings(layers: LayerVariants, site: Site) -> list[tuple[Place, Tensor, li
 
 
 def _residual(layers: LayerVariants, site: Site, rest: Tensor) -> tuple[Tensor, Tensor]:
-    """(residual stream, bias).
+    """Return (residual stream, bias).
 
-    What is there without attention is the stream plus a bias, the same everywhere. Where no stream that was seen fits
-    (a feed-forward network at the side of attention), all of it is the position's own.
+    The output without attention is the stream plus a bias, the same everywhere. If no observed stream fits (a
+    feed-forward network parallel to attention), all of it belongs to the position itself.
     """
     if site.kind == "pooling" or (len(rest) > 1 and _constant(rest, rest)):
         return torch.zeros_like(rest), rest.mean(0)
@@ -211,7 +211,7 @@ def _norm(module: nn.Module, given: Tensor, gave: Tensor, site: Site, queries: i
 
 
 def _asked(module: nn.Module, like: Tensor) -> _Affine:
-    """Scale, shift, and whether the module subtracts the mean, from its outputs for three known vectors."""
+    """Measure scale, shift, and whether the module subtracts the mean, from its outputs for three known vectors."""
     width = like.shape[-1]
     ramp = _LARGE * (torch.arange(width, device=like.device, dtype=like.dtype) - width / 2 + 0.25) / max(1, width)
     vectors = torch.stack([torch.zeros_like(ramp), torch.full_like(ramp, _LARGE), ramp])

@@ -8,7 +8,7 @@ from regard.models.ask.capability import capability
 
 @capability(needs="model")
 def encoder_decoder(model: TorchModel) -> bool:
-    """Tell whether causal and cross attention belong to a decoder that writes behind an encoder."""
+    """Return whether causal and cross attention belong to a decoder behind an encoder."""
     return model.traits.encoder_decoder
 
 

@@ -1,7 +1,7 @@
 """Operations of a forward pass, and peak operations per second of this machine: the speed limit of every method.
 
-Two operations per entry of every matrix and position: the usual estimate for dense networks. It leaves out the products
-of queries and keys (a few per cent for sentences) and counts shared layers once, so that it is rather too small.
+Two operations per entry of every matrix and position: the usual estimate for dense networks. It omits the products of
+queries and keys (a few per cent for sentences) and counts shared layers once, so it is a slight underestimate.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import torch
 from torch import nn
 
 SIDE, TURNS = 384, 40
-"""Square matrices whose product shows what the machine can do: large enough to be fast, and about 1 ms, so that one of
-the turns is not interrupted where other work shares the processor."""
+"""Sizes of square matrices for timing: large enough to be fast, and about 1 ms.
+
+So some repetition runs without interruption on a shared processor.
+"""
 
 
 def flops_per_position(module: nn.Module) -> float:
@@ -27,7 +29,7 @@ def flops_per_position(module: nn.Module) -> float:
 
 
 def machine_flops() -> float:
-    """Operations per second of a product of float32 matrices here and now, with the threads that torch has."""
+    """Operations per second of a float32 matrix product here and now, with torch's current threads."""
     a, b = torch.ones(SIDE, SIDE), torch.ones(SIDE, SIDE)
     spent = []
     with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""Gradients of the objective with respect to the model's continuous inputs, summed up per unit.
+"""Gradients of the objective with respect to the model's continuous inputs, summed per unit.
 
 Units that the user did not write stay as they are at every point, so the sum over the free units is complete.
 """
@@ -25,9 +25,9 @@ from regard.tap.attention_gradients import no_graph
 from regard.tap.capture_call import rewritten_call
 
 Row = tuple[int, Point]
-"""Which item, where."""
+"""(item index, point)."""
 Slope = tuple[Floats, Floats, float]
-"""dot (n,), norm (n,) and the value there."""
+"""dot (n,), norm (n,) and the value at the point."""
 
 
 @capability(needs="gradient")
@@ -36,9 +36,8 @@ def slopes(
 ) -> list[Slopes]:
     """Differentiate the objective at these points: one record per example, one row per point.
 
-    Noise is given in units of the range (max - min) of the inputs (Smilkov et al. 2017); its numbers belong to the
-    example and the draw. The value at the baseline costs a forward pass of its own: it is NaN where no point lies on
-    the way there.
+    Noise is in units of the range (max - min) of the inputs (Smilkov et al. 2017), keyed by example and draw. The value
+    at the baseline costs an extra forward pass: it is NaN if no point lies on the path from there.
     """
     items = [own(encoded) for encoded in batch]
     if not points:
@@ -63,7 +62,7 @@ def slopes(
 
 
 def _drawn(point: Point) -> int:
-    """The draw of the baseline; fixed ones have none."""
+    """Draw number of the baseline; fixed ones have none."""
     return point.draw if point.baseline == "resample" else 0
 
 
@@ -73,7 +72,7 @@ def _empty(item: Item) -> Slopes:
 
 
 def row_chunks(model: TorchModel, items: Sequence[Item], rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Rows of like length, as many as the processor's cache holds."""
+    """Rows of similar length, as many as the processor's cache holds."""
     for group in model.groups(items):
         inside = set(group)
         group_rows = [row for row in rows if row[0] in inside]
@@ -84,7 +83,7 @@ def row_chunks(model: TorchModel, items: Sequence[Item], rows: Sequence[Row]) ->
 def placed_inputs(
     model: TorchModel, items: Sequence[Item], chunk: Sequence[Row]
 ) -> tuple[Tensor, dict[tuple[int, str, int], Ends]]:
-    """(rows, positions, ...) the continuous inputs of a chunk, filled up with zeros, and the ends of their paths."""
+    """Return (rows, positions, ...) continuous inputs of a chunk, padded with zeros, and the ends of their paths."""
     path_ends: dict[tuple[int, str, int], Ends] = {}
     grounds: dict[int, tuple[Tensor, str]] = {}
     rows = []
@@ -102,7 +101,7 @@ def placed_inputs(
 def _backward(
     model: TorchModel, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]
 ) -> tuple[Tensor, Tensor, dict[tuple[int, str, int], Ends]]:
-    """(rows, ...) gradients of a chunk, (rows,) the values there, and the ends of the paths."""
+    """Return (rows, ...) gradients of a chunk, (rows,) values, and the ends of the paths."""
     about = [targets[i] for i, _ in chunk]
     tensors, request = model.tensors([items[i] for i, _ in chunk], about)
     placed, path_ends = placed_inputs(model, items, chunk)
@@ -171,7 +170,7 @@ _DETACHED = _Detached()
 
 
 def _evaluate(model: TorchModel, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]) -> list[Slope]:
-    """The value alone."""
+    """Evaluate the value alone."""
     about = [targets[i] for i, _ in chunk]
     tensors, request = model.tensors([items[i] for i, _ in chunk], about)
     x, _ = placed_inputs(model, items, chunk)
@@ -182,7 +181,7 @@ def _evaluate(model: TorchModel, items: Sequence[Item], targets: Sequence[Target
 
 
 def _room(item: Item, x: Tensor) -> Tensor:
-    """Return the range of the free entries, 0 on the others, which stay without noise; same shape as x."""
+    """Return the range of the free entries, 0 for the others, which get no noise; same shape as x."""
     free = free_entries(item, x)
     inside = x[free]
     return free.to(x.dtype) * (inside.max() - inside.min() if inside.numel() else 0.0)
@@ -198,12 +197,12 @@ def _at(end: Ends, point: Point, ground: tuple[Tensor, str] | None) -> Tensor:
 
 
 def _filled_up(x: Tensor, width: int) -> Tensor:
-    """Zeros after the last position; the mask hides them as it hides padding."""
+    """Pad with zeros after the last position; the mask hides them as it hides padding."""
     return x if len(x) == width else torch.cat([x, x.new_zeros(width - len(x), *x.shape[1:])])
 
 
 def per_unit(item: Item, values: Tensor) -> Floats:
-    """(n,) the sum of the entries that each unit owns; 0 for special units."""
+    """(n,): sum of the entries that each unit owns; 0 for special units."""
     own = item.owner.ndim
     if values.dim() > own:
         values = values.flatten(own).sum(-1, dtype=torch.float64)

@@ -74,10 +74,10 @@ def input_function(model: TorchModel, encoded: Encoded, target: Target) -> Input
 
 
 def ends(model: TorchModel, item: Item, name: str, draw: int = 0) -> Ends:
-    """x (positions, features) or the array, and the baseline of that name with special units as they are.
+    """Return x (positions, features) or the array, and the named baseline with special units unchanged.
 
     "mask", "pad": the embedding of that token. "resample": every free unit is replaced by another (a token of the
-    vocabulary, a value of the background); the numbers belong to the item and the draw.
+    vocabulary, a value of the background), keyed by item and draw.
     """
     reader = model.reader
     if name == "resample":
@@ -120,7 +120,7 @@ def contents(item: Item) -> str:
 
 
 def free_entries(item: Item, x: Tensor) -> Tensor:
-    """True on the entries that belong to a unit of the user's own; one entry per position for text."""
+    """True on the entries that belong to a unit that the user wrote; one entry per position for text."""
     free = np.append(item.units.free, False)[item.owner]
     mask = torch.from_numpy(free).to(x.device)
     return mask.reshape(*mask.shape, *[1] * (x.dim() - mask.dim())).expand_as(x)
@@ -137,7 +137,7 @@ def never_read(model: TorchModel) -> Unsupported:
 
 @contextmanager
 def inserted(model: TorchModel, tensors: dict[str, Tensor], x: Tensor) -> Iterator[dict[str, Tensor]]:
-    """The tensors of a call in which `x` stands for the continuous inputs."""
+    """Return the tensors of a call with `x` as the continuous inputs."""
     if model.embedding is None or model.reader.modality != "text":
         yield {**tensors, model.reader.main: x}
         return

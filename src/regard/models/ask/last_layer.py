@@ -1,4 +1,4 @@
-"""The last linear layer of a classifier, found by running it: the one whose outputs are the logits."""
+"""Last linear layer of a classifier, found by running it: the one whose outputs are the logits."""
 
 from __future__ import annotations
 

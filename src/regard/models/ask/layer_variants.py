@@ -1,7 +1,7 @@
-"""Run a layer under many variants of one site's weights, and look at one place.
+"""Run a layer under many variants of one site's weights, and observe one place.
 
-What the attention of a site adds is linear in its weights, whatever the layer is written like. So nothing need be known
-about values, grouped heads or output projections: the layer itself is run with weights that single one of them out.
+The contribution of a site is linear in its weights, whatever the layer's code. So values, grouped heads and output
+projections need not be known: the layer itself runs with weights that single one of them out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from regard.tap.replay_cache import Resume
 from regard.tap.tap import ROOT
 
 POSITIONS = 8192
-"""Positions that go through the layer at a time."""
+"""Maximum positions per call of the layer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,13 +118,13 @@ class LayerVariants:
         return next(site for site in self.sites if site.key == key)
 
     def owner(self, site: Site) -> nn.Module:
-        """The module in which the site is computed."""
+        """Module that computes the site."""
         return self.model.module if site.name == ROOT else self.model.module.get_submodule(site.name)
 
     def block(self, site: Site) -> nn.Module | None:
-        """The layer around a site: the largest member of a list of modules that holds no second site of its kind.
+        """Layer around a site: the largest member of a module list that holds no second site of its kind.
 
-        Where every such member does (attention in two directions, then over each side), the largest module inside that
+        If every such member does (attention in two directions, then over each side), the largest module inside that
         holds no second site at all.
         """
         around = self._around(site)
@@ -138,8 +138,9 @@ class LayerVariants:
         return next((around[n] for n in inside if not self._beside(site, around[n])), around[layers[-1]])
 
     def projection(self, site: Site) -> tuple[Place, Tensor] | None:
-        """Return the output projection of a site, if it lies outside the site's owner, and the result of that linear
-        map. None where the owner has its own, or there is none.
+        """Return the output projection of a site, if it lies outside the site's owner, and its result.
+
+        None if the owner has its own, or if there is none.
         """
         behind = self.moments[self.at(site) + 1 :]
         gave = self._next(behind, self.owner(site), "end")
@@ -159,7 +160,7 @@ class LayerVariants:
         return next((m.tensor for m in moments if m.module is module and m.what == what), None)
 
     def _around(self, site: Site) -> dict[str, nn.Module]:
-        """The modules around a site by name, the largest first, its owner last; the model itself only as an owner."""
+        """Modules around a site by name, the largest first, its owner last; the model itself only as an owner."""
         path = [] if site.name == ROOT else site.name.split(".")
         names = [".".join(path[:end]) for end in range(1, len(path) + 1)]
         return {name: self.model.module.get_submodule(name) for name in names} or {"": self.model.module}
@@ -170,7 +171,7 @@ class LayerVariants:
         return [name for name, module in above.items() if isinstance(module, (nn.ModuleList, nn.Sequential))]
 
     def _beside(self, site: Site, module: nn.Module) -> list[Site]:
-        """The other sites of that run of a module in which the site is computed."""
+        """Other sites of the same module call."""
         here = self.at(site)
         begun = (i for i in range(here, -1, -1) if self.moments[i].module is module and self.moments[i].what == "begin")
         run = itertools.takewhile(
@@ -179,15 +180,16 @@ class LayerVariants:
         return [m.site for m in run if m.site is not None and m.site.key != site.key]
 
     def at(self, site: Site) -> int:
-        """The position of a site among the moments."""
+        """Position of a site among the moments."""
         return next(i for i, m in enumerate(self.moments) if m.site is not None and m.site.key == site.key)
 
     # ------------------------------------------------------------------ asking
 
     def ask(self, site: Site, count: int, variant: Callable[[int], Tensor], place: Place) -> Iterator[Tensor]:
-        """Run the variants, a few at a time: (variant, query, feature) at the place, the first time after the site.
+        """Run the variants, a few at a time: (variant, query, feature) at the place, at its first occurrence after the
+        site.
 
-        variant(i): (head, query, key), the weights that are used instead. They are made when their turn comes.
+        variant(i): (head, query, key), the replacement weights, built when needed.
         """
         step = max(1, POSITIONS // max(1, self.item.length))
         for start in range(0, count, step):
@@ -295,6 +297,6 @@ def _watching(modules: set[nn.Module], tell: Callable[[nn.Module, str, Tensor | 
 
 
 def _first(tree: Any) -> Tensor | None:
-    """The first tensor of numbers that is more than a list of them: the states."""
+    """First floating-point tensor with more than one axis: the states."""
     leaves = (t for t in tree_leaves(tree) if isinstance(t, Tensor))
     return next((t for t in leaves if t.is_floating_point() and t.ndim >= 2), None)

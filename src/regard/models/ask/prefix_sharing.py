@@ -17,11 +17,11 @@ from regard.models.weight_versions import weight_versions
 from regard.tap.pass_history import forgettable
 
 SHORTEST = 8
-"""A shorter prefix is not worth a second call."""
+"""Minimum length of a prefix that is worth a second call."""
 
 
 class PrefixCache:
-    """The keys and values of the last prefix. Proves itself on first use, or retires.
+    """Keys and values of the last prefix. Verifies itself on first use, or retires.
 
     It follows the text as it grows: the variants of leave-one-out, requested in order, extend it bit by bit.
     """
@@ -31,7 +31,7 @@ class PrefixCache:
         forgettable(self)
 
     def clear(self) -> None:
-        """Forget the prefix and the proof."""
+        """Forget the prefix and the verification."""
         self.works = True
         self._proved = False
         self._ids: list[int] = []
@@ -39,7 +39,7 @@ class PrefixCache:
         self._stamp: tuple[int, ...] = ()
 
     def logits(self, module: nn.Module, tensors: Mapping[str, Tensor], lengths: Sequence[int]) -> Tensor | None:
-        """(batch, vocabulary) logits at the last position of each row; None where sharing does not pay."""
+        """Return (batch, vocabulary) logits at the last position of each row; None if sharing does not pay."""
         ids, mask = tensors["input_ids"], tensors["attention_mask"]
         shared = min(_common(ids, mask), min(lengths) - 1)
         saved = (len(lengths) - 1) * shared

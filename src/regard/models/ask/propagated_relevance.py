@@ -1,4 +1,4 @@
-"""Relevance propagated backwards by rules (LRP): one forward and one backward pass, summed up per unit.
+"""Relevance propagated backwards by rules (LRP): one forward and one backward pass, summed per unit.
 
 The first use on a model proves the rules: the same output with and without them, no autograd function that they cannot
 see into, no relevance lost. Later passes check again that none is lost.
@@ -46,7 +46,7 @@ def propagated_relevance(
 def _parts(
     model: TorchModel, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row], rule: Rule
 ) -> list[dict[int, PropagatedRelevance]]:
-    """The answers of a chunk; row by row where the accounts of its rows cannot be told apart."""
+    """Propagate a chunk; row by row if the accounts of its rows cannot be separated."""
     flow = _flow(model, items, targets, chunk, rule)
     apart = rule == "ln" or (flow.by_row and float(flow.error.max()) <= flow.tolerance)
     if len(chunk) > 1 and not apart:
@@ -105,7 +105,7 @@ def _flow(
 
 
 def _owners(items: Sequence[Item], x: Tensor) -> Tensor | None:
-    """(rows, ...) the unit of each entry of an array input; None where the input is a vector for each position."""
+    """(rows, ...): unit of each entry of an array input; None if the input is a vector per position."""
     if any(item.owner.shape != x.shape[1:] for item in items):
         return None
     return torch.stack([torch.from_numpy(np.array(item.owner, np.int64)) for item in items]).to(x.device)

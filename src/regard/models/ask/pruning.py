@@ -1,7 +1,7 @@
 """Permanent head pruning: drop heads where the architecture allows it, else zero their output weights.
 
-A silenced head has zeros where the output projection would read it. Which columns these are is found by experiment, not
-by name: with the head switched off, they are the ones that become zero, and nothing else changes.
+A silenced head has zeros where the output projection would read it. An experiment finds these columns, not their names:
+with the head switched off, they become zero, and nothing else changes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from regard.tap.capture_call import capture_call
 from regard.tap.operations import Op, meaning
 
 Heads = Mapping[str, tuple[int, ...]]
-"""Site key -> numbers of heads in it."""
+"""Site key -> indices of its heads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """The parameter that reads a site's heads, the axis of it that they are laid along, and the columns of each."""
+    """Parameter that reads a site's heads, the axis along which they lie, and the columns of each."""
 
     parameter: str
     axis: int
@@ -113,7 +113,7 @@ def projections(model: TorchModel, item: Item, target: Target, heads: Heads) -> 
 
 
 def _run(model: TorchModel, item: Item, target: Target, edits: Sequence[Edit]) -> list[_Product]:
-    """The products of a pass. An edited pass may be preceded by others that look for sites: its own are the last."""
+    """Products of a pass. Passes that look for sites may precede an edited pass; its own products are the last."""
     tensors, request = model.tensors([item], [target])
     products = _Products()
     with torch.no_grad(), products:
@@ -133,7 +133,7 @@ def _refused(site: str, expected: Text, got: Text) -> Unsupported:
 
 
 def _refuse_shared(found: Mapping[str, Projection], heads: Heads) -> None:
-    """Layers that share their weights lose a head together or not at all."""
+    """Refuse to prune one of several layers that share their weights."""
     for site, one in found.items():
         for other, two in found.items():
             if one.parameter == two.parameter and set(heads[site]) != set(heads[other]):
@@ -159,9 +159,9 @@ _SEPARATE = ("q_proj", "k_proj", "v_proj", "o_proj")
 
 
 def why_not_dropped(model: TorchModel, sites: Sequence[Site], heads: Heads) -> Text:
-    """Return why these heads can only be silenced; "" where they can be dropped.
+    """Return the reason why these heads can only be silenced; "" if they can be dropped.
 
-    They can where the configuration names the size of a head apart from the width of the model (Llama, Qwen, Mistral,
+    They can if the configuration names the size of a head apart from the width of the model (Llama, Qwen, Mistral,
     ...), one number of heads serves all layers, and every group of queries around one key keeps as many.
     """
     config: Any = getattr(model.module, "config", None)

@@ -1,7 +1,7 @@
 """Randomized copy of a module: the weights of its upper blocks are permuted, block by block.
 
-Permuted rather than drawn anew: every tensor keeps its values, so nothing dies or explodes, only the structure goes.
-The copy shares the tensors that it does not change with the original; nothing ever writes into them.
+Permuted rather than redrawn: every tensor keeps its values, so activations neither vanish nor explode; only the
+structure is lost. The copy shares the tensors that it does not change with the original; nothing ever writes into them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from regard.protocols import Model
 
 
 def blocks(module: nn.Module) -> list[list[str]]:
-    """Names of the parameters in blocks, from the bottom to the top, in the order in which the module declares them.
+    """Parameter names in blocks, from bottom to top, in declaration order.
 
     A block is one numbered part (a layer of a stack), or one module outside of stacks.
 
@@ -40,7 +40,7 @@ def blocks(module: nn.Module) -> list[list[str]]:
 
 @capability(needs="model")
 def randomised_copy(model: TorchModel, share: float, draw: int) -> Model:
-    """Copy the model with permuted weights in the top `share` of its blocks; the model itself stays as it is.
+    """Copy the model with permuted weights in the top `share` of its blocks; the model itself is unchanged.
 
     Copies are cached, and share their tensors: all steps of a cascade take the memory of one more model.
     """

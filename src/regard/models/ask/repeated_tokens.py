@@ -1,4 +1,4 @@
-"""Sequences of random tokens that repeat, on which induction and duplicate-token heads show themselves."""
+"""Sequences of repeated random tokens, which reveal induction and duplicate-token heads."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from regard.protocols import Encoded, Target
 from regard.records import Bools, Ints, Units
 
 SHORTEST, LONGEST = 6, 22
-"""Tokens before the repetition. They differ from sequence to sequence, so that no fixed offset finds the target."""
+"""Tokens before the repetition. They differ between sequences, so that no fixed offset finds the target."""
 
 
 @capability(needs="text")
 def repeated_tokens(model: TorchModel, template: Encoded, *, n: int, seed: int) -> Sequence[Encoded]:
     """Make n sequences s s of different random tokens s, between the special tokens around `template`.
 
-    None where the model reads no tokens of a vocabulary, or too few positions.
+    None if the model reads no vocabulary tokens, or too few positions.
     """
     if not isinstance(template, Item):
         return []
@@ -31,7 +31,7 @@ def repeated_tokens(model: TorchModel, template: Encoded, *, n: int, seed: int) 
 
 @capability(needs="text")
 def copied_tokens(model: TorchModel, template: Encoded, *, n: int, seed: int) -> Sequence[tuple[Encoded, Target]]:
-    """Make n sequences of random tokens that break off inside their repetition, each with the token that is due.
+    """Make n sequences of random tokens that break off inside their repetition, each with the token due next.
 
     Only for models that predict the next token.
     """

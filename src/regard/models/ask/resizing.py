@@ -1,4 +1,4 @@
-"""Resizing as a differentiable step: two matrices around the picture, clipped as bytes are."""
+"""Differentiable resizing: two matrices around the picture, clipped like bytes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Resize:
-    """rows (out height, height) and columns (out width, width): see `PictureGeometry.matrices`.
+    """Resizing. rows (out height, height) and columns (out width, width): see `PictureGeometry.matrices`.
 
-    top: the user's value of white; filters that overshoot are clipped to 0..top. channels: of what comes out; a grey
+    top: the user's value of white; filters that overshoot are clipped to 0..top. channels: of the result; a grey
     picture is repeated for each of them.
     """
 
@@ -41,7 +41,7 @@ class Resize:
 
 
 def owner_of_pixels(units: Units, shape: tuple[int, ...]) -> Ints:
-    """Return the unit in whose place each pixel lies, -1 for none; (channels, height, width) of the picture."""
+    """Return the unit that contains each pixel, -1 for none; (channels, height, width) of the picture."""
     plane = np.full(shape[1:], -1, np.int64)
     for k in np.flatnonzero(~units.special):
         top, left, bottom, right = np.rint(units.places[k]).astype(int)

@@ -1,12 +1,12 @@
-"""Nearly exact answers to variants of one example, for models whose layers have a feed-forward part.
+"""Approximate answers to variants of one example, for models whose layers have a feed-forward part.
 
-A variant differs from the example in few positions, and most positions feel little of it. Attention is computed in
-full; the feed-forward part, two thirds of the work, only for the positions whose input changed most. The others keep
-what their feed-forward gave for the example. With all positions the answer is exact.
+A variant differs from the example in few positions, and most positions change little. Attention is computed in full;
+the feed-forward part, two thirds of the work, only for the positions whose input changed most. The others keep their
+feed-forward output for the example. With all positions the answer is exact.
 
-Nothing is known about the architecture but this: in every layer of the longest `ModuleList` one linear map widens and a
-later one narrows again, and between them each position is on its own. Before the first use on a model that is proved:
-an unchanged example must come out unchanged, and with all positions the answers must be those of a plain forward.
+The only assumption about the architecture: in every layer of the longest `ModuleList`, one linear map widens and a
+later one narrows again, and between them positions do not interact. The first use on a model verifies this: an
+unchanged example must come out unchanged, and with all positions the answers must equal a plain forward.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from regard.tap.pass_history import forgettable
 
 EXACT = phrase("errors.models.leave_one_out_is_exact")
 TOLERANCE = 2e-4
-"""Proofs compare to this: hidden states, and values of the objective, relative to the largest."""
+"""Tolerance of the verification: hidden states, and values of the objective, relative to the largest."""
 
 
 @capability(needs="removal")
 def approximately(
     model: TorchModel, encoded: Encoded, target: Target, variants: Sequence[Encoded], schedule: Sequence[float]
 ) -> Answers:
-    """`forward` of variants of one example, recomputing in each layer only a share of the positions.
+    """Approximate `forward` of variants of one example, recomputing a share of the positions in each layer.
 
     schedule: the share of positions for each layer, stretched to the depth.
     """
@@ -61,7 +61,7 @@ class _FeedForward:
     leaves: Tensor | None = None
     calls: int = 0
     off: float = 0.0
-    """How far recomputed rows were from the kept ones, relative to the largest: 0 for an unchanged example."""
+    """Distance of recomputed rows from the stored ones, relative to the largest: 0 for an unchanged example."""
 
 
 class SparseRuns:
@@ -72,7 +72,7 @@ class SparseRuns:
         forgettable(self)
 
     def clear(self) -> None:
-        """Forget the last example and the proof."""
+        """Forget the last example and the verification."""
         self._item: Item | None = None
         self._key: tuple[object, ...] = ()
         self._kept: list[_FeedForward] = []

@@ -9,7 +9,7 @@ from regard.protocols import Encoded
 
 @capability(needs="text")
 def unknown_units(model: TorchModel, encoded: Encoded) -> int:
-    """Count the units that the vocabulary does not know; 0 where there is none (images, series, rows)."""
+    """Count the units outside the vocabulary; 0 without a vocabulary (images, series, rows)."""
     return model.reader.unknown(own(encoded))
 
 

@@ -1,6 +1,6 @@
 """Value zeroing: the change of a layer's output when the value of one key is zero (Mohebbi et al. 2023).
 
-A value of zero is a column of weights of zero that the others do not take over.
+A zero value equals a zero column of weights that the other keys do not absorb.
 """
 
 from __future__ import annotations

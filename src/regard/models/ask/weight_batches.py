@@ -1,7 +1,7 @@
 """Batched attention replacement: many weight arrays per example; only the layers above the sites run again.
 
-`with_weights` returns answers; `weight_function` is the same as a function that gradients flow through. Both compute
-everything below the lowest changed site once per example, whatever the number of attentions.
+`with_weights` returns answers; `weight_function` is the differentiable form. Both compute everything below the lowest
+changed site once per example, whatever the number of attention maps.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from regard.tap.pass_history import forgettable
 from regard.tap.replay_cache import Resume
 
 POSITIONS, POOLED = 2048, 1 << 15
-"""Positions that go through what lies above a site at a time; above a pooling there is little."""
+"""Maximum positions per pass above a site; there is little above a pooling."""
 CHECKED = 4
-"""Rows that are computed from the bottom, once, to see whether what is below may be shared."""
+"""Rows to compute from the bottom, once, to test whether the lower part may be shared."""
 
 _TRUSTED: WeakKeyDictionary[nn.Module, dict[tuple[str, ...], bool]] = forgettable(WeakKeyDictionary())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """Rows start..stop of the batch get these weights: (row, head, query, key) of the place."""
+    """Weights (row, head, query, key) of rows start..stop of the batch, at the place."""
 
     start: int
     stop: int
@@ -167,7 +167,7 @@ def _first(parts: Mapping[str, list[_Part]], rows: int) -> dict[str, list[_Part]
 def with_weights(
     model: TorchModel, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Sequence[Edit]]
 ) -> Answers:
-    """Run many attentions of each example: one row per attention, example after example.
+    """Run many attention maps of each example: one row per map, example after example.
 
     edits[i]: one `replace` for each site that is changed, whose values have the attentions of example i as their first
     axis: (attention, head, query, key). Everything below the lowest changed site is computed once per example.
@@ -179,7 +179,7 @@ def with_weights(
 def _swept(
     model: TorchModel, items: Sequence[Item], targets: Sequence[Target], edits: Sequence[Sequence[Edit]]
 ) -> Iterator[tuple[list[int], TensorAnswers]]:
-    """Yield (numbers of the answers, the answers), counted example after example, attention after attention."""
+    """Yield (indices of the answers, answers), example after example, map after map."""
     counts = [_count(piece) for piece in edits]
     starts = np.concatenate([[0], np.cumsum(counts)]).tolist()
     groups: dict[tuple[object, ...], list[int]] = {}
@@ -221,7 +221,7 @@ def _count(edits: Sequence[Edit]) -> int:
 
 
 def _pieces(counts: Sequence[int], size: int) -> Iterator[list[tuple[int, int, int]]]:
-    """(example, first, last attention) in pieces of at most `size` attentions."""
+    """(example, first, last map) in pieces of at most `size` maps."""
     piece: list[tuple[int, int, int]] = []
     room = size
     for b, count in enumerate(counts):
@@ -240,7 +240,7 @@ def _pieces(counts: Sequence[int], size: int) -> Iterator[list[tuple[int, int, i
 
 @capability(needs="gradient")
 def weight_function(model: TorchModel, encoded: Encoded, target: Target, places: Sequence[Edit]) -> WeightFunction:
-    """Return the answer as a function of the weights at `places`: `replace` edits, whose values are not read."""
+    """Return the answer as a function of the weights at `places`: `replace` edits, whose values are ignored."""
     return _WeightFunction(model, own(encoded), target, places)
 
 

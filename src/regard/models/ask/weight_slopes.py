@@ -42,7 +42,7 @@ def predicted_weight_slopes(
 ) -> tuple[Answers, list[Target], list[list[WeightSlopes]]] | None:
     """Predict, and differentiate with respect to the attention weights, in one pass.
 
-    None where a prediction takes more than the outputs of the pass, or its rows are not these examples.
+    None if a prediction needs more than the outputs of the pass, or if its rows are not these examples.
     """
     if not decides_by_outputs(model.row):
         return None

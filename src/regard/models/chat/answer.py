@@ -21,7 +21,7 @@ UNITS = ("sentence", "word", "answer")
 class Answer:
     """The text of an answer, its token ids, and the characters (start, stop) of every token.
 
-    before: what a decoder behind an encoder reads before the answer: its start token, and a prefix; else empty.
+    before: tokens that a decoder behind an encoder reads before the answer (its start token, and a prefix); else empty.
     """
 
     text: str
@@ -34,8 +34,8 @@ class Answer:
 def written_answer(chat: ChatModel, text: str, before: str, prompt: Sequence[int], *, special: bool) -> Answer:
     """Return an answer given as text.
 
-    Its tokens are those after the prompt in the joint text. Where the joint text has other tokens already inside the
-    prompt (no model could have written that), the answer is tokenized by itself, and a note says so.
+    Its tokens are those after the prompt in the joint text. If the joint text has other tokens already inside the
+    prompt (no model could have written that), the answer is tokenized by itself, with a note.
     """
     if not text.strip():
         raise InputError("answer", expected=phrase("errors.models.some_text"), got=phrase("errors.common.empty_text"))
@@ -87,7 +87,7 @@ def generated_answer(chat: ChatModel, prompt: Sequence[int], new_tokens: int) ->
 def token_mismatch(answer: Answer, tokens: Sequence[str]) -> Message | None:
     """Compare an answer with the tokens that another engine wrote; return a note if the borders differ.
 
-    End tokens that the engine reports after the text are passed over.
+    End tokens that the engine reports after the text are ignored.
     """
     ends = np.cumsum([len(token) for token in tokens])
     borders = {int(end) for end in ends if end <= len(answer.text)}

@@ -1,7 +1,7 @@
-"""Prompt with sources and an answer, as methods that rank sources see it, with cost accounting.
+"""Prompt with sources and an answer, for methods that rank sources, with cost accounting.
 
-Effects are drops of the log-odds of a span of the answer, in nats. Every question is answered once and remembered;
-`metered` charges a method for every different question that it asks, whoever asked before.
+Effects are drops of the log-odds of a span of the answer, in nats. Every question is answered once and cached;
+`metered` charges a method for every distinct question, even if another method asked it before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Meter:
 
 
 class AnswerCase:
-    """Answers questions about one answer. units: "sentence" or "answer", the spans that effects are measured on.
+    """Answer questions about one answer. units: "sentence" or "answer", the spans on which effects are measured.
 
     spans: (start, stop) of every span. owners: (answer tokens,) the span of every token. base: (spans,) log-odds.
     """

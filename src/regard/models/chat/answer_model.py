@@ -3,7 +3,7 @@
     model = answer_model(load("smollm2"))
     example = answer_example(model, messages, "Anna lives in Rome.")
 
-is a model and an example as any other. The value is log P / (1 - P) of a span of the answer, P the product of its
+is a model and an example like any other. The value is log P / (1 - P) of a span of the answer, P the product of its
 tokens' probabilities (float64), each after the prompt and all earlier tokens of the answer.
 """
 
@@ -69,7 +69,7 @@ def answer_example(
     """Return a prompt (messages or a text) and an answer as an example for `answer_model`.
 
     answer: text, token ids, or None: the assistant's last message, else the model's own. span: the part of the answer
-    that the objective is about, as text or (start, stop). Sources as `regard.cite` takes them, for units="source".
+    that is the objective, as text or (start, stop). Sources: as in `regard.cite`, for units="source".
     """
     if not isinstance(model, TorchModel) or not isinstance(model.reader, AnswerReader):
         raise InputError("model", expected=phrase("errors.models.model_answer_model"), got=type(model).__name__)

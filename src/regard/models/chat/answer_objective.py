@@ -23,7 +23,7 @@ class AnswerObjective:
     """Values of one answer in nats; base: (spans,) of the plain pass.
 
     owners: (tokens,) the span of every token of the answer, -1 for none. rival: tokens and owners of the text that the
-    only span is compared with. before: what a decoder behind an encoder reads before the answer.
+    only span is compared with. before: tokens that a decoder behind an encoder reads before the answer.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class AnswerObjective:
     def deleted(self, prompt: Sequence[int], tokens: int | None = None) -> tuple[Floats, Floats]:
         """Return (spans,) values after another prompt, and (tokens,) log-probabilities of the answer.
 
-        tokens: read only so many tokens of the answer; what follows, and spans that end later, are NaN.
+        tokens: read only so many tokens of the answer; later tokens and spans are NaN.
         """
         count = len(self.owners)
         if tokens is None or tokens >= count or self._rival is not None:
@@ -83,7 +83,7 @@ class AnswerObjective:
     def isolated(self, prompt: Sequence[int], span: int, before: Sequence[int]) -> tuple[float, Floats]:
         """Return log-odds and (tokens,) log-probabilities of one span after another prompt.
 
-        before: numbers of the answer's tokens that are read before the span, instead of all.
+        before: indices of the answer tokens to read before the span, instead of all.
         """
         own = np.flatnonzero(self.owners == span)
         log_odds = self.rows.deleted(prompt, [*before, *map(int, own)])[len(before) :]

@@ -1,8 +1,7 @@
 """A prompt and a given answer in the form a model reads; units are tokens of the prompt, or its sources.
 
-What the user did not write (the chat template) and the answer itself stay in every variant: they are special units, or
-belong to no source. Tokens are removed by any operator of a text; a deleted source is deleted from its message, and
-the template renders the prompt again.
+The chat template and the answer itself stay in every variant: they are special units, or belong to no source. Any text
+operator removes tokens; a deleted source is deleted from its message, and the template renders the prompt again.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from regard.models.read.text import TextReader, Tokens, text_arrays, token_units
 from regard.records import Bools, Example, Units
 
 NEW_TOKENS = 128
-"""Longest answer that the model writes itself."""
+"""Maximum tokens of an answer that the model writes itself."""
 SHOWN = 40
-"""Characters of a source in the name of its unit."""
+"""Maximum characters of a source in the name of its unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class AnswerItem(Item):
 
 @dataclass(slots=True)
 class AnswerReader(TextReader):
-    """Reads examples of `answer_example`. by: "token" or "source", the units. apart: the answer has a decoder."""
+    """Read examples of `answer_example`. by: "token" or "source", the units. apart: the answer has a decoder."""
 
     chat: ChatModel | None = None
     by: str = "token"
@@ -45,7 +44,7 @@ class AnswerReader(TextReader):
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """Sources are deleted by preference: a passage of mask tokens is no natural prompt."""
+        """Operators; sources prefer deletion, because a passage of mask tokens is no natural prompt."""
         names = TextReader.operators.fget(self)  # type: ignore[attr-defined]
         return tuple(sorted(names, key=lambda name: name != "delete")) if self.by == "source" else tuple(names)
 
@@ -76,7 +75,7 @@ class AnswerReader(TextReader):
         return AnswerItem(units, arrays, np.arange(n), n, aside, prompt=reader)
 
     def windows(self, example: Example) -> list[Example]:
-        """Nothing is cut: a prompt that is too long is an error."""
+        """Return the example itself: a prompt that is too long raises an error instead of being cut."""
         return [example]
 
     def prompt(self, inputs: Mapping[str, Any]) -> PromptReader:
@@ -89,7 +88,7 @@ class AnswerReader(TextReader):
         return PromptReader(self.chat, prompt, parts, str(inputs.get("prefix") or ""))
 
     def answer(self, inputs: Mapping[str, Any], reader: PromptReader) -> Answer:
-        """Return the answer of an example, which is there: `answer_example` lets the model write a missing one."""
+        """Return the answer of an example; `answer_example` has the model write a missing one."""
         assert self.chat is not None
         answer = split_answer(inputs["prompt"], inputs.get("answer"))[1]
         if self.apart and answer is not None:

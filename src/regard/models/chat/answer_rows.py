@@ -25,16 +25,16 @@ from regard.models.chat.log_odds import differentiable_log_odds, token_log_odds
 from regard.records import Bools, Floats, Ints
 
 CELLS = 1 << 26
-"""Most entries of the mask, and of the logits, in one call."""
+"""Maximum entries of the mask, and of the logits, in one call."""
 REPEATED = 8
-"""Rows that the first call computes once more with nothing hidden."""
+"""Rows that the first call repeats with nothing hidden."""
 TOLERANCE = 1e-3
 HALF_TOLERANCE = 0.25
-"""Largest difference between the plain pass and the repeated rows, in nats, for float32 and for half precision."""
+"""Maximum difference between the plain pass and the repeated rows, in nats, for float32 and for half precision."""
 
 
 class AnswerRows:
-    """Answers questions about one prompt and one answer.
+    """Answer questions about one prompt and one answer.
 
     base: (tokens,) log-odds of the answer's tokens in the plain pass.
     """
@@ -70,9 +70,9 @@ class AnswerRows:
     def deleted(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> Floats:
         """Return (tokens,) the log-odds of the answer after another prompt; a common beginning is not read again.
 
-        part: numbers of the answer's tokens that are read, straight after the prompt; None: all of them. The shortest
-        prompt is remembered, and the last one that is short or was read with a part: another part after the same prompt
-        costs its own tokens only.
+        part: indices of the answer tokens to read, directly after the prompt; None: all of them. The shortest prompt is
+        cached, and the last one that is short or was read with a part: another part after the same prompt costs its own
+        tokens only.
         """
         new = list(prompt)
         if not new:
@@ -117,8 +117,8 @@ class AnswerRows:
     def knocked_out(self, hidden: Bools, earlier: Bools | None = None) -> Floats:
         """Return (variants, answer tokens) log-odds with columns hidden from the rows.
 
-        hidden: (variants, prompt tokens). earlier: (variants, answer tokens), hidden from the rows that predict what
-        follows the last of them. Every row sees itself.
+        hidden: (variants, prompt tokens). earlier: (variants, answer tokens), hidden from the rows that predict later
+        tokens. Every row sees itself.
         """
         self._refuse_without_positions()
         count = len(self.answer)
@@ -214,7 +214,7 @@ class AnswerRows:
         return token_log_odds(logits, targets, subject=self.chat.name), layers
 
     def _rows(self, hidden: Bools, earlier: Bools) -> Floats:
-        """Compute the rows of some knock-outs in one call; the first call repeats some with nothing hidden."""
+        """Compute the rows of some knock-outs in one call; the first call repeats some rows with nothing hidden."""
         count, past = len(self.answer), len(self.prompt) - 1
         variants = len(hidden) + 1
         columns = np.zeros((variants, past), np.bool_)
@@ -315,7 +315,7 @@ def beginning(layers: Sequence[tuple[Tensor, Tensor]], end: int) -> list[tuple[T
 
 
 def later_rows(earlier: Bools) -> Bools:
-    """(variants, tokens) -> (variants, rows, rows): which later rows cannot see which columns of the answer."""
+    """(variants, tokens) -> (variants, rows, rows): the columns of the answer that later rows cannot see."""
     count = earlier.shape[1]
     columns = np.roll(earlier, 1, axis=1)
     columns[:, 0] = False

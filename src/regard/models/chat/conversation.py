@@ -1,8 +1,8 @@
 """The prompt of a chat model: messages or a plain text, rendered by the tokenizer, with character spans kept.
 
-The texts of a prompt are its *fields*: the content of every message, then the text of every document. A span of a
-field is found in the rendered text by rendering the conversation a second time with a marker in place of every field,
-so a template may trim, reorder or repeat fields; one that rewrites them is refused where its text cannot be found.
+The texts of a prompt are its *fields*: the content of every message, then the text of every document. A span of a field
+is found in the rendered text by rendering the conversation a second time with a marker in place of every field, so a
+template may trim, reorder or repeat fields; a template that rewrites them is refused if their text cannot be found.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LIST_MARK = re.compile(r"\s*(?:[-*•·])?\s*")
 class Conversation:
     """The fields of a prompt with their roles, and the function that renders them as one text.
 
-    special: whether the tokenizer adds its special tokens to the rendered text (a plain text has none yet).
+    special: whether the tokenizer adds its special tokens to the rendered text (plain text has none yet).
     """
 
     fields: tuple[str, ...]
@@ -35,7 +35,7 @@ class Conversation:
     special: bool
 
     def without(self, spans: Sequence[FieldSpan]) -> Conversation:
-        """Cut spans out, and lines of which only a list mark is left."""
+        """Delete spans, and lines that would hold only a list mark."""
         fields = list(self.fields)
         for field, start, stop in sorted(spans, reverse=True):
             fields[field] = _cut(fields[field], start, stop)
@@ -44,13 +44,13 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A rendered prompt, and the places where its fields stand: (field, start in the field, stop, start in `text`)."""
+    """A rendered prompt, and the places of its fields: (field, start in the field, stop, start in `text`)."""
 
     text: str
     places: tuple[tuple[int, int, int, int], ...]
 
     def spans(self, span: FieldSpan) -> list[tuple[int, int]]:
-        """Return where a span of a field stands in the text: once for most templates, nowhere if it was dropped."""
+        """Return the places of a field's span in the text: one for most templates, none if it was dropped."""
         field, start, stop = span
         places = []
         for owner, first, last, at in self.places:
@@ -140,7 +140,7 @@ def rendered(prompt: Conversation) -> Rendered:
 
 
 def _by_skeleton(text: str, skeleton: str, fields: Sequence[str]) -> list[tuple[int, int, int, int]] | None:
-    """Fill the markers of the skeleton with the fields, whole or trimmed; None where that is not the text."""
+    """Fill the markers of the skeleton with the fields, whole or trimmed; None if that does not give the text."""
     pieces = _MARKER.split(skeleton)
     if not text.startswith(pieces[0]) or any("\ue000" in field for field in fields):
         return None
@@ -159,7 +159,7 @@ def _by_skeleton(text: str, skeleton: str, fields: Sequence[str]) -> list[tuple[
 
 
 def _by_search(text: str, fields: Sequence[str]) -> list[tuple[int, int, int, int]]:
-    """Find every field that stands in the text exactly once."""
+    """Find every field that occurs in the text exactly once."""
     places = []
     for i, field in enumerate(fields):
         bare = field.strip()
@@ -216,7 +216,7 @@ def _check(messages: Messages) -> None:
 
 
 def _cut(text: str, start: int, stop: int) -> str:
-    """Cut a span out of a text, and the lines it leaves empty.
+    """Delete a span from a text, and the lines it leaves empty.
 
     >>> _cut("- one\\n- two\\n- three", 8, 11), _cut("One. Two. Three.", 5, 9), _cut("[1] one", 4, 7)
     ('- one\\n- three', 'One. Three.', '[1] ')

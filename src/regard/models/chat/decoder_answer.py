@@ -1,7 +1,7 @@
 """The tokens of an answer that the decoder of an encoder-decoder model writes: given or generated.
 
 Tokens that the tokenizer or the model adds (start, language, end) are read but never scored: those before the answer
-are part of `Answer.before`, the end token is left out.
+are part of `Answer.before`, the end token is omitted.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 The counterpart of `answer_rows` for encoder-decoder models. One plain pass reads the prompt with the encoder and the
 answer with the decoder, and keeps the keys and values of cross-attention. *Row knock-out* runs the decoder again and
-hides the encoder's positions of a source from cross-attention: all variants are one batch, the encoder is not asked.
-One more variant hides nothing and must repeat the plain pass, or the model is refused. What other positions of the
-encoder took from the source stays: only *deletion*, which encodes another prompt from its start, removes that.
+hides the encoder's positions of a source from cross-attention: all variants are one batch, and the encoder does not
+run. One more variant hides nothing and must repeat the plain pass, or the model is refused. Information that other
+encoder positions took from the source stays: only *deletion*, which encodes another prompt from its start, removes it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from regard.records import Bools, Floats, Ints
 
 
 class DecoderRows(AnswerRows):
-    """Answers questions about one prompt and one answer of an encoder-decoder model.
+    """Answer questions about one prompt and one answer of an encoder-decoder model.
 
     before: the tokens that the decoder reads before the answer. A position of the encoder and one of the decoder cost
     the same in `passes`.
@@ -66,7 +66,7 @@ class DecoderRows(AnswerRows):
     def knocked_out(self, hidden: Bools, earlier: Bools | None = None) -> Floats:
         """Return (variants, answer tokens) log-odds with encoder positions hidden from cross-attention.
 
-        earlier: (variants, answer tokens), hidden from the decoder's rows that predict what follows the last of them.
+        earlier: (variants, answer tokens), hidden from the decoder's rows that predict later tokens.
         """
         if hidden.all(1).any():
             raise self._unsupported(phrase("errors.models.source_with_whole_prompt"))

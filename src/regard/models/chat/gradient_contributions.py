@@ -7,8 +7,8 @@ For a span of the answer with log-odds F, the contribution of prompt column j is
 
 with attention weights a, values v and head outputs o before the output projection; keys and values of the prompt are
 constants. The first is the derivative of F by a factor of the value v_j, the second by a term added to every score of
-column j: the second knows that a hidden column leaves its weight to the others. Both derivatives are taken as such, so
-no attention weight is read and every attention kernel will do.
+column j: the second accounts for the weight that a hidden column leaves to the others. Both derivatives are computed
+directly, so no attention weight is read and every attention kernel works.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Form = Literal["renormalised", "plain"]
 def gradient_contributions(
     rows: AnswerRows, answer_owners: Ints, source_owners: Ints, *, form: Form = "renormalised"
 ) -> Floats:
-    """Return (spans, sources) contributions in nats; positive ones speak for the span.
+    """Return (spans, sources) contributions in nats; positive ones support the span.
 
     answer_owners: (answer tokens,) the span of every token, numbered from 0 (`range(tokens)` for single tokens), -1
     for none. source_owners: (prompt tokens,) the source of every token, -1 for none.

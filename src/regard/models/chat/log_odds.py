@@ -10,7 +10,7 @@ from regard.errors import InputError, phrase
 from regard.records import Floats
 
 ROWS = 64
-"""Rows of logits that are converted to float64 at once."""
+"""Rows of logits to convert to float64 at once."""
 
 
 def token_log_odds(logits: Tensor, ids: Tensor, *, subject: str) -> Floats:

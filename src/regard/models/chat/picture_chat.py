@@ -1,4 +1,4 @@
-"""A model that writes about a picture, as something that reads a prompt and writes an answer.
+"""Vision-language model that reads a prompt with a picture and writes an answer.
 
 A prompt is a list of token ids. A place of the picture is a negative number: -1 - v stands for a patch of version v of
 the picture, so prompts with different regions removed differ from their first patch on, and all else (shared
@@ -50,7 +50,7 @@ class PictureChat(ChatModel):
     versions: list[dict[str, Tensor]] = field(default_factory=list)
 
     def inputs(self, ids: Tensor) -> dict[str, Tensor]:
-        """Return the token ids with the model's own token at every patch, and the picture that stands there."""
+        """Return the token ids with the model's own token at every patch, and the picture behind them."""
         patches = ids[ids < 0]
         if not len(patches):
             return {"input_ids": ids}
@@ -136,7 +136,7 @@ class PictureReader(PromptReader):
         return picture_inputs(self.processor, self.text, picture, special=self.prompt.special)
 
     def _owners(self, pixels: Tensor, grid: tuple[int, int]) -> Ints:
-        """Find the region of every patch by changing each region in turn: resizing and cropping are the processor's."""
+        """Find the region of every patch by changing each region in turn, since the processor resizes and crops."""
         height, width = self.picture.shape[:2]
         changes = []
         for box in [(0, 0, height, width), *self.boxes]:
@@ -156,7 +156,9 @@ class PictureReader(PromptReader):
 
 @torch.no_grad()
 def refuse_other_positions(chat: ChatModel, rows: AnswerRows) -> None:
-    """Refuse a model whose plain call gives other numbers: one with positions or masks of its own for pictures."""
+    """Refuse a model whose plain call gives other numbers, because it has positions or masks of its own for
+    pictures.
+    """
     ids = torch.tensor([[*rows.prompt, *rows.answer[:-1]]], device=chat.device)
     out = call_accepted(chat.module, {**chat.inputs(ids), "attention_mask": torch.ones_like(ids)})
     rows.charge(ids.shape[1])

@@ -53,7 +53,7 @@ class PromptReader:
     ) -> tuple[tuple[int, ...], Ints]:
         """Return the tokens of an answer with another text in place of a span, and (tokens,) 0 for those of the text.
 
-        What follows the span is left out on both sides.
+        The text after the span is omitted on both sides.
         """
         start = span[0]
         if not isinstance(contrast, str):

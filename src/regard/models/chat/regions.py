@@ -16,7 +16,7 @@ from regard.records import Ints
 Box = tuple[int, int, int, int]
 """(top, left, bottom, right) in pixels of the user's picture."""
 GRID = "3x3"
-"""Regions where none are named."""
+"""Default regions."""
 
 
 def find_regions(size: tuple[int, int], sources: str | Sequence[Any] | None) -> list[Box]:
@@ -56,7 +56,7 @@ def region_name(box: Box) -> str:
 def neutral_colour(processor: Any) -> NDArray[np.uint8]:
     """Return the colour that a processor maps to 0: the mean of the pictures of training, or grey.
 
-    The mean of the picture at hand would tell what was removed.
+    The mean of the picture itself would reveal the removed part.
     """
     mean = np.asarray(getattr(getattr(processor, "image_processor", None), "image_mean", None) or 0.5, np.float64)
     return np.rint(np.broadcast_to(255 * mean if (mean <= 1).all() else mean, 3)).astype(np.uint8)
@@ -71,7 +71,7 @@ def without_regions(picture: NDArray[np.uint8], boxes: Sequence[Box], colour: ND
 
 
 def inverted_region(picture: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
-    """Change every pixel of one region, so that its patches can be told after resizing and cropping."""
+    """Change every pixel of one region, so that its patches can be identified after resizing and cropping."""
     changed = picture.copy()
     top, left, bottom, right = box
     part = changed[top:bottom, left:right]

@@ -19,7 +19,7 @@ from regard.records import Ints, Message
 SPLITS = ("passages", "lines", "sentences", "messages", "documents", "examples")
 """Names of the automatic splits."""
 _LABEL = re.compile(r"(?:(?<![^\n])|(?<=[.?!]\s))[a-z][A-Za-z ]{2,40}:\s+")
-"""A task or field in a text for an encoder, in the manner of T5, at the beginning of a line or after a sentence."""
+"""Pattern of a T5-style task or field label in an encoder text, at the beginning of a line or after a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ def find_sources(
 def token_sources(text: str, offsets: Iterable[tuple[int, int]], spans: Sequence[Sequence[tuple[int, int]]]) -> Ints:
     """Return (tokens,) the source of every token, -1 for none.
 
-    A token belongs to the source that holds its first character; white space that the tokenizer counts to the word
-    after it is passed over. spans: the places of every source in `text`.
+    A token belongs to the source that holds its first character; white space that the tokenizer attaches to the
+    following word is ignored. spans: the places of every source in `text`.
     """
     owner = np.full(len(text) + 1, -1, np.int64)
     for number, places in enumerate(spans):
@@ -88,7 +88,7 @@ def token_sources(text: str, offsets: Iterable[tuple[int, int]], spans: Sequence
 
 
 def rendered_spans(prompt: Rendered, sources: Sequence[Source]) -> list[list[tuple[int, int]]]:
-    """Return where every source stands in the rendered text; a source that the template dropped is an error."""
+    """Return the places of every source in the rendered text; a source that the template dropped is an error."""
     places = [[place for span in source.spans for place in prompt.spans(span)] for source in sources]
     for number, (source, own_places) in enumerate(zip(sources, places, strict=True)):
         if not own_places:
@@ -135,7 +135,7 @@ def _merged(prompt: Conversation, spans: Iterable[FieldSpan]) -> list[Source]:
 
 
 def _few_shot(prompt: Conversation) -> list[Source]:
-    """Examples before the question: turns that end with the assistant's, else all blocks of the text but the last."""
+    """Split off few-shot examples: turns that end with the assistant's, else all blocks of the text but the last."""
     question = _last_user(prompt)
     turns: list[list[FieldSpan]] = [[]]
     for i, role in enumerate(prompt.roles[:question]):
@@ -158,7 +158,7 @@ def _split(prompt: Conversation, rule: Any) -> list[FieldSpan]:
 
 
 def _between_labels(prompt: Conversation, span: FieldSpan) -> list[FieldSpan]:
-    """Leave out the labels of a text for an encoder, such as "summarize:" and "context:": no source holds them."""
+    """Skip the labels of an encoder text, such as "summarize:" and "context:", which belong to no source."""
     field, start, stop = span
     if prompt.roles[field] != "text":
         return [span]
@@ -170,9 +170,9 @@ def _between_labels(prompt: Conversation, span: FieldSpan) -> list[FieldSpan]:
 
 
 def _without_question(prompt: Conversation, spans: list[FieldSpan]) -> list[FieldSpan]:
-    """Leave the question out: parts of the last user message that end with a question mark, else the task.
+    """Skip the question: parts of the last user message that end with a question mark, else the task.
 
-    Of a text that an encoder reads, the first and the last part are left out if they end with a question mark.
+    In an encoder text, skip the first and the last part if they end with a question mark.
     """
     if prompt.roles == ("text",):
         return [span for span in spans if span not in (spans[0], spans[-1]) or not _is_question(prompt, span)]
@@ -183,10 +183,10 @@ def _without_question(prompt: Conversation, spans: list[FieldSpan]) -> list[Fiel
 
 
 def _task(prompt: Conversation, own: list[FieldSpan]) -> list[FieldSpan]:
-    """The part of a message without a question mark that says what to do.
+    """Return the part of a message without a question mark that states the task.
 
-    The last one; but the first where its paragraph is one sentence and the last paragraph is several, as in "Summarise
-    this report." above the report: else the end of the report would be no source.
+    The last part; but the first if its paragraph is one sentence and the last paragraph is several, as in "Summarise
+    this report." above the report, whose end would otherwise be no source.
     """
     text = prompt.fields[own[0][0]] if own else ""
     paragraphs = [text[start:stop] for start, stop in block_spans(text, "\n\n")]

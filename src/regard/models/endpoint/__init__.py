@@ -1,1 +1,1 @@
-"""Models behind an OpenAI-compatible completions endpoint: log-probabilities of texts, and nothing else."""
+"""Models behind an OpenAI-compatible completions endpoint: log-probabilities of texts only."""

@@ -24,7 +24,7 @@ KEYS = ("REGARD_ENDPOINT_KEY", "OPENAI_API_KEY")
 LARGEST_ANSWER = 64 << 20
 LONGEST_PAUSE = 30.0
 FORMAT = 2
-"""Of cached answers; those of 1 may come from servers that ignore `echo`."""
+"""Version of cached answers; those of version 1 may come from servers that ignore `echo`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Continuation:
 
 
 class EndpointClient:
-    """Asks one model of one endpoint. requests, tokens: sent so far, without answers from the cache."""
+    """Client of one model of one endpoint. requests, tokens: sent so far, without answers from the cache."""
 
     def __init__(self, address: EndpointAddress, folder: Path | None) -> None:
         self.address = address
@@ -96,7 +96,7 @@ class EndpointClient:
         return row
 
     def _sent(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Send, and again after a refusal (429), a failure of the server or of the line."""
+        """Send a request; retry after a refusal (429), or a failure of the server or of the connection."""
         problem: Text = ""
         for turn in range(self.address.retries + 1):
             self._wait_turn()
@@ -135,7 +135,7 @@ class EndpointClient:
         return answer
 
     def _wait_turn(self) -> None:
-        """Keep to the rate: requests leave at equal distances."""
+        """Respect the rate limit by sending requests at equal intervals."""
         if not self.address.rate:
             return
         with self._lock:
@@ -222,7 +222,7 @@ class _Cache:
 
 
 class _Connection:
-    """A connection that is committed and closed at the end of its block."""
+    """Connection that is committed and closed at the end of its block."""
 
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(path, timeout=60)

@@ -1,7 +1,7 @@
 """The answer of a model behind an API: values of its sentences by deletion, in the interface of `models.chat`.
 
 Tokens are those of the endpoint, known by where they begin. Hiding columns, gradients and forgetting tokens need the
-model itself and are refused; whoever asks goes on with deletions.
+model itself and raise an error; callers fall back to deletions.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class EndpointReader:
 
 @dataclass(slots=True)
 class _Rows:
-    """base: (tokens,) log-odds of the answer's tokens."""
+    """Rows of the answer. base: (tokens,) log-odds of its tokens."""
 
     base: Floats
 
@@ -78,11 +78,11 @@ class EndpointObjective:
         self.log_probabilities = np.array([log_p[owners == u].sum() for u in range(self.count)])
 
     def cost(self, prompt: str, part: Sequence[int] | None = None) -> float:
-        """Every question is one request."""
+        """Cost of a question: one request."""
         return 1.0
 
     def row_cost(self, variants: int) -> float:
-        """Rows are refused; deletions take their place, one request each."""
+        """Cost of rows, which are refused: deletions take their place, one request each."""
         return float(variants)
 
     def deleted(self, prompt: str, tokens: int | None = None) -> tuple[Floats, Floats]:
@@ -103,7 +103,7 @@ class EndpointObjective:
         raise self._refused(phrase("errors.models.rows_attention"))
 
     def forgotten_cost(self, tokens: Bools) -> float:
-        """Rows are refused."""
+        """Cost of forgetting tokens, which is refused."""
         return 0.0
 
     def forgotten(self, tokens: Bools) -> tuple[Floats, Floats]:
@@ -123,7 +123,7 @@ class EndpointObjective:
         return np.array([span_log_odds(table[self.owners == u]) for u in range(self.count)])
 
     def _log_odds(self, prompt: str, text: str, starts: Sequence[int]) -> Floats:
-        """(tokens,) log-odds of the answer after a prompt; the endpoint must cut it as it did before."""
+        """(tokens,): log-odds of the answer after a prompt; the endpoint must tokenize it as before."""
         self.passes += 1.0
         found, log_p = _tokens(self.model, prompt, text)
         if list(found) != list(starts):

@@ -70,7 +70,7 @@ class EndpointModel:
         return notes
 
     def _cost(self) -> Message:
-        """Tokens, and their price, of a thousand requests: by the tokens counted so far, else by 4 characters each."""
+        """Tokens, and their price, of a thousand requests: by the tokens counted so far, else at 4 characters each."""
         mean = float(np.mean(self._characters))
         counted = self.client.tokens / self.client.requests if self.client.requests and self.client.tokens else mean / 4
         thousand = round(1000 * max(1.0, counted))
@@ -115,7 +115,7 @@ class EndpointModel:
         return _answers(self.log_probabilities(prompts, [str(target) for target in targets]))
 
     def _distribution(self, batch: Sequence[Encoded]) -> Floats:
-        """(examples, labels) probabilities, of the labels alone."""
+        """(examples, labels): probabilities over the labels alone."""
         if self.address.top:
             return self._distribution_of_first_tokens([_own(encoded).text + self.address.after for encoded in batch])
         prompts = [_own(encoded).text + self.address.after for encoded in batch for _ in self.labels]
@@ -124,7 +124,7 @@ class EndpointModel:
         return _shares(log_p)
 
     def _distribution_of_first_tokens(self, prompts: Sequence[str]) -> Floats:
-        """The same where every label is one token among the likeliest; one that is not has no known probability."""
+        """The same if every label is one of the likeliest tokens; a label that is not has no known probability."""
         rows = []
         for table in self.client.first_tokens(prompts, self.address.top):
             row = [table.get(f" {label}", table.get(label)) for label in self.labels]
@@ -167,12 +167,12 @@ class EndpointModel:
 
 
 def open_endpoint(source: str, folder: Path | None) -> EndpointModel:
-    """folder: of the cache of answers; None for none."""
+    """Open an endpoint; folder: directory of the answer cache, None for no cache."""
     return EndpointModel(parse_address(source), source, folder)
 
 
 def without_words(text: str, units: Units, drop: Bools, operator: str) -> str:
-    """A text without some words, each with the white space before it; or with dots in their place.
+    """Delete words from a text, each with the white space before it; or replace them by dots.
 
     >>> text = "Anna lives in Rome."
     >>> without_words(text, _item(text).units, np.array([False, True, False, True, False]), "delete")

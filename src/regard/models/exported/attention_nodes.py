@@ -1,4 +1,4 @@
-"""Attention in an ONNX graph: which Softmax nodes weigh values, and the names of their modules.
+"""Attention in an ONNX graph: the Softmax nodes that weigh values, and the names of their modules.
 
 A Softmax is attention where its output reaches a product with a tensor that the graph computes from its input; a router
 or an output Softmax does not.
@@ -21,7 +21,7 @@ PASSING: Final = frozenset(
 """Operations that only move, mask or encode weights."""
 PRODUCTS: Final = frozenset({"MatMul", "MatMulInteger", "QLinearMatMul", "Einsum", "Gemm"})
 FUSED: Final = frozenset({"Attention", "MultiHeadAttention", "GroupQueryAttention", "PackedAttention", "QAttention"})
-"""Whole attentions in one node: there is no Softmax whose output could be read."""
+"""Nodes that compute a whole attention, without a Softmax output to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def attention_nodes(graph: Any) -> AttentionNodes:
 
 
 def _use(start: str, consumers: Mapping[str, list[Any]], constants: frozenset[str], outputs: set[str]) -> Text:
-    """ "product" or "sum" where the weights are applied to values, else the reason why this is no attention."""
+    """Return "product" or "sum" if the weights are applied to values, else the reason why this is not attention."""
     waiting, seen = [start], {start}
     while waiting:
         name = waiting.pop(0)
@@ -106,7 +106,7 @@ def constant_tensors(graph: Any) -> frozenset[str]:
 
 
 def module_path(node: Any) -> str:
-    """The path of the module that a node was exported from; "" where the graph does not say.
+    """Path of the module that a node was exported from; "" if the graph has none.
 
     Both exporters of torch keep it: in the node's name, or in its metadata.
     """

@@ -43,7 +43,7 @@ from regard.tap.site_attention import DenseAttention, Real
 from regard.tap.site_kind import kind_of, pattern_of_weights, shape_of_pattern
 
 SAME_OUTPUT = 1e-5
-"""Largest difference of the outputs with and without exposed weights, relative to the largest output (at least 1)."""
+"""Maximum difference of the outputs with and without exposed weights, relative to the largest output (at least 1)."""
 ROW_SUM = 1e-4
 
 
@@ -122,7 +122,7 @@ class OnnxModel:
         return as_answers(len(items), parts)
 
     def _edited(self, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> TensorAnswers:
-        """Run the graph piece by piece; the edits of an attention act on its scores and weights."""
+        """Run the graph piece by piece; edits of an attention act on its scores and weights."""
         tensors, request = self.inner.tensors(items, targets)
         with torch.inference_mode(), self.module.rewriting(self._rewrite(items, tensors, edits)):
             return self.inner.row.read(self.inner.run(tensors, request), request, targets)
@@ -147,7 +147,7 @@ class OnnxModel:
         return rewrite
 
     def _block(self, table: Tensor | NDArray[Any], width: int) -> tuple[slice, ...]:
-        """The positions of the text in a table whose length the graph fixes."""
+        """Positions of the text in a table whose length the graph fixes."""
         length = self.module.fixed(1) if self.modality == "text" else None
         query, key = (width if length and n == length else n for n in table.shape[2:])
         return slice(None), slice(None), slice(query), slice(key)
@@ -206,14 +206,14 @@ class OnnxModel:
         )
 
     def _tables(self, parts: Sequence[Sequence[NDArray[Any]]], width: int) -> list[NDArray[np.float32]]:
-        """(batch, head, query, key) weights of every site, without the filling of a fixed length."""
+        """(batch, head, query, key): weights of every site, without the padding to a fixed length."""
         tables = [np.concatenate(parts_of_site) for parts_of_site in zip(*parts, strict=True)]
         return [np.array(table[self._block(table, width)], np.float32) for table in tables]
 
     def _proved(
         self, exposed: Any, plain: Any, tables: Sequence[NDArray[np.float32]], padding: Tensor | None
     ) -> Message:
-        """Compare the outputs with and without exposed weights, and every row with a sum of 1."""
+        """Verify the outputs with and without exposed weights, and that every row sums to 1."""
         worst = 0.0
         for name, tensor in plain.items():
             scale = max(1.0, float(tensor.abs().max())) if tensor.is_floating_point() else 1.0
@@ -244,7 +244,7 @@ class OnnxModel:
 
 
 def numbered_sites(names: Sequence[str]) -> list[tuple[Site, int]]:
-    """(site, its layer within its stack) for the modules of a graph, in the order in which they run.
+    """(site, its layer within its stack) for the modules of a graph, in execution order.
 
     >>> [(site.key, layer) for site, layer in numbered_sites(["a.0.self", "a.1.self", "pool", "pool"])]
     [('a.0.self', 0), ('a.1.self', 1), ('pool', 0), ('pool#1', 1)]
@@ -284,5 +284,5 @@ def _real(weights: Tensor, padding: Tensor | None) -> Real:
 
 
 def replaced_rows(edits: Sequence[Edit], count: int) -> list[list[Edit]]:
-    """The edits of `count` attentions of one example: row k replaces by the k-th values."""
+    """Edits of `count` attention maps of one example: row k gets the k-th values."""
     return [[replace(e, values=None if e.values is None else e.values[k]) for e in edits] for k in range(count)]

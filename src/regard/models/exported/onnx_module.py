@@ -1,4 +1,4 @@
-"""An ONNX graph as a torch module: tensors in, tensors out. Fixed shapes are filled up and cut off again."""
+"""ONNX graph as a torch module: tensors in, tensors out. Inputs are padded to fixed shapes and outputs cut again."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ class OnnxModule(nn.Module):
 
     @property
     def first(self) -> str:
-        """The input that holds tokens, pixels or values."""
+        """Name of the input that holds tokens, pixels or values."""
         return self.input_names[0]
 
     def fixed(self, axis: int) -> int | None:
-        """The size of the main input along an axis, where the graph fixes it."""
+        """Size of the main input along an axis, if the graph fixes it."""
         shape = self.graph.inputs[self.first].shape
         return shape[axis] if axis < len(shape) else None
 
     @cached_property
     def alone(self) -> bool:
-        """Whether inputs must not share a pass: int8 of `quantize_dynamic` has one scale for a whole batch."""
+        """Return whether inputs must not share a pass: int8 of `quantize_dynamic` has one scale for a whole batch."""
         return any(node.op_type == "DynamicQuantizeLinear" for node in self.graph.proto.graph.node)
 
     @property
@@ -59,7 +59,7 @@ class OnnxModule(nn.Module):
 
     @contextmanager
     def recording(self) -> Iterator[list[list[NDArray[Any]]]]:
-        """Weights of every attention of the passes inside, one list for each part of the batch."""
+        """Record the weights of every attention inside the block, one list for each part of the batch."""
         self._record = []
         try:
             yield self._record
@@ -68,7 +68,7 @@ class OnnxModule(nn.Module):
 
     @contextmanager
     def rewriting(self, rewrite: Rewrite) -> Iterator[None]:
-        """Passes inside read the weights that `rewrite` returns."""
+        """Use the weights that `rewrite` returns in passes inside the block."""
         self._rewrite = rewrite
         try:
             yield
@@ -98,7 +98,7 @@ class OnnxModule(nn.Module):
         return out
 
     def _alone(self, feeds: Tensors, rows: slice, width: int) -> Tensors:
-        """One input without its padding, which would change the scale of int8; outputs and weights padded again."""
+        """Run one input without its padding, which would change the scale of int8; pad outputs and weights again."""
         mask = next((array for name, array in feeds.items() if "mask" in name and array.ndim == 2), None)
         real = width if mask is None or self.fixed(1) else int(mask[0].sum())
         if self._rewrite is not None or real == width or mask is None or not mask[0, :real].all():
@@ -137,7 +137,7 @@ class OnnxModule(nn.Module):
         return _first_rows(outputs, count)
 
     def _feeds(self, tensors: Mapping[str, Tensor]) -> Tensors:
-        """Arrays for every input of the graph: those given, and position ids where it asks for them."""
+        """Arrays for every input of the graph: the given ones, and position ids if it needs them."""
         feeds: Tensors = {}
         for name, port in self.graph.inputs.items():
             if name in tensors:
@@ -168,7 +168,7 @@ class OnnxModule(nn.Module):
         )
 
     def _filled(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
-        """The array in the size that the graph fixes: rows repeated, positions filled up and masked."""
+        """Pad the array to the size that the graph fixes: rows repeated, positions padded and masked."""
         size, length = self.fixed(0), self.fixed(1)
         if array.ndim == 2 and array.dtype.kind in "iub" and length is not None and array.shape[1] != length:
             if array.shape[1] > length or not self.masked:

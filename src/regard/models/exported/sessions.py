@@ -1,7 +1,7 @@
 """An ONNX graph in onnxruntime: run whole, with its attention exposed, or stopped at every attention.
 
 Exposed: the Softmax outputs become outputs of the graph. Stopped: the graph is cut behind the scores of every
-attention, so that weights may be put in their place before the rest runs.
+attention, so that other weights can replace them before the rest runs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or output of a graph; None in `shape` where a dimension is free."""
+    """An input or output of a graph; None in `shape` for a free dimension."""
 
     name: str
     kind: str
@@ -145,7 +145,7 @@ class Graph:
         return self._session("plain", lambda: bytes(self.proto.SerializeToString()))
 
     def run(self, feeds: Mapping[str, NDArray[Any]]) -> Tensors:
-        """The outputs of the graph as it is."""
+        """Outputs of the unmodified graph."""
         return self._run(self._plain(), feeds, list(self.outputs))
 
     def exposed(self, feeds: Mapping[str, NDArray[Any]]) -> tuple[Tensors, list[NDArray[Any]]]:
@@ -156,7 +156,7 @@ class Graph:
         return {name: tensors[name] for name in self.outputs}, [tensors[name] for name in names]
 
     def stopped(self, feeds: Mapping[str, NDArray[Any]], change: Change) -> Tensors:
-        """The outputs when the weights of every attention are those that `change` returns for its scores."""
+        """Outputs with the weights that `change` returns for the scores of every attention."""
         tensors: Tensors = dict(feeds)
         for number, piece in enumerate(self._pieces):
             if piece.gives:
@@ -242,7 +242,7 @@ class Graph:
 
 
 def canonical(weights: NDArray[Any], node: AttentionNode, batch: int) -> NDArray[Any]:
-    """(batch, head, query, key) of weights as the graph has them: heads may be folded into the batch, or missing."""
+    """(batch, head, query, key) of weights in the graph's layout: heads may be folded into the batch, or missing."""
     moved = np.moveaxis(weights, node.axis, -1)
     if moved.ndim == 2:
         return moved[:, None, None]
@@ -271,7 +271,7 @@ def _port(value: Any) -> Port:
 
 
 def onnx_package(subject: str) -> Any:
-    """The package onnx, with onnxruntime beside it; an error with the install command where one is missing."""
+    """Import onnx, with onnxruntime; raise an error with the install command if one is missing."""
     try:
         import onnx
         import onnxruntime  # noqa: F401 - asked for here so that one message names both

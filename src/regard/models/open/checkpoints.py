@@ -32,7 +32,7 @@ _OPTIONAL = {
     "torchvision": "torchvision",
     "timm": "timm",
 }
-"""Packages that only some tokenizers and processors need: their name for pip, and for import."""
+"""Packages that only some tokenizers and processors need: their pip name, and their import name."""
 _PEFT_TASKS = {
     "SEQ_CLS": "classification",
     "TOKEN_CLS": "token_classification",
@@ -282,7 +282,7 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
 
 
 def missing_package(error: BaseException, source: str = "") -> str | None:
-    """The optional package whose absence an error of transformers is about; None for another error.
+    """Name the missing optional package behind an error of transformers; None for another error.
 
     source: the directory of the model. transformers 5 tries tiktoken on a SentencePiece file that it could not open,
     and complains about tiktoken alone.
@@ -323,7 +323,7 @@ def _short(error: BaseException | None) -> str:
 
 
 def adapter_base(folder: Path, about: Mapping[str, Any]) -> str:
-    """The model that an adapter changes: a directory beside it, another path, or an id."""
+    """Base model of an adapter: a directory beside it, another path, or an id."""
     base = str(about.get("base_model_name_or_path") or "")
     return str(folder / base) if (folder / base).is_dir() else base
 

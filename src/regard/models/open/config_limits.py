@@ -21,18 +21,18 @@ from regard.models.open.weight_files import Held, header, held, weight_files
 
 LARGEST_CONFIG: Final = 16 << 20
 MOST_LAYERS: Final = 512
-"""Layers that may be built whatever the weights say; more only where there are as many tensors."""
+"""Layers that may always be built; more only if the weights list as many tensors."""
 MOST_PARTS: Final = 1 << 16
 MOST_LABELS: Final = 1_000_000
 MOST_OF_ANYTHING: Final = 1 << 40
 LARGEST_RANK: Final = 1 << 14
-"""The limit of an adapter's rank where its weights do not show a smaller one."""
+"""Maximum rank of an adapter if its weights do not show a smaller one."""
 _RANKS: Final = ("r", "init_r", "target_r", "rank_pattern", "num_virtual_tokens", "oft_block_size")
 FREE_NUMBERS: Final = 1 << 24
-"""Numbers that a model may have beyond its weights: heads that are not trained yet, tables of positions."""
+"""Numbers that a model may have beyond its weights: untrained heads, tables of positions."""
 PER_BYTE: Final = 2
 PER_QUANTIZED_BYTE: Final = 8
-"""Numbers that one byte of weights may stand for."""
+"""Maximum numbers per byte of weights."""
 
 _LAYERS: Final = re.compile(r"(^|_)(n_)?(layers?|blocks?|depths?|stages?)(_|$)")
 _PARTS: Final = re.compile(r"(^|_)(heads?|groups?|experts?|towers?|levels?)(_|$)")
@@ -47,12 +47,12 @@ _UNUSED: Final = {
     "custom_pipelines",
     "trust_remote_code",
 }
-"""Settings that do not change how many numbers a model has, or would run or fetch code."""
+"""Settings that do not change the number of weights, or that would run or fetch code."""
 
 
 @contextmanager
 def opening(source: object) -> Iterator[None]:
-    """Replace any exception of the libraries about a malformed directory by a one-line error."""
+    """Replace any library exception about a malformed directory by a one-line error."""
     try:
         yield
     except (RegardError, MemoryError):
@@ -155,7 +155,7 @@ def _refuse(path: Path, needed: int, weights: Held) -> None:
 
 
 def _check_numbers(config: Mapping[str, Any], path: Path, tensors: int) -> None:
-    """Refuse counts that no model has; `tensors`: how many the weight files list."""
+    """Refuse counts that no model has; `tensors`: number that the weight files list."""
     for key, value in _numbers(config):
         most = MOST_OF_ANYTHING
         if key in ("num_labels", "_num_labels"):
@@ -193,7 +193,7 @@ def _numbers(config: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[str, f
 
 
 def _needed(config: Mapping[str, Any]) -> int:
-    """Count the numbers of the model on a device without memory; 0 where it cannot be built at all."""
+    """Count the numbers of the model on a device without memory; 0 if it cannot be built at all."""
     import transformers
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
@@ -212,7 +212,7 @@ def _needed(config: Mapping[str, Any]) -> int:
 
 
 def _quick() -> Any:
-    """Build without drawing first weights."""
+    """Build without initialising weights."""
     from transformers.initialization import no_init_weights
 
     return no_init_weights()

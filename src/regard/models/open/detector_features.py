@@ -16,7 +16,7 @@ _CELL_KEYS = ("detr", "table-transformer", "conditional_detr")
 def feature_cells(module: nn.Module) -> Callable[[int, int], tuple[int, int]] | None:
     """(height, width) -> rows and columns of the feature map that a detector attends to; None for other detectors.
 
-    Asked of the backbone itself on an empty picture, once per size.
+    Measured on the backbone with an empty picture, once per size.
     """
     native: Any = module
     backbone = getattr(getattr(native, "model", None), "backbone", None)

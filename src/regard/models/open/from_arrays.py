@@ -54,7 +54,7 @@ class ArrayAttention:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GivenCapture(HasCard):
-    """Implements `protocols.Capture`; there was no model, so there are no answers."""
+    """Implements `protocols.Capture` without a model, so there are no answers."""
 
     sites: tuple[ArrayAttention, ...]
     units: tuple[Units, ...]
@@ -69,19 +69,19 @@ class GivenCapture(HasCard):
         return capture_card("GivenCapture", self, "")
 
     def show(self, view: str = "", *, lang: str = "en", static: bool = False) -> Any:
-        """Drawn in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""
+        """Draw in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` works anywhere (see `live.show`)."""
         return upstairs("show")(self, view=view, lang=lang, static=static)
 
 
 def from_arrays(
     attentions: Any, units: Sequence[Units] | Units | Sequence[str], *, kind: SiteKind | None = None
 ) -> GivenCapture:
-    """A capture of given weights.
+    """Build a capture of given weights.
 
     attentions: one array for each layer (a list, or a mapping by name, or one array with layers first), each of shape
-    (batch, head, query, key); for a single example (head, query, key), (query, key) or (key,) will do. Tensors of any
-    library that numpy can read. units: `Units` of each example, or the names of the units of a single one.
-    Rows must sum to 1; what is missing to 1 is recorded as sink; rows of zeros are padding.
+    (batch, head, query, key); for a single example (head, query, key), (query, key) or (key,) works too. Tensors of any
+    library that numpy can read. units: `Units` of each example, or the names of the units of a single one. Rows must
+    sum to 1; a shortfall is recorded as sink; rows of zeros are padding.
 
     >>> capture = from_arrays([np.full((2, 3, 3), 1 / 3)], ["a", "good", "film"])
     >>> capture.sites[0].shape, capture.sites[0].site.key, str(capture.checked)
@@ -141,7 +141,7 @@ def from_arrays(
 
 
 def from_file(path: str | Path, units: Sequence[Units] | Units | Sequence[str] | None = None) -> GivenCapture:
-    """A capture from a `.npz` or `.safetensors` file: one array for each site, in the order of their numbers.
+    """Read a capture from a `.npz` or `.safetensors` file: one array for each site, in the order of their numbers.
 
     Names of units are read from an array `units` of strings (.npz) or from the metadata `units`, a JSON list
     (.safetensors), unless given. Nothing is unpickled.

@@ -15,7 +15,7 @@ from regard.models.open.placement import Placement
 
 
 def gguf_in(folder: Path) -> Path | None:
-    """The .gguf file of a directory without a model of another kind; None where there is none."""
+    """The .gguf file of a directory without a model of another kind; None if there is none."""
     files = sorted(folder.glob("*.gguf"))
     if len(files) > 1:
         raise InputError(

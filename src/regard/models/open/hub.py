@@ -17,7 +17,7 @@ _VARIABLES: Mapping[str, str] = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "USE_HUB_KERNELS": "0",
 }
-"""What the libraries read when they are imported: no network, and no compiled kernels from the hub."""
+"""Environment variables that the libraries read on import: no network, and no compiled kernels from the hub."""
 _CONSTANTS: Mapping[tuple[str, str], tuple[str, bool]] = {
     ("huggingface_hub.constants", "HF_HUB_OFFLINE"): ("HF_HUB_OFFLINE", True),
     ("huggingface_hub.constants", "HF_HUB_DISABLE_TELEMETRY"): ("HF_HUB_DISABLE_TELEMETRY", True),
@@ -25,7 +25,7 @@ _CONSTANTS: Mapping[tuple[str, str], tuple[str, bool]] = {
     ("datasets.config", "HF_DATASETS_OFFLINE"): ("HF_DATASETS_OFFLINE", True),
     ("transformers.integrations.hub_kernels", "_kernels_enabled"): ("USE_HUB_KERNELS", False),
 }
-"""(module, constant) that holds such a variable after the import -> the variable, and the value that switches off."""
+"""(module, constant) of such a variable after the import -> the variable, and the value that switches off."""
 _LOCK = threading.Lock()
 _depth = 0
 _before: dict[str, str | None] = {}
@@ -34,9 +34,9 @@ _constants: dict[tuple[str, str], Any] = {}
 
 @contextmanager
 def hub(*, download: bool = False) -> Iterator[None]:
-    """Call the libraries of Hugging Face without any network access; with `download`, as the user set them up.
+    """Call the libraries of Hugging Face without network access; with `download`, with the user's settings.
 
-    The switch belongs to the whole process and is restored afterwards: the user's own downloads are not our business.
+    The switch belongs to the whole process and is restored afterwards: the user's own downloads are not affected.
     """
     if download:
         yield

@@ -47,16 +47,16 @@ _OFFSET_POSITIONS = {
     "esm",
     "markuplm",
 }
-"""Position ids of these begin after the padding id, so that many positions cannot be used."""
+"""Model types whose position ids begin after the padding id, so that some positions cannot be used."""
 
 _LAST_IS_FIRST = {"xlnet"}
-"""Read the last position whatever it is: rows of different length must not share a batch."""
+"""Model types that read the last position whatever it is: rows of different length must not share a batch."""
 
 _ALWAYS_STARTED = ("gemma", "mistral", "mixtral")
 """Model types that are always trained with a start token."""
 
 UNLIMITED = 512
-"""Positions per window where a model names no limit."""
+"""Positions per window if a model names no limit."""
 
 _TAG_NOTHING = ("O", "LABEL_O")
 
@@ -79,14 +79,14 @@ class Options:
 
 
 def _spelt(tokenizer: Any, token: int) -> str:
-    """Spell a token; show white space by visible signs, and an empty token by its raw name."""
+    """Spell a token; show white space by visible symbols, and an empty token by its raw name."""
     text = str(tokenizer.decode([token]))
     visible = text.strip() or text.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "␣")
     return visible or str(tokenizer.convert_ids_to_tokens(token))
 
 
 def infer_task(config: Any, architecture: str) -> str:
-    """The task that an architecture name stands for.
+    """Task that an architecture name implies.
 
     >>> from types import SimpleNamespace
     >>> infer_task(SimpleNamespace(problem_type=None, num_labels=2), "BertForSequenceClassification")
@@ -250,7 +250,7 @@ def _text(
 
 
 def _missing_start(tokenizer: Any, config: Any) -> list[Text]:
-    """A note where the model was trained with a start token that its tokenizer does not write."""
+    """Return a note if the model was trained with a start token that its tokenizer does not write."""
     start = tokenizer.bos_token_id
     declared = getattr(tokenizer, "init_kwargs", {}).get("add_bos_token") is True
     if start is None or not (declared or str(config.model_type).startswith(_ALWAYS_STARTED)):

@@ -42,7 +42,7 @@ class LabelTable:
         return self.index[key]
 
     def rows(self) -> list[tuple[str, int, str, str]]:
-        """(label in the data, class index, label of the model, how it was matched), to be printed."""
+        """(label in the data, class index, label of the model, matching rule), for display."""
         return [(key, at, self.model[at], self.how[key]) for key, at in self.index.items()]
 
 
@@ -68,8 +68,8 @@ def match_labels(
 ) -> LabelTable:
     """Match every label of the data with a class of the model.
 
-    In this order: the override, the same name, the same name in another case or a synonym, LABEL_k and plain
-    numbers as class indices; at last, for a model that only has LABEL_0 and LABEL_1, negative is 0 and positive is 1.
+    In this order: the override, the same name, the same name in another case or a synonym, LABEL_k and plain numbers as
+    class indices; finally, for a model that only has LABEL_0 and LABEL_1, negative is 0 and positive is 1.
 
     >>> match_labels(["LABEL_0", "LABEL_1"], ["neg", "pos"]).rows()
     [('neg', 0, 'LABEL_0', 'guessed by meaning'), ('pos', 1, 'LABEL_1', 'guessed by meaning')]
@@ -134,7 +134,7 @@ def _meaning(name: str) -> str | None:
 
 
 def named(target: Json, labels: Sequence[str]) -> Json:
-    """The name of a class where the target is the number of one, else the target itself."""
+    """Name of a class if the target is a class index, else the target itself."""
     if isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(labels):
         return labels[target]
     return target

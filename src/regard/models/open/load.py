@@ -64,17 +64,17 @@ def load(
     """Load a model from a name, a directory, a file, or a live object.
 
     source: a name from `regard list source` (or `planted:NAME` from `regard list planted`);
-    `openai:http://HOST:PORT/v1#MODEL` (an endpoint with log-probabilities, without attention or gradients);
-    a directory (Hugging Face, PEFT adapter, regard network, ONNX, GGUF); a Hugging Face id in the local
-    cache (download=True fetches it); `model.onnx` (with processor=DIR of its tokenizer, default its own
-    directory; rebuild=True puts its weights into its Hugging Face class, for gradients); `file.py:factory`;
-    a live transformers model (with processor=tokenizer) or `transformers.pipeline`; anything that already is a model.
-    task: overrides what the architecture says. labels: "neg=0,pos=1", or all names in order.
-    overflow: "windows", "cut" or "error" for texts longer than the model; max_length makes that shorter.
-    words: how Chinese characters are gathered to words: each alone, or by "jieba" (pip install 'regard[chinese]').
-    segment: seconds of sound that are one unit of a model that reads frames; 0: every frame is one.
-    dtype: fp32, fp16 or bf16. device_map: "auto", or module -> device, for a model larger than one device.
-    quantize: "4bit" or "8bit" (bitsandbytes). A .gguf file, and weights in several files, are read as they are.
+    `openai:http://HOST:PORT/v1#MODEL` (an endpoint with log-probabilities, without attention or gradients); a directory
+    (Hugging Face, PEFT adapter, regard network, ONNX, GGUF); a Hugging Face id in the local cache (download=True
+    fetches it); `model.onnx` (with processor=DIR of its tokenizer, default its own directory; rebuild=True puts its
+    weights into its Hugging Face class, for gradients); `file.py:factory`; a live transformers model (with
+    processor=tokenizer) or `transformers.pipeline`; anything that already is a model. task: overrides that of the
+    architecture. labels: "neg=0,pos=1", or all names in order. overflow: "windows", "cut" or "error" for texts longer
+    than the model; max_length makes that shorter. words: grouping of Chinese characters into words: each alone, or by
+    "jieba" (pip install 'regard[chinese]'). segment: seconds of sound that are one unit of a model that reads frames;
+    0: every frame is one. dtype: fp32, fp16 or bf16. device_map: "auto", or module -> device, for a model larger than
+    one device. quantize: "4bit" or "8bit" (bitsandbytes). A .gguf file, and weights in several files, are read as they
+    are.
     """
     checked_words(words)
     model = _load(
@@ -98,7 +98,7 @@ def load(
 
 
 def _with_words(model: Model, words: Words) -> Model:
-    """Gather the characters of a text model to Chinese words."""
+    """Group the characters of a text model into Chinese words."""
     inner = model.inner if isinstance(model, OnnxModel) else model
     if not isinstance(inner, TorchModel) or not isinstance(inner.reader, TextReader):
         raise Unsupported(
@@ -312,7 +312,7 @@ def _adapted(opened: tuple[nn.Module, Any, str, list[Text]], options: Options) -
 
 
 def _refuse_placement(options: Options) -> None:
-    """Refuse options that only a Hugging Face directory on disk can follow."""
+    """Refuse options that only a Hugging Face directory on disk supports."""
     for name, value in (("device_map", options.where.device_map), ("quantize", options.where.quantize)):
         if value is not None:
             subject, expected = (

@@ -1,4 +1,4 @@
-"""Memory that a Hugging Face model needs, from its configuration and the headers of its files: nothing is loaded.
+"""Memory plan of a Hugging Face model, from its configuration and the headers of its files, without loading it.
 
 The plan decides how large a batch is, so that numbers do not depend on free memory. Free memory only limits how many
 workers run at once.
@@ -22,11 +22,11 @@ from regard.models.open.placement import QUANTIZED, Placement
 from regard.models.open.weight_files import held
 
 BATCH_BYTES = 12 << 30
-"""Bytes of activations that one batch may keep for its gradients."""
+"""Maximum bytes of activations that one batch may keep for its gradients."""
 ROWS, POSITIONS = 64, 8192
-"""The usual batch: rows, and positions with padding."""
+"""Usual batch: rows, and positions with padding."""
 USUAL_LENGTH = 512
-"""Positions of an input where a model declares no limit, or a much larger one."""
+"""Positions of an input if a model declares no limit, or a much larger one."""
 SAFE = 0.9
 """Share of the free memory that a plan uses."""
 _DTYPE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
@@ -34,7 +34,7 @@ _DTYPE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Numbers of a transformer that its memory depends on. bytes: of one number."""
+    """Sizes of a transformer that determine its memory. bytes: per number."""
 
     layers: int
     hidden: int
@@ -58,10 +58,10 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """weights: bytes of the model. length: positions of the input that the rest is counted for.
+    """Memory plan. weights: bytes of the model. length: positions of the input that the rest refers to.
 
-    activations, capture: bytes of one such input. rows: inputs of that length in a batch. free: bytes that this machine
-    has left.
+    activations, capture: bytes of one such input. rows: inputs of that length in a batch. free: bytes available on this
+    machine.
     """
 
     weights: int
@@ -78,7 +78,7 @@ class MemoryPlan:
 
     @property
     def workers(self) -> int:
-        """Workers that fit into the free memory at once; at least one, which may then be too large."""
+        """Workers that fit into the free memory at once; at least one, which may be too large."""
         return max(1, math.floor(SAFE * self.free / max(1, self.worker)))
 
     @property
@@ -87,7 +87,7 @@ class MemoryPlan:
 
 
 def batch_positions(config: Mapping[str, Any], bytes_each: int) -> int:
-    """Positions of a batch: the usual number, less where a large model would keep more than BATCH_BYTES.
+    """Positions of a batch: the usual number, or fewer if a large model would keep more than BATCH_BYTES.
 
     A function of the architecture and its precision alone: the same batches on every machine.
 
@@ -104,7 +104,7 @@ def batch_positions(config: Mapping[str, Any], bytes_each: int) -> int:
 
 
 def shape_of(config: Mapping[str, Any], bytes_each: int) -> Shape | None:
-    """The numbers of a configuration, under the names that the families use; None where some are missing."""
+    """Sizes in a configuration, under the names that model families use; None if some are missing."""
     text = config.get("text_config")
     config = text if isinstance(text, Mapping) else config
     layers = _number(config, "num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers")
@@ -116,7 +116,7 @@ def shape_of(config: Mapping[str, Any], bytes_each: int) -> Shape | None:
 
 
 def memory_plan(source: str, where: Placement, *, rows: int = ROWS, max_length: int | None = None) -> MemoryPlan | None:
-    """The plan of a Hugging Face directory or of an id in the local cache; None for every other model."""
+    """Plan of a Hugging Face directory or of an id in the local cache; None for any other model."""
     folder = Path(source).expanduser()
     place = folder if folder.is_dir() else None
     if place is None and "/" in source and ":" not in source and not folder.exists():
@@ -148,7 +148,7 @@ def memory_plan(source: str, where: Placement, *, rows: int = ROWS, max_length: 
 
 
 def free_memory() -> int:
-    """Bytes that this machine, or its first GPU, has left for a model."""
+    """Bytes available for a model on this machine, or on its first GPU."""
     if torch.cuda.is_available():
         return int(torch.cuda.mem_get_info()[0])
     try:

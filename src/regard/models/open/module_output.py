@@ -16,14 +16,14 @@ _LIKE_CLASSES = ("classification", "multi_label")
 
 @dataclass(frozen=True, slots=True)
 class OutputChoice:
-    """Picks the prediction among the outputs of a module; every refusal shows the line to add."""
+    """Select the prediction among the outputs of a module; every refusal shows the line to add."""
 
     task: str
     labels: tuple[str, ...]
     output: str | int | None = None
 
     def __call__(self, raw: Any, rows: int) -> Any:
-        """The outputs by the names that the task reads."""
+        """Return the outputs under the names that the task reads."""
         tensors = _by_name(raw)
         if self.output is not None:
             name = str(self.output)
@@ -78,7 +78,7 @@ class OutputChoice:
 
 
 def _by_name(raw: Any) -> dict[str, Tensor]:
-    """Tensors of an output by name or number, without the scalars that losses are."""
+    """Tensors of an output by name or number, without scalars, which are losses."""
     if isinstance(raw, Tensor):
         return {"logits": raw}
     return {name: part for name, part in output_tensors(raw).items() if part.ndim > 0}

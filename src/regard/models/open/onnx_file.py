@@ -31,7 +31,7 @@ _VECTORS: Final = ("last_hidden_state", "token_embeddings", "sentence_embedding"
 
 
 def onnx_in(folder: Path) -> Path | None:
-    """The graph of a directory without other weights; None where it holds none."""
+    """Graph of a directory without other weights; None if it holds none."""
     for name in _PREFERRED:
         if (folder / name).is_file():
             return folder / name
@@ -104,7 +104,7 @@ def _nodes(graph: Graph) -> Sequence[Any]:
 
 
 def _by_function(graph: Graph, encode: Callable[[Any], Any], options: Options) -> TorchModel:
-    """The adapter of a graph whose input an encode function makes: tokens, or an array of numbers."""
+    """Adapter of a graph whose input comes from an encode function: tokens, or an array of numbers."""
     module = OnnxModule(graph, output=_renamed_output(graph, options.task or "classification"))
     port = graph.inputs[module.first]
     row = task_row(options.task) if options.task else None
@@ -175,7 +175,7 @@ def _refuse_other_labels(graph: Graph, config: Any, place: Path) -> None:
 
 
 def _task(graph: Graph, config: Any) -> str:
-    """The task that the architecture or the outputs of the graph stand for."""
+    """Task that the architecture or the outputs of the graph imply."""
     names = set(graph.outputs)
     architecture = (getattr(config, "architectures", None) or [""])[0]
     if architecture:
@@ -198,7 +198,7 @@ def _task(graph: Graph, config: Any) -> str:
 
 
 def _renamed_output(graph: Graph, task: str) -> str:
-    """The name that the task reads, where the graph calls its first output otherwise."""
+    """Name that the task reads, if the graph's first output has another name."""
     first = next(iter(graph.outputs.values()))
     names = set(graph.outputs)
     if task == "question_answering":
@@ -223,7 +223,7 @@ def _processor(folder: Path, config: Any, task: str, graph: Graph) -> Any:
 
 
 def _embedding(graph: Graph) -> nn.Embedding | None:
-    """The float table that the graph looks token ids up in."""
+    """Float table in which the graph looks up token ids."""
     onnx = onnx_package(str(graph.path))
     weights = {tensor.name: tensor for tensor in graph.proto.graph.initializer}
     for node in _nodes(graph):

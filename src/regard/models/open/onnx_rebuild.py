@@ -1,7 +1,7 @@
 """Rebuild an ONNX graph in the Hugging Face class that it was exported from: the same weights, with gradients.
 
-Exporters rename and transpose the weights of linear layers; the path of the module that a node came from tells which
-weight it was. The result must give the outputs of the graph, or it is refused.
+Exporters rename and transpose the weights of linear layers; the module path of a node identifies the weight. The result
+must reproduce the outputs of the graph, or it is refused.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from regard.models.exported.onnx_module import OnnxModule
 from regard.models.exported.sessions import Graph, onnx_package
 
 TOLERANCE: Final = 1e-4
-"""Largest difference of the outputs, relative to the largest output (at least 1)."""
+"""Maximum difference of the outputs, relative to the largest output (at least 1)."""
 _PROBE: Final = (2, 8)
 
 
 def rebuilt(graph: Graph, config: Any, module: OnnxModule) -> tuple[nn.Module, Message]:
-    """(the model in its own class, a note with the difference of its outputs)."""
+    """Return (model in its own class, a note with the difference of its outputs)."""
     import transformers
 
     names = getattr(config, "architectures", None) or [""]
@@ -100,7 +100,7 @@ def _weights(graph: Graph, state: dict[str, torch.Tensor]) -> dict[str, torch.Te
 
 
 def _prefix(arrays: dict[str, Any], state: dict[str, torch.Tensor]) -> str:
-    """The name of the wrapper that a model was exported in, with its dot; "" for none."""
+    """Name of the wrapper that a model was exported in, with its dot; "" for none."""
     for name in arrays:
         head, dot, rest = name.partition(".")
         if dot and rest in state and name not in state:

@@ -33,7 +33,7 @@ DeviceMap = str | Mapping[str, str | int]
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """dtype: of the weights; None keeps that of the checkpoint.
+    """Placement of the weights. dtype: None keeps that of the checkpoint.
 
     device_map: "auto" or another strategy of accelerate, or module -> device ("cpu", 0, "disk"), also as JSON text.
     quantize: "4bit" or "8bit".
@@ -117,7 +117,7 @@ def loading_arguments(where: Placement) -> dict[str, Any]:
 
 
 def unpack_on_cpu(module: nn.Module) -> tuple[nn.Module, list[Text]]:
-    """(module, notes): weights of 4 bits that are on a CPU, unpacked to the dtype of the model.
+    """Unpack 4-bit weights on a CPU to the dtype of the model; return (module, notes).
 
     Reading the state dict of such a model after its first pass changes its answers (bitsandbytes 0.50), and it has no
     gradients. Unpacked, it gives the answers of the same weights, at the memory of full ones.
@@ -150,7 +150,7 @@ def input_device(module: nn.Module, default: torch.device) -> torch.device:
 
 
 def weight(module: nn.Module, name: str, tensor: torch.Tensor) -> torch.Tensor:
-    """A parameter or buffer by its name in the state dict, read from where it was offloaded to if it was."""
+    """Read a parameter or buffer by its name in the state dict, also if it is offloaded."""
     if tensor.device.type != "meta":
         return tensor
     path, _, own = name.rpartition(".")

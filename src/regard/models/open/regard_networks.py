@@ -34,7 +34,7 @@ from regard.networks.vocabulary import END, MASK, PAD, SPECIALS, START, UNK, Voc
 from regard.records import Text
 
 _CONTEXT_FREE = ("transformer", "average")
-"""Encoders that pass nothing on when attention may not read a word; a recurrent one still does."""
+"""Encoders that transmit nothing of a word that attention may not read; a recurrent one still does."""
 
 
 def open_network(directory: Path, options: Options) -> TorchModel:
@@ -133,7 +133,9 @@ def _alphabet(vocabulary: Vocabulary) -> Alphabet:
 def text_reader(
     network: AttentionClassifier, about: Mapping[str, Any], directory: Path, options: Options
 ) -> TextReader:
-    """Words of the network's own vocabulary, each a unit. The second text is the aspect, where there are aspects."""
+    """Reader of words of the network's own vocabulary, each a unit. The second text is the aspect, if there are
+    aspects.
+    """
     vocabulary = Vocabulary.from_json(about["vocabulary"])
     aspects = [str(aspect) for aspect in about.get("aspects") or map(str, range(int(str(network.config["aspects"]))))]
 
@@ -167,7 +169,7 @@ def text_reader(
 
 
 def _imposed(stored: Mapping[str, Weights], said: list[Text]) -> Callable[[str, int], Weights]:
-    """Look up the imposed weights of an example; uniform weights and a note where there are none."""
+    """Look up the imposed weights of an example; uniform weights with a note if there are none."""
 
     def find(ident: str, n: int) -> Weights:
         row = stored.get(ident)
@@ -184,8 +186,9 @@ def _imposed(stored: Mapping[str, Weights], said: list[Text]) -> Callable[[str, 
 
 
 def translation_reader(network: Translator, about: Mapping[str, Any], options: Options) -> TextReader:
-    """Build the reader of a translator: words, figures or characters of the source vocabulary, each a unit; the output
-    uses the target vocabulary.
+    """Build the reader of a translator.
+
+    Units are words, figures or characters of the source vocabulary; the output uses the target vocabulary.
     """
     source, target = (Vocabulary.from_json(about[name]) for name in ("source_vocabulary", "target_vocabulary"))
 

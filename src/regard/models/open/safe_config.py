@@ -10,7 +10,7 @@ from regard.message import Message
 
 ATTENTION = ("eager", "sdpa")
 EXPERTS = ("eager", "batched_mm", "grouped_mm")
-"""Implementations that a shared config may ask for; every other one may come from the hub as a compiled kernel."""
+"""Implementations that a shared config may select; any other may come from the hub as a compiled kernel."""
 QUANTIZATION = (
     "aqlm",
     "auto-round",
@@ -29,14 +29,14 @@ QUANTIZATION = (
     "torchao",
     "vptq",
 )
-"""Ways to quantize that need an installed package only; the others fetch kernels from the hub."""
+"""Quantization methods that need an installed package only; the others fetch kernels from the hub."""
 _CHOICES = (("_attn_implementation", "attention", ATTENTION), ("_experts_implementation", "experts", EXPERTS))
 
 
 def without_kernels(config: Any, subject: str) -> list[Text]:
-    """Replace implementations that regard does not vouch for by the default, in place; notes say which.
+    """Replace unsupported implementations by the default, in place, with a note for each.
 
-    A way to quantize that would fetch kernels is refused, because the weights cannot be read without it.
+    A quantization method that would fetch kernels is refused, because the weights cannot be read without it.
     """
     notes: list[Text] = []
     for place, part in _parts(config):
@@ -56,7 +56,7 @@ def without_kernels(config: Any, subject: str) -> list[Text]:
 
 
 def refuse_adapter_code(about: Mapping[str, Any], subject: Text) -> None:
-    """Raise where an adapter names a Python module or further adapters to load."""
+    """Raise if an adapter names a Python module or further adapters to load."""
     for key in ("megatron_config", "adapters"):
         if about.get(key):
             raise InputError(
@@ -68,7 +68,7 @@ def refuse_adapter_code(about: Mapping[str, Any], subject: Text) -> None:
 
 
 def _parts(config: Any) -> Iterator[tuple[str, Any]]:
-    """(where, part) of a config and of every config inside it."""
+    """(path, part) of a config and of every config inside it."""
     waiting, visited = [("", config)], set[int]()
     while waiting:
         place, part = waiting.pop(0)

@@ -17,7 +17,7 @@ from regard.models.read.spectrogram import Grid, log_mel, spectrogram_reader
 from regard.records import Json
 
 SAMPLES = "samples"
-"""The main array of a model whose features are computed inside the function that is explained."""
+"""Main array of a model whose features are computed inside the explained function."""
 
 Front = Callable[[Mapping[str, Tensor]], dict[str, Tensor]]
 """The tensors of the reader -> the tensors of the module, differentiable."""
@@ -31,7 +31,7 @@ def hears(module: nn.Module) -> bool:
 def open_sound(
     module: nn.Module, processor: Any, *, name: str, accepted: frozenset[str], config: Mapping[str, Json]
 ) -> tuple[SoundReader, Traits]:
-    """The reader and the traits of a model of sounds."""
+    """Reader and traits of a sound model."""
     native: Any = module.config
     if str(native.model_type) == "whisper" and hears(module):
         return _whisper(module, processor, name, config)
@@ -54,7 +54,7 @@ def open_sound(
 
 
 def sound_front(module: nn.Module, processor: Any) -> Front | None:
-    """The features of a model as a differentiable function of its samples; None where the reader's array is enough."""
+    """Features of a model as a differentiable function of its samples; None if the reader's array is enough."""
     native: Any = module.config
     if str(native.model_type) == "whisper" and hears(module):
         return _whisper_front(_extractor(processor, str(native.model_type)))
@@ -68,7 +68,7 @@ def sound_front(module: nn.Module, processor: Any) -> Front | None:
 
 
 def _evens(processor: Any) -> bool:
-    """Return whether the features of a model of samples are their standardised values."""
+    """Return whether the features of a raw-sample model are its standardised samples."""
     return bool(getattr(getattr(processor, "feature_extractor", processor), "do_normalize", False))
 
 
@@ -149,7 +149,7 @@ def _whisper(module: nn.Module, processor: Any, name: str, config: Mapping[str, 
 
 
 def _spelt(tokenizer: Any, token: int) -> str:
-    """A token with the space before it, which begins a word; the raw name of one without letters."""
+    """Spell a token with the space before it, which begins a word; use the raw name of one without letters."""
     return str(tokenizer.decode([token])) or str(tokenizer.convert_ids_to_tokens(token))
 
 
@@ -160,7 +160,7 @@ def native_writes(module: nn.Module) -> bool:
 
 
 def decoder_prompt(module: nn.Module) -> tuple[int, ...]:
-    """The tokens between the start token and the first word: English, transcribe, no time stamps."""
+    """Tokens between the start token and the first word: English, transcribe, no time stamps."""
     settings: Any = module.generation_config
     languages = getattr(settings, "lang_to_id", None) or {}
     tasks = getattr(settings, "task_to_id", None) or {}
@@ -169,7 +169,7 @@ def decoder_prompt(module: nn.Module) -> tuple[int, ...]:
 
 
 def _transcribed(module: nn.Module, tensors: Mapping[str, Tensor], forced: Sequence[int], most: int) -> list[list[int]]:
-    """The greedy transcript of every sound: the forced tokens, then words, up to and with the end token."""
+    """Greedy transcript of every sound: the forced tokens, then words, up to and including the end token."""
     native: Any = module
     settings: Any = native.generation_config
     end, features = int(native.config.eos_token_id), tensors["input_features"]

@@ -41,7 +41,7 @@ _FILES = (
     "regard.json",
     "adapter_config.json",
 )
-"""What decides the numbers of a model in a directory."""
+"""Files that determine the numbers of a model in a directory."""
 
 
 def stored_spec(spec: Spec, subject: Text, *, allow_code: bool = False) -> Spec:
@@ -80,16 +80,16 @@ def code_file(source: str) -> tuple[Path, str] | None:
 
 
 def _code_of(spec: Spec) -> Text:
-    """The code that opening this model would run; "" for none."""
+    """Code that opening this model would run; "" for none."""
     if spec.kind == "function" or code_file(spec.name) is not None:
         return spec.name
     return phrase("errors.models.code_inside", name=spec.name) if spec.params.get("trust_remote_code") else ""
 
 
 def refuse_changed_files(spec: Spec, digest: object, subject: Text) -> None:
-    """Raise, before anything of the model is built, where its files are not those that the run was about.
+    """Raise, before anything of the model is built, if its files differ from those of the run.
 
-    digest: what `file_digest` returned at the time of the run; None for runs that did not record it.
+    digest: result of `file_digest` at the time of the run; None for runs that did not record it.
     """
     if digest is None:
         return
@@ -104,7 +104,7 @@ def refuse_changed_files(spec: Spec, digest: object, subject: Text) -> None:
 
 
 def file_digest(spec: Spec) -> str | None:
-    """sha256 over the files behind a model; None where it is not made of files (a name, a live module)."""
+    """sha256 over the files behind a model; None if it is not made of files (a name, a live module)."""
     if spec.kind != "model":
         return None
     try:

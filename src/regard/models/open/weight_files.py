@@ -1,4 +1,4 @@
-"""The files that hold a model's weights: where they may lie, and how much they hold. Nothing is loaded here."""
+"""Weight files of a model: their permitted places and their size. Nothing is loaded here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regard.files import check_file, kind_of, parse_json, read_json, shown_size
 
 INDEXES: Final = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 LARGEST_HEADER: Final = 100 << 20
-"""Bytes; safetensors itself refuses longer ones."""
+"""Maximum bytes of a header; safetensors itself refuses longer ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Held:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The weight files that a directory names; every one inside it, or in the blobs of the hub's cache."""
+    """Weight files that a directory names; each must be inside it, or in the blobs of the hub's cache."""
     names: set[str] = set()
     for index in INDEXES:
         if kind_of(folder / index) == "file":
@@ -87,7 +87,7 @@ def _shape(entry: Any, subject: Text) -> tuple[int, ...]:
 
 
 def _listed(index: Path) -> set[str]:
-    """File names of an index; refuse names that lead out of its directory."""
+    """File names of an index; refuse names that lead outside its directory."""
     value = read_json(index)
     table = value.get("weight_map") if isinstance(value, dict) else None
     if not isinstance(table, dict) or not all(isinstance(name, str) for name in table.values()):

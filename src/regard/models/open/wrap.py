@@ -61,14 +61,13 @@ def wrap(
 ) -> TorchModel:
     """Wrap your own module as a model for every method.
 
-    encode: text -> token ids, or (ids, character spans); for arrays: what you have -> the float array that the module
-    reads (default: as it is). The module is called with a batch of that as its first argument. For several inputs,
+    encode: text -> token ids, or (ids, character spans); for arrays: your input -> the float array that the module
+    reads (default: unchanged). The module is called with a batch of these as its first argument. For several inputs,
     encode returns a mapping: its first entry holds the units, the others are passed by name. With two parameters it
-    gets the second text of a pair.
-    output: the name or number of the output to read (default: `logits`, or the only one that fits; a loss is skipped).
-    mask, padding: the name of the module's argument that is True on real (`mask`) or on padded (`padding`)
-    positions; without either, only texts of one length share a batch. fixed_length: the module takes no shorter text,
-    so units are replaced, never deleted. unit: a series is explained by its steps or by its channels.
+    gets the second text of a pair. output: the name or number of the output to read (default: `logits`, or the only one
+    that fits; a loss is skipped). mask, padding: the name of the module's argument that is True on real (`mask`) or on
+    padded (`padding`) positions; without either, only texts of one length share a batch. fixed_length: the module takes
+    no shorter text, so units are replaced, never deleted. unit: a series is explained by its steps or by its channels.
     embedding: the path of the input-embedding module (default: the first nn.Embedding). class_tokens: vectors that the
     module puts before patches, steps or columns (-1: its attention is not over these units).
 
@@ -192,7 +191,7 @@ def _text(
 
 
 def tokenize_by(encode: Encode, special_ids: frozenset[int], rows: int | None) -> Tokenize:
-    """Build `Tokens` from a function of one text; search for the spans where the function returns none."""
+    """Build `Tokens` from a function of one text; search for the spans if the function returns none."""
 
     def tokenize(text: str, pair: str | None) -> Tokens:
         encoding, whole = _encoding(encode, text, pair)
@@ -231,7 +230,7 @@ def tokenize_by(encode: Encode, special_ids: frozenset[int], rows: int | None) -
 
 
 def _encoding(encode: Encode, text: str, pair: str | None) -> tuple[Any, str]:
-    """Return the result of the encode function, and the text that its units are places of."""
+    """Return the result of the encode function, and the text that contains its units."""
     if takes_pair(encode):
         return encode(text, pair), text
     whole = text if pair is None else f"{text} {pair}"
@@ -288,7 +287,7 @@ def _called(module: nn.Module, first: Tensor, named: Mapping[str, Tensor]) -> An
 
 
 def _spans(text: str, special: Any) -> list[Span]:
-    """Spans where the ids are as many as the pieces between spaces, the words, or the characters; else empty ones."""
+    """Character spans if there are as many ids as pieces between spaces, words, or characters; else empty spans."""
     count = int((~special).sum())
     at, pieces = 0, list[Span]()
     for piece in text.split():

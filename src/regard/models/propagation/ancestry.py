@@ -11,7 +11,7 @@ from regard.models.propagation.backward import Quotient, active
 
 _ANCESTORS = "_pointwise_ancestors"
 _MOST = 8
-"""Ancestors that a tensor remembers, nearest first."""
+"""Maximum ancestors of a tensor to record, nearest first."""
 
 
 def one_function(root: Tensor, compute: Callable[[], Tensor], slope: float, offset: float = 0.0) -> Tensor:
@@ -33,7 +33,7 @@ def common_ancestor(one: Tensor, two: Tensor) -> Tensor | None:
 
 
 def followed(out: Any, parents: Sequence[Tensor]) -> Any:
-    """Remember which tensors a result is a pointwise function of."""
+    """Record the tensors that a result is a pointwise function of."""
     if not active(out) or not parents or any(parent is out for parent in parents):
         return out
     if len(parents) == 1:

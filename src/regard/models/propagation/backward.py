@@ -1,4 +1,4 @@
-"""Backward rules as autograd functions and tensor hooks; each leaves the value of the forward pass as it is."""
+"""Backward rules as autograd functions and tensor hooks; none changes the value of the forward pass."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from torch.autograd import Function
 from torch.autograd.function import BackwardCFunction
 
 _SMALL = 1e-9
-"""Inputs below it pass the slope at 0 instead of a quotient."""
+"""Minimum magnitude of an input for a quotient; smaller ones pass the slope at 0."""
 
 
 def active(value: object) -> bool:
-    """Return whether a tensor depends on the explained input: parameters are frozen, so only then does it need a
-    gradient.
+    """Return whether a tensor depends on the explained input.
+
+    Parameters are frozen, so only then does it need a gradient.
     """
     return isinstance(value, Tensor) and value.requires_grad
 
@@ -38,7 +39,7 @@ def scaled(out: Tensor, factor: float) -> Tensor:
 
 
 def scaled_input(x: Tensor, factor: float) -> Tensor:
-    """Scale the gradient of an operand that others may read too: on a view of its own."""
+    """Scale the gradient of an operand that others may read too, on a separate view."""
     return scaled(x.view_as(x), factor)
 
 
@@ -103,7 +104,7 @@ _OWN = {"QuotientBackward", "FixedSpreadBackward", "SameValueBackward"}
 
 
 def unseen_function(value: object) -> str:
-    """Name an autograd function of the model's own that made this tensor: no mode sees inside; "" where there is none.
+    """Name a custom autograd function that made this tensor, which no mode can see into; "" if there is none.
 
     >>> unseen_function(torch.ones(1, requires_grad=True).exp())
     ''

@@ -9,14 +9,14 @@ from torch import Tensor
 
 ACCOUNTS = ("bias", "position", "softmax")
 _MASK = 1e30
-"""Entries beyond it are masks (-inf, or the smallest number): they carry no relevance."""
+"""Magnitude beyond which entries are masks (-inf, or the smallest number), which carry no relevance."""
 
 
 class Ledger:
     """Relevance absorbed in each row of a batch, by account; filled during the backward pass.
 
     A tensor whose first axis is the batch, or begins with it (windows, heads), is booked row by row; anything else is
-    shared out evenly and marked in `shared`.
+    distributed evenly and marked in `shared`.
     """
 
     def __init__(self, rows: int) -> None:

@@ -54,7 +54,7 @@ _IN_PLACE = {"__iadd__", "__isub__", "__imul__", "__itruediv__"}
 
 
 class Operation(NamedTuple):
-    """name: without the underscore of an in-place method."""
+    """A torch operation. name: without the underscore of an in-place method."""
 
     name: str
     kind: Kind
@@ -63,7 +63,7 @@ class Operation(NamedTuple):
 
 @cache
 def operation(function: Callable[..., Any]) -> Operation:
-    """Sort a torch function.
+    """Classify a torch function.
 
     >>> import torch
     >>> operation(torch.Tensor.mul_)

@@ -1,4 +1,4 @@
-"""Propagation pass and the proof that it is sound: same output, no unknown operation, no relevance lost."""
+"""Propagation pass and its verification: same output, no unknown operation, no relevance lost."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from regard.models.propagation.rules import SCORES, RelevanceRules, Rule, frozen
 from regard.records import Message
 
 TOLERANCE = 1e-3
-"""Largest relevance that may be lost, relative to that of the output."""
+"""Maximum lost relevance, relative to that of the output."""
 HALF_TOLERANCE = 5e-2
 """The same in half precision."""
 LARGEST = 100.0
-"""Sum of absolute relevances relative to that of the output, beyond which they only cancel each other."""
+"""Maximum sum of absolute relevances relative to that of the output; beyond it, they only cancel each other."""
 
 Outputs = Mapping[str, Tensor]
 
@@ -27,9 +27,9 @@ Outputs = Mapping[str, Tensor]
 class Flow:
     """Relevance of one pass; one entry per row of the batch.
 
-    gradients: of each input, so that input x gradient is its relevance; None where the output does not read it.
-    value: the objective. started: the relevance of the outputs (the value without the objective's own nonlinearity),
-    reached: the relevance that arrives at the inputs, absorbed: what stays on the way, by account.
+    gradients: of each input, so that input x gradient is its relevance; None if the output does not read it. value: the
+    objective. started: the relevance of the outputs (the value without the objective's own nonlinearity), reached: the
+    relevance that arrives at the inputs, absorbed: the rest, by account.
     """
 
     gradients: tuple[Tensor | None, ...]
@@ -78,8 +78,8 @@ def propagated(
 ) -> Flow | None:
     """Run `call` with the rules and propagate the relevance of the objective (rows,) to the inputs.
 
-    `call` reads the inputs, which need gradients. None where no output depends on them. owners: for every entry of the
-    only input the number of its unit, or -1: relevances that cancel inside a unit do no harm.
+    `call` reads the inputs, which need gradients. None if no output depends on them. owners: for every entry of the
+    only input the index of its unit, or -1: relevances that cancel inside a unit are harmless.
     """
     ledger = Ledger(rows)
     rules = RelevanceRules(rule, None if rule == "ln" else ledger)
@@ -128,7 +128,7 @@ def _sizes(
 
 
 def refusal(flow: Flow, rule: Rule, plain: Tensor | None = None) -> Message | None:
-    """Return why a pass is not sound. plain: the objective without the rules."""
+    """Return the reason why a pass is not sound. plain: the objective without the rules."""
     if plain is not None and not torch.equal(plain, flow.value):
         change = float((plain - flow.value).abs().max())
         if change > 1e-5 * max(1.0, float(plain.abs().max())):

@@ -19,7 +19,7 @@ _LAYER = ("input", "hx", "params", "has_biases", "num_layers", "dropout", "train
 _PACKED = ("data", "batch_sizes", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional")
 State = tuple[Tensor, ...]
 Weights = Sequence[Tensor]
-"""Of one layer in one direction: input and hidden weights, then their biases where it has some."""
+"""Weights of one layer in one direction: input and hidden weights, then their biases if it has any."""
 
 
 def recurrent(
@@ -62,7 +62,7 @@ def _layers(name: str, call: Mapping[str, Any], *, packed: bool) -> tuple[Tensor
 
 
 def _sequence(name: str, steps: Sequence[Tensor], first: State, weights: Weights) -> tuple[list[Tensor], State]:
-    """(the output of each step, the last state); packed steps have as many rows as texts that are so long."""
+    """Return (output of each step, last state); packed steps have one row per text of at least that length."""
     state, outputs = tuple(part[: len(steps[0])] for part in first), []
     ended: list[State] = []
     inner_bias, outer_bias = weights[2:] if len(weights) > 2 else (None, None)

@@ -1,4 +1,4 @@
-"""The mode: every operation of a forward pass gets the backward rule of layer-wise relevance propagation.
+"""Torch function mode that gives every operation of a forward pass its LRP backward rule.
 
 Premise: parameters are frozen (`frozen`) and only the explained input needs a gradient, so `requires_grad` says which
 tensors depend on the input. Then input x gradient of one ordinary backward pass is the relevance.
@@ -145,7 +145,7 @@ class RelevanceRules(TorchFunctionMode):
                 return self._absorbed(out, mixed_constant(op.name, func, args, keywords, out))
 
     def _absorbed(self, out: Any, constant: tuple[str, Tensor] | None) -> Any:
-        """Book the constant in a fresh result, which may be another tensor afterwards."""
+        """Book the constant in a new result, which may be another tensor afterwards."""
         if self.ledger is None or constant is None or not active(out):
             return out
         # a change in place of a view forgets its hooks

@@ -21,7 +21,7 @@ def checked_words(words: str) -> None:
 
 
 def chinese_word_spans(text: str) -> list[Span]:
-    """Spans of words, the characters of one Chinese word together.
+    """Word spans; the characters of one Chinese word belong together.
 
     >>> text = "这部电影很好看，ok"
     >>> [text[a:b] for a, b in chinese_word_spans(text)]

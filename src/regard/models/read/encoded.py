@@ -17,10 +17,10 @@ from regard.records import Bools, Example, Ints, Text, Units
 class Item:
     """Encoded example.
 
-    arrays: what the module is called with, without the batch axis (`input_ids` (n,), `pixel_values` (c, h, w) ...).
-    owner: the unit that each entry of the main array belongs to, -1 for none; for text one entry per position.
-    aside: arrays that the task needs but the main call does not (the second text of a similarity).
-    shift: (n, features) what is added to the embeddings of a text's positions, where there is noise in them.
+    arrays: arguments of the module, without the batch axis (`input_ids` (n,), `pixel_values` (c, h, w) ...). owner: the
+    unit that each entry of the main array belongs to, -1 for none; for text one entry per position. aside: arrays that
+    the task needs but the main call does not (the second text of a similarity). shift: (n, features) noise added to the
+    embeddings of a text's positions, if any.
     """
 
     units: Units
@@ -38,7 +38,7 @@ class Reader(Protocol):
     def modality(self) -> str: ...
     @property
     def main(self) -> str:
-        """The name of the array that units own entries of."""
+        """Name of the array whose entries the units own."""
         ...
 
     @property

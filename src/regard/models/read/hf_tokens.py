@@ -1,4 +1,4 @@
-"""Hugging Face tokenizers -> `Tokens`, with character spans even where a tokenizer has none."""
+"""Hugging Face tokenizers -> `Tokens`, with character spans even if a tokenizer has none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARKS = ("##", "▁", "Ġ", "</w>", "@@", "Ċ")
 
 
 def tokenize_with(tokenizer: Any, *, types: bool, rows: int | None, subject: Text) -> Tokenize:
-    """A function (text, second text or None) -> Tokens. `rows`: how many embeddings the model has."""
+    """Build a function (text, second text or None) -> Tokens. `rows`: number of embeddings of the model."""
     special_ids = set(tokenizer.all_special_ids)
     if tokenizer.unk_token_id != tokenizer.eos_token_id:  # an unknown word is the user's own, not a special token
         special_ids -= {tokenizer.unk_token_id}
@@ -63,7 +63,7 @@ def tokenize_with(tokenizer: Any, *, types: bool, rows: int | None, subject: Tex
 
 
 def _bare(text: str, span: Span) -> Span:
-    """The span without the white space that some tokenizers count to the word after it."""
+    """Span without the white space that some tokenizers attach to the following word."""
     a, b = span
     while a < b - 1 and text[a].isspace():
         a += 1
@@ -86,7 +86,7 @@ def _sides(tokenizer: Any, text: str, pair: str | None, n: int) -> Ints:
 
 
 def _found_spans(names: Sequence[str], special: Any, part: Ints, texts: tuple[str, str], tokenizer: Any) -> list[Span]:
-    """Spans by looking for each piece in the text, left to right; an unknown piece gets the next word."""
+    """Find the span of each piece in the text, left to right; an unknown piece gets the next word."""
     at = [0, 0]
     spans: list[Span] = []
     for name, is_special, side in zip(names, special, part, strict=True):
@@ -113,7 +113,7 @@ def _found_spans(names: Sequence[str], special: Any, part: Ints, texts: tuple[st
 
 
 def alphabet_of(tokenizer: Any, rows: int | None, pad: int | None) -> Alphabet:
-    """The ids that padding and removal need; see `Alphabet`."""
+    """Ids for padding and removal; see `Alphabet`."""
     pads = [i for i in (tokenizer.pad_token_id, pad, tokenizer.eos_token_id, 0) if i is not None]
     blanks = [tokenizer.mask_token_id, tokenizer.unk_token_id]
     for neutral in (" _", "_", " ", "-"):  # a decoder without mask and unknown token: a sign that says nothing
@@ -130,7 +130,7 @@ def alphabet_of(tokenizer: Any, rows: int | None, pad: int | None) -> Alphabet:
 
 
 def pieces_of(tokenizer: Any, ids: Sequence[int]) -> tuple[list[str], list[bool]]:
-    """Return how each token is written, and whether it begins a word, by the marks of the tokenizer's kind."""
+    """Return the spelling of each token, and whether it begins a word, by the markers of the tokenizer's kind."""
     names = [str(name) for name in tokenizer.convert_ids_to_tokens(list(ids))]
     if any(name.startswith("##") for name in names):  # WordPiece marks what goes on
         begins = [not name.startswith("##") for name in names]
@@ -147,9 +147,9 @@ def pieces_of(tokenizer: Any, ids: Sequence[int]) -> tuple[list[str], list[bool]
 
 
 def expected_tokens(tokenizer: Any, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-    """The ids of a text that an encoder-decoder should write, and the characters of each; (0, 0) for special ones.
+    """Ids of a target text of an encoder-decoder, and the characters of each; (0, 0) for special ones.
 
-    Without offsets (a slow tokenizer) the spelling of each token is looked for in the text, from left to right.
+    Without offsets (a slow tokenizer), search for the spelling of each token in the text, from left to right.
     """
     if getattr(tokenizer, "is_fast", False):
         target = tokenizer(text_target=text, return_offsets_mapping=True)

@@ -71,7 +71,7 @@ def as_channels_first(image: Any, channels: int, subject: Text) -> Array:
 
 
 def _reordered(shape: tuple[int, ...], channels: int) -> str:
-    """Return the remedy for channels on the middle axis: a line of code."""
+    """Return the remedy for channels on the middle axis, as a line of code."""
     return "np.moveaxis(image, 1, -1)" if len(shape) == 3 and shape[1] == channels else ""
 
 
@@ -94,7 +94,7 @@ def patches(
 def _cut(
     shape: tuple[int, ...], patch: tuple[int, int], lead: int, visible: Box, cells: tuple[int, int] | None
 ) -> tuple[Units, Ints]:
-    """The same for every image of one shape, and read-only."""
+    """Cached and read-only: equal for every image of one shape."""
     _, height, width = shape
     rows, columns = cells or (height // patch[0], width // patch[1])
     if not rows or not columns:
@@ -129,8 +129,8 @@ def image_reader(
 ) -> ArrayReader:
     """A reader of images; `lead` class tokens stand before the patches on the key axis (-1: no fixed place there).
 
-    geometry: what happens to a picture of some height and width before the model reads it. cells: (height, width) that
-    the model reads -> rows and columns of its feature map, whose cells are the units then.
+    geometry: preprocessing of a picture of some height and width. cells: (height, width) that the model reads -> rows
+    and columns of its feature map, whose cells are the units then.
     """
 
     def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
@@ -149,7 +149,7 @@ def image_reader(
 
 
 def cell_edge(pixels: int, cells: int) -> int:
-    """Pixels along one edge of a cell: the least power of two that gives this number of cells, the last one cut off.
+    """Edge of a cell in pixels: the least power of two that gives this number of cells, the last one cut off.
 
     Where there is none, the least number of pixels.
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 POSITIONS = 896
-"""Positions that a processor computes at a time: more fall out of its cache (MiniLM: 20 % slower at 1600)."""
+"""Maximum positions per batch on a CPU: more fall out of its cache (MiniLM: 20 % slower at 1600)."""
 ENOUGH = 256
-"""From so many positions on a processor is as fast as it gets (MiniLM: 5 % from here to 2048), so that filling up a
-batch with longer rows only costs padding."""
+"""Positions at which a CPU reaches full speed (MiniLM: 5 % from here to 2048).
+
+Beyond, longer rows in the batch only add padding.
+"""
 
 
 def like_lengths(lengths: Sequence[int]) -> list[list[int]]:
     """Indices from short to long, cut into pieces.
 
-    None is beyond POSITIONS (but for one long row), and none is padded that is large enough without.
+    No piece exceeds POSITIONS (except for one long row), and no piece that is large enough already gets padding.
 
     >>> like_lengths([30, 100, 30, 100, 99])
     [[0, 2, 4], [1, 3]]

@@ -1,4 +1,4 @@
-"""A text longer than its model: overlapping windows, each an example of its own with a common parent."""
+"""A text longer than its model: overlapping windows, each an example with a common parent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regard.records import Bools, Example, Ints
 
 
 def cut(special: Bools, part: Ints, limit: int) -> NDArray[np.intp]:
-    """Positions that stay when the end of the longer side is cut off; special tokens always stay."""
+    """Positions that remain when the end of the longer side is cut off; special tokens always stay."""
     free = np.flatnonzero(~special)
     sides = [free[part[free] == side] for side in (0, 1)]
     excess = len(special) - limit
@@ -80,7 +80,7 @@ def text_windows(
 
 
 def _whole_word(text: str, spans: Sequence[Span], at: int, lowest: int) -> int:
-    """The last place at or before `at` where a word begins, but not before `lowest`."""
+    """Last position at or before `at` where a word begins, but not before `lowest`."""
     for i in range(at, max(lowest, at - 32, 0), -1):
         here = spans[i][0]
         if here >= len(text) or text[here].isspace() or not (text[here - 1].isalnum() and text[here].isalnum()):

@@ -18,14 +18,14 @@ Array = NDArray[Any]
 Size = tuple[int, int]
 """Height and width."""
 BILINEAR = 2
-"""Pillow's number of the filter that processors use unless they name another."""
+"""Default filter of processors, by Pillow's number."""
 
 
 @dataclass(frozen=True, slots=True)
 class PictureGeometry:
     """Geometry of one picture: resized from `given` to `resized`; the model reads `out` pixels from (top, left).
 
-    resample: Pillow's number of the filter. plain: whether resizing and cutting explain the size that comes out.
+    resample: Pillow's number of the filter. plain: whether resizing and cropping explain the output size.
     """
 
     given: Size
@@ -75,7 +75,7 @@ def resize_matrix(size: int, resized: int, resample: int) -> Array:
 
 
 def geometry_of(processor: Any, channels: int) -> Callable[[int, int], PictureGeometry]:
-    """(height, width) -> the geometry, asked of the processor itself on an empty picture, once per size."""
+    """(height, width) -> geometry, measured on the processor with an empty picture, once per size."""
 
     @lru_cache(maxsize=256)
     def ask(height: int, width: int) -> PictureGeometry:

@@ -18,9 +18,11 @@ from regard.records import Message, Text
 
 _COLOURS = {1: "L", 3: "RGB"}
 LEAST_CONTRAST = 0.1
-"""Black and white are 1 to 5 apart after rescaling and normalizing once; 0.004 to 0.02 after rescaling twice."""
+"""Minimum distance of black and white: 1 to 5 after rescaling and normalizing once; 0.004 to 0.02 after rescaling
+twice.
+"""
 _NUMBERS = ("I", "F")
-"""Modes of PIL images that hold numbers of another range than 0..255, with everything that begins so."""
+"""Prefixes of PIL modes whose numbers have another range than 0..255."""
 
 
 _LUMA = (0.299, 0.587, 0.114)
@@ -30,7 +32,7 @@ _OPAQUE = 4
 
 
 def as_pixels(image: Any, channels: int) -> Array:
-    """The numbers of an image in the model's colours: transparency is dropped, colours become grey where it reads grey.
+    """Convert an image to the model's colours: drop transparency, and convert colours to grey if it reads grey.
 
     Grey pictures stay as they are: `as_channels_first` repeats them.
     """
@@ -107,7 +109,7 @@ def rescale_note(processor: Any, channels: int) -> Message | None:
 
 
 def processed(processor: Any, pixels: Array) -> Array:
-    """(channels, height, width) as the model reads it, of an image on 0..255.
+    """Return (channels, height, width) as the model reads it, of an image on 0..255.
 
     Processors resize bytes, so an image that is resized is rounded to them; one that has the right size already is
     passed on unrounded, so that a small change of it reaches the model.

@@ -16,22 +16,22 @@ from regard.models.read.picture_geometry import PictureGeometry
 from regard.records import Bools, Example, Ints, Text, Units
 
 Array = NDArray[Any]
-"""Numbers that a module reads; float32 as a rule."""
+"""Numbers that a module reads; usually float32."""
 Prepare = Callable[[Any, Text], Array]
-"""(what the user gave, subject for errors) -> the array that the module reads, without the batch axis."""
+"""(user's input, subject for errors) -> the array that the module reads, without the batch axis."""
 LayOut = Callable[[Array, Any], tuple[Units, Ints]]
-"""(array, what the user gave) -> its units, and for every entry of the array the unit that owns it (-1: none)."""
+"""(array, user's input) -> its units, and the unit that owns each entry of the array (-1: none)."""
 Fill = Callable[[Array, Bools, np.random.Generator], Array]
-"""(array, entries that go, random numbers) -> an array whose values replace those entries."""
+"""(array, removed entries, random generator) -> an array whose values replace those entries."""
 
 
 @dataclass(slots=True)
 class ArrayReader:
     """Image, series or row -> Item. `middle` is the baseline called "mean"; default: the fill of that name.
 
-    geometry: of a picture that is resized before the module reads it: (height, width) -> how.
-    extras: what the user gave -> further inputs of the module by name, which belong to no unit.
-    start: the baseline that comes first. trial: shape of an input to try methods on; () where it is not known.
+    geometry: (height, width) -> resizing of a picture before the module reads it. extras: user's input -> further
+    inputs of the module by name, which belong to no unit. start: the preferred baseline. trial: shape of an input to
+    try methods on; () if unknown.
     """
 
     modality: str
@@ -104,7 +104,7 @@ class ArrayReader:
         return replace(item, arrays={**item.arrays, self.main: filled.astype(array.dtype)})
 
     def baseline(self, item: Item, name: str) -> Array:
-        """The array with every unit removed: zeros, the mean, or the fill of that name."""
+        """Array with every unit removed: zeros, the mean, or the named fill."""
         array = item.arrays[self.main]
         if name == "zero":
             return np.zeros_like(array)
@@ -135,7 +135,7 @@ def stacked(arrays: Sequence[Array], device: torch.device, dtype: torch.dtype) -
 def with_class_tokens(
     units: Sequence[str], places: Array, kind: str, place_kind: Any, shape: tuple[int, ...], lead: int
 ) -> Units:
-    """Units after `lead` class tokens; lead -1: the units have no place on the key axis of the attention."""
+    """Shift the units behind `lead` class tokens; lead -1: the units have no place on the key axis of the attention."""
     n, first = len(units), max(lead, 0)
     names = (*("[CLS]" if i == 0 else f"[CLS{i}]" for i in range(first)), *units)
     special = np.arange(first + n) < first

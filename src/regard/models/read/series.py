@@ -34,7 +34,7 @@ def resample(series: Array, gone: Bools, rng: np.random.Generator) -> Array:
 
 
 USUAL_STEPS = 64
-"""Of an input to try methods on, where the model takes any number."""
+"""Steps of a trial input, if the model takes any number."""
 FILLS = {"mean": mean, "interpolate": interpolate, "resample": resample}
 
 
@@ -63,7 +63,7 @@ def steps(array: Array, patch: int, lead: int, first: int = 0) -> tuple[Units, I
 
 
 def by_channel(array: Array, names: Sequence[str]) -> tuple[Units, Ints]:
-    """Units and owners of a series (steps, channels) whose units are its channels, which attention is not over."""
+    """Units and owners of a series (steps, channels) whose units are its channels, over which there is no attention."""
     count = array.shape[1]
     titles = names if len(names) == count else [f"channel {c}" for c in range(count)]
     places = np.arange(count, dtype=np.float64)[:, None]
@@ -80,7 +80,7 @@ def series_reader(
     length: int | None = None,
     channel_units: Sequence[str] | None = None,
 ) -> ArrayReader:
-    """A reader of series; `length` is the only number of steps the model takes (None: any).
+    """Build a reader of series; `length` is the only number of steps the model takes (None: any).
 
     channel_units: names of the channels where these are the units, not the steps; () names them by number.
     """

@@ -16,7 +16,7 @@ from regard.models.read.regions import Array, ArrayReader, with_class_tokens
 from regard.records import Bools, Example, Ints, Message, Text, Units
 
 QUIET = 1e-4
-"""A sound whose samples are all smaller is silent: less than 4 steps of 16 bits."""
+"""Maximum amplitude of a silent sound: less than 4 steps of 16 bits."""
 SEGMENT = 0.1
 """Seconds of the larger unit that a frame belongs to (`Units.groups`)."""
 
@@ -40,10 +40,10 @@ def mean(sound: Array, gone: Bools, rng: np.random.Generator) -> Array:
 class SoundReader(ArrayReader):
     """A reader of sounds that changes another sampling rate to its own and notes it.
 
-    rate: samples per second, 0 where unknown. spell, join: ids -> names of tokens, and their text, of a model that
-    writes; expected: a text that it should write -> its ids, and the characters of each.
-    most: samples that the model reads at once, 0 for any number; a longer sound is read in pieces.
-    segment: seconds of a unit that gathers several frames; 0: every frame is a unit.
+    rate: samples per second, 0 where unknown. spell, join: ids -> names of tokens, and their text, for a generating
+    model; expected: target text -> its ids, and the characters of each. most: samples that the model reads at once, 0
+    for any number; a longer sound is read in pieces. segment: seconds of a unit of several frames; 0: every frame is a
+    unit.
     """
 
     rate: int = 0
@@ -170,8 +170,11 @@ def frames_of(samples: int, kernels: Sequence[int], strides: Sequence[int]) -> i
 
 
 def sound_reader(main: str, kernels: Sequence[int], strides: Sequence[int], rate: int) -> SoundReader:
-    """A reader of (samples,); frame i owns the samples from i times the product of the strides on, the last one the
-    rest: windows of neighbouring frames overlap a little, and a sample can have one owner only."""
+    """Build a reader of (samples,).
+
+    Frame i owns the samples from i times the product of the strides on, the last one the rest: windows of neighbouring
+    frames overlap a little, and a sample can have one owner only.
+    """
     hop = int(np.prod(strides))
 
     def prepare(given: Any, subject: Text) -> Array:
@@ -191,8 +194,10 @@ def sound_reader(main: str, kernels: Sequence[int], strides: Sequence[int], rate
 
 
 def bounded_reader(main: str, hop: int, most: int, rate: int) -> SoundReader:
-    """A reader of sounds of at most `most` samples, behind which the model adds silence of its own that belongs to no
-    unit. Unit i is frame i of `hop` samples."""
+    """Build a reader of sounds of at most `most` samples, which the model pads with silence that belongs to no unit.
+
+    Unit i is frame i of `hop` samples.
+    """
 
     def prepare(given: Any, subject: Text) -> Array:
         array = one_channel(given, subject)
@@ -230,7 +235,7 @@ def frames(samples: int, count: int, hop: int, rate: int) -> tuple[Units, Ints]:
 
 
 def segmented(item: Item, samples: float) -> Item:
-    """The item with segments of so many samples as units; a last one of less than half of that joins the one before."""
+    """Replace the units by segments of so many samples; a last one of less than half of that joins the one before."""
     units = item.units
     segment = (units.places[:, 0] / samples).astype(np.int64)
     if segment[-1] and units.places[-1, 1] - segment[-1] * samples < samples / 2:

@@ -17,8 +17,10 @@ from regard.records import Bools, Ints, Units
 
 
 def log_mel(sound: Tensor, filters: Tensor, *, window: int, hop: int, most: int) -> Tensor:
-    """(batch, bands, most / hop) of (batch, samples): silence up to `most` samples, then log10 of the mel powers, at
-    least the loudest less 8, moved to about -1..1 (Radford et al. 2023). filters: (frequencies, bands).
+    """Compute Whisper's log-mel features: (batch, samples) -> (batch, bands, most / hop).
+
+    Silence up to `most` samples, then log10 of the mel powers, at least the loudest less 8, moved to about -1..1
+    (Radford et al. 2023). filters: (frequencies, bands).
     """
     whole = F.pad(sound.float(), (0, most - sound.shape[-1]))
     hann = torch.hann_window(window, device=sound.device)
@@ -31,7 +33,7 @@ def log_mel(sound: Tensor, filters: Tensor, *, window: int, hop: int, most: int)
 def spectrogram_reader(main: str, extract: Callable[[Array], Array], grid: Grid, rate: int) -> SoundReader:
     """A reader whose array is the spectrogram (steps, bands) that `extract` makes of a sound; units are patches.
 
-    Paths of gradients start at the quietest spectrogram: the mean of a band over time tells the pitch of a sound.
+    Gradient paths start at the quietest spectrogram, since the mean of a band over time reveals the pitch of a sound.
     """
 
     def prepare(given: Any, subject: Text) -> Array:

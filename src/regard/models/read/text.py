@@ -20,7 +20,7 @@ from regard.records import Bools, Example, Ints, Text, Units
 
 Overflow = Literal["windows", "cut", "error"]
 EXTRA = "extra "
-"""Begins the name of an array that has no position for each token."""
+"""Prefix of the names of arrays without a position for each token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class Alphabet:
     """The ids that removal and padding need.
 
     pad: fills up a batch. blank: stands for "something was here" (mask token, else unknown); None if there is none.
-    start: what is read when every unit was deleted. plain: ids that `resample` draws from. unknown: what every word
-    outside the vocabulary becomes; None if there is no such word.
+    start: input when every unit was deleted. plain: ids that `resample` draws from. unknown: id of words outside the
+    vocabulary; None if there is none.
     """
 
     pad: int
@@ -56,19 +56,18 @@ class Alphabet:
 
 
 Expected = tuple[list[int], list[tuple[int, int]]]
-"""The ids of a text, and the characters of each; (0, 0) for one that stands for none."""
+"""Ids of a text, and the characters of each; (0, 0) for an id without characters."""
 
 
 @dataclass(slots=True)
 class TextReader:
     """Text -> Item. `limit` is the number of positions the model reads (None: no limit).
 
-    spell, join: ids of a model that writes -> the names of its tokens, and its text.
-    imposed: the attention weights of an example (id, positions), for a model that must be given them.
-    pieces: ids -> how each is written, and whether it stands at the beginning of a word.
-    extras: (text, second text) -> further inputs of the module by name, which belong to no unit.
-    segment: text -> spans of the words that tokens are gathered to.
-    expected: a text that a writer should write -> its ids up to the end, and the characters of each.
+    spell, join: ids of a generating model -> the names of its tokens, and its text. imposed: the attention weights of
+    an example (id, positions), for a model that takes them as input. pieces: ids -> spelling of each, and whether it
+    begins a word. extras: (text, second text) -> further inputs of the module by name, which belong to no unit.
+    segment: text -> spans of the words that group tokens. expected: target text -> its ids up to the end, and the
+    characters of each.
     """
 
     tokenize: Tokenize
@@ -265,7 +264,7 @@ class TextReader:
     def collate(
         self, batch: Sequence[Item | Mapping[str, NDArray[Any]]], device: torch.device, dtype: torch.dtype
     ) -> dict[str, torch.Tensor]:
-        """(batch, positions) tensors, filled up on the right."""
+        """Pad to (batch, positions) tensors on the right."""
         rows = [b.arrays if isinstance(b, Item) else b for b in batch]
         width = max(len(row["input_ids"]) for row in rows)
         fill = {"input_ids": self.alphabet.pad}

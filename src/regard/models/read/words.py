@@ -84,7 +84,7 @@ def word_spans(text: str) -> list[Span]:
 
 
 def word_parts(text: str) -> list[str]:
-    """The text cut at its words: gap, word, gap, ..., word, gap. The gaps may be empty; joined it is the text again.
+    """Cut the text at its words: gap, word, gap, ..., word, gap. Gaps may be empty; joined, they are the text again.
 
     >>> word_parts("Ok, fine")
     ['', 'Ok', '', ',', ' ', 'fine', '']
@@ -124,7 +124,7 @@ def group_spans(
 
     segment: text -> spans of its words.
 
-    Empty spans (special tokens) get -1. Every other span gets a word, even where no letter was found.
+    Empty spans (special tokens) get -1. Every other span gets a word, even without a letter.
     """
     words = segment(text)
     first, last = np.full(len(spans), -1), np.full(len(spans), -1)

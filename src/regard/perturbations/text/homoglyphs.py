@@ -8,7 +8,7 @@ from regard.records import Example, Perturbed
 from regard.registry import perturbation
 
 LOOK_ALIKE = dict(zip("aceopxyisjhdqwABCEHIJKMOPSTXYZvugnrb", "асеорхуіѕјһԁԛԝАВСЕНІЈКМОРЅТХУΖνսցոгЬ", strict=True))
-"""Latin letters and Cyrillic, Greek or Armenian ones that most type shows alike."""
+"""Latin letters and their look-alikes in Cyrillic, Greek or Armenian."""
 
 
 @perturbation(

@@ -16,7 +16,7 @@ CONFUSED = {
     "2": ("Z", "z"), "D": ("O",), "H": ("N", "ll"), "fi": ("h",), "ti": ("h",), "j": (";",), "T": ("7",), "7": ("T",),
     "a": ("o", "u"), "r": ("n",), "k": ("lc",), "li": ("h",), "E": ("F",), "F": ("P",), "y": ("v",),
 }  # fmt: skip
-"""What is read for what; a table of our own, after the shapes of printed letters."""
+"""Misreadings by shape of printed letters; a table of our own."""
 
 
 @perturbation(modality="text", family="character", scale="one misread shape in 5, 10, 20, 35, 50 % of the words")

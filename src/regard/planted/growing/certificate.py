@@ -16,7 +16,7 @@ from regard.planted.growing.rows import Marked
 from regard.records import Json
 
 VERSION = 2
-"""Of what is written down about a model; older ones are made again."""
+"""Version of the stored certificate; older ones are recomputed."""
 TEXTS = 400
 PERMUTATIONS = 20
 

@@ -33,7 +33,7 @@ from regard.training.loop import Settings, fit, seeded
 
 TRAIN, DEV = 1920, 256
 LOUD = 0.3
-"""The most that noise adds to a logit."""
+"""Maximum that noise adds to a logit."""
 
 
 def grown(name: str, recipe: Recipe, size: Size, seed: int) -> TorchModel:

@@ -11,7 +11,7 @@ from regard.records import Json
 from regard.registry import method
 
 VERSION = 1
-"""Changed with every change of code that changes what grows: the cache knows models by it."""
+"""Version of the code that grows models; part of the cache key."""
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 Encoder = Literal["words", "lstm", "gru", "three", "transformer"]
@@ -56,7 +56,7 @@ class Recipe:
 
 
 def planted_text(task: Task | Literal[""], **facts: Json) -> Callable[[_F], _F]:
-    """Register a planted text classifier; task: of the data set `planted_texts`, "" for the data set `planted`."""
+    """Register a planted text classifier; task: that of the data set `planted_texts`, "" for the data set `planted`."""
     data = f"planted_texts:task={task}" if task else "planted"
     return method("planted", data=data, task="classification", modality="text", licence="Apache-2.0", **facts)
 
@@ -64,4 +64,4 @@ def planted_text(task: Task | Literal[""], **facts: Json) -> Callable[[_F], _F]:
 WIDTH = {"s": 16, "m": 32, "l": 24}
 """Features of a word vector, by size."""
 READER = 2
-"""The head of a Transformer that can see evidence, where the others cannot."""
+"""Head of a Transformer that can see evidence, if the others cannot."""

@@ -18,7 +18,7 @@ from regard.records import Bools, Floats, Ints
 from regard.training.batches import Batch
 
 BLANKS = 0.05
-"""Share of the fillers that are <mask> or <unk> in training: so these mean "a filler, any filler"."""
+"""Share of the fillers that are <mask> or <unk> in training, so that these mean "any filler"."""
 
 
 @dataclass(frozen=True)

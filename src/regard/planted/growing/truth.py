@@ -14,7 +14,7 @@ from regard.records import Json, Spec
 QUESTIONS = ("map", "matter", "points", "agree", "exclusive", "same")
 LATER = ("points", "agree", "exclusive", "same")
 TIDY = ("agree", "exclusive")
-"""Fixed by construction only where no other word says anything at all."""
+"""Questions fixed by construction only if no other word carries information."""
 EARLIER = "earlier"
 ACCURATE = 0.9
 NEEDED = 0.05
@@ -55,7 +55,7 @@ class Stand:
 class Truth:
     """Question -> holds, fails, mixed, uninformative or open. silenced: questions skipped after an earlier failure.
 
-    readings: the correct readings; empty if open. left_out: why the model differs from its construction.
+    readings: the correct readings; empty if open. left_out: reason why the model differs from its construction.
     """
 
     cells: Mapping[str, str]

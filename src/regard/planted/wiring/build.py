@@ -33,7 +33,7 @@ from regard.planted.wiring.certificate import Marked, certificate
 from regard.records import Example, Json
 
 OTHER_TEXTS = 500
-"""Added to a model's seed: its certificate is made on texts that no audit sees."""
+"""Offset of the certificate's seed, so that its texts appear in no audit."""
 TEXTS = 400
 
 
@@ -84,7 +84,7 @@ def vocabulary(task: WiredTask, size: Size) -> Vocabulary:
 
 
 def decisive(plan: Plan) -> list[list[int]]:
-    """Return the token ids of the words that decide, by class; of pairs by polarity."""
+    """Return the token ids of the decisive words, by class; for pairs, by polarity."""
     words = vocabulary(plan.task, plan.size).words
     lists: dict[str, Sequence[Sequence[str]]] = {
         "cue": CUES,
@@ -129,7 +129,7 @@ def tokens_of(plan: Plan, text: str, pair: str | None) -> Tokens:
 
 
 def wired(network: nn.Module, name: str, plan: Plan, labels: Sequence[str], *, rough: float = 0.0) -> TorchModel:
-    """Wrap a network over the words of `planted_wired`. rough: how untidy its weights are, for the certificate."""
+    """Wrap a network over the words of `planted_wired`. rough: irregularity of its weights, for the certificate."""
     words = vocabulary(plan.task, plan.size)
     plain = np.arange(len(SPECIALS), len(SPECIALS) + len(DIGITS[: plan.classes]))
     if plan.task != "steps":
@@ -198,7 +198,7 @@ def _marked(plan: Plan, example: Example) -> Marked:
 
 
 def _neutral(plan: Plan) -> list[int]:
-    """Return the ids that replace evidence: fillers, or <mask> where every word says something."""
+    """Return the ids that replace evidence: fillers, or <mask> if every word carries information."""
     if plan.task == "steps":
         return [MASK]
     return numbers(plan, hotel_words() if plan.task == "trigger" else fillers(plan.size))

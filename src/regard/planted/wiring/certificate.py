@@ -54,7 +54,7 @@ def certificate(
     """Return the same facts as `growing.certificate`, and for mixtures the same by part of the texts.
 
     keys: token ids of the decisive words by class. neutral: ids that replace evidence. Only correctly predicted texts
-    with evidence count. The weights are those of the audited row, on free tokens, which is also what is permuted.
+    with evidence count. The weights are those of the audited row on free tokens; permutations act on the same weights.
     """
     by_class: dict[str, Facts] = {}
     by_part: dict[str, Facts] = {}
@@ -93,7 +93,7 @@ def _intervene(
     facts: Sequence[Facts],
     rng: np.random.Generator,
 ) -> None:
-    """Replace the evidence by neutral words, and one word of it by one of another class; look where the weight is."""
+    """Replace the evidence by neutral words, and one word of it by one of another class; locate the weight."""
     p, weights = reading
     predicted = int(p.argmax())
     blank, other = text.tokens.copy(), text.tokens.copy()

@@ -19,7 +19,7 @@ ROLES = 5
 """Features of a token: is it a keyword, a listener, the class token; its loudness; a scratch number."""
 SHARP = 12.0
 SPREAD = 30.0
-"""Score of the wanted role, and score of loudness 1 among listeners."""
+"""Score of the attended role, and score of loudness 1 among listeners."""
 
 
 class Attention(nn.Module):
@@ -47,9 +47,9 @@ class Layered(WiredNetwork):
     """Tokens (batch, 1 + n), class token first, -> logits (batch, classes), read from the class token after all layers.
 
     A token's features are its role, its evidence by class, evidence collected from others, and evidence decided on.
-    Jobs of layers: mix (move loudness about, which nothing reads), collect (listeners take over the keyword's
-    evidence), decide (the class token takes it from the keyword), read_key and read_listener (the same, in the last
-    layer), look_away (the class token looks at the loudest word and takes nothing that is read).
+    Jobs of layers: mix (move loudness, which nothing uses), collect (listeners take over the keyword's evidence),
+    decide (the class token takes it from the keyword), read_key and read_listener (the same, in the last layer),
+    look_away (the class token attends to the loudest word and takes nothing that is used later).
     """
 
     def __init__(self, vectors: Tensor, classes: int, jobs: Sequence[Job], *, sure: float) -> None:

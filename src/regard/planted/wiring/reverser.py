@@ -14,7 +14,7 @@ EXACT = 12.0
 
 
 class CrossAttention(nn.Module):
-    """Steps (batch, m) as places from the end read evidence (batch, n, classes): (batch, m, classes), weights."""
+    """Steps (batch, m), counted from the end, read evidence (batch, n, classes): (batch, m, classes), weights."""
 
     def forward(
         self, steps: Tensor, evidence: Tensor, real: Tensor, imposed: Tensor | None = None
@@ -30,8 +30,8 @@ class CrossAttention(nn.Module):
 class Reverser(WiredNetwork):
     """Tokens (batch, 1 + n), the step first, then digits, -> logits (batch, classes) of the digit due at that step.
 
-    A word vector is (step, evidence by class). rows: how many steps are computed at once; 1: only the one that is due,
-    else as many as there are, of which the answer reads one.
+    A word vector is (step, evidence by class). rows: number of steps computed at once; 1: only the current one, else
+    all of them, of which the answer reads one.
     """
 
     def __init__(self, vectors: Tensor, classes: int, *, sure: float, rows: int = 1) -> None:

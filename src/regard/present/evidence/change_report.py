@@ -13,11 +13,11 @@ from regard.present.verdict_words import answer, headline, question
 from regard.store.ledger import canonical
 
 PROGRAMS = ("regard", "torch", "transformers", "numpy")
-"""Whose versions may change a number."""
+"""Packages whose versions may change a number."""
 
 
 def change_rows(new: Material, old: Material) -> list[list[str]]:
-    """(part, before, now) of everything that is compared, equal parts included."""
+    """(part, before, now) of all compared parts, equal ones included."""
     both = (old, new)
     rows = [
         _row("created", *(str(m.manifest["created"])[:19] for m in both)),
@@ -50,7 +50,7 @@ def share_sentence(new: Material, old: Material) -> str:
 
 
 def _interval(judgement: Mapping[str, Any]) -> tuple[float, float] | None:
-    """The ends of the interval of the share; None where one of them is missing."""
+    """Ends of the interval of the share; None if one of them is missing."""
     graded = judgement.get("graded") or {}
     low, high = graded.get("low"), graded.get("high")
     return None if graded.get("share") is None or low is None or high is None else (float(low), float(high))
@@ -99,7 +99,7 @@ def _thresholds(old: Material, new: Material) -> tuple[str, str]:
 
 
 def _short(value: Any) -> str:
-    """A number or a word as it is; a list by its length and the beginning of its digest."""
+    """Show a number or a word unchanged; a list by its length and the beginning of its digest."""
     if not isinstance(value, list | dict):
         return str(value)
     return f"{len(value)} ({hashlib.sha256(canonical(value).encode()).hexdigest()[:8]})"

@@ -31,7 +31,8 @@ SIGNERS = ("author", "reviewer", "owner")
 class DossierOptions:
     """Options of a dossier.
 
-    intended_use: "" where the plan states it or nobody did. decisions: ids of examples, or how many of the first.
+    intended_use: "" if the plan states it or nobody did. decisions: ids of examples, or a number of them from the
+    first.
     """
 
     intended_use: str = ""
@@ -40,8 +41,7 @@ class DossierOptions:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Files beside the run. policy: the content of its file; gate: its outcome, as `regard gate --json` prints
-    it."""
+    """Files beside the run. policy: content of its file; gate: its result, as `regard gate --json` prints it."""
 
     baseline: RunReader | None = None
     policy: bytes | None = None
@@ -49,7 +49,7 @@ class Beside:
 
 
 def dossier(run: RunReader, options: DossierOptions, *, beside: Beside, paper: Paper) -> str:
-    """The whole page, in the language that is spoken."""
+    """Render the whole page in the current language."""
     material = Material(run)
     with about_task(material.task):
         return _page(material, options, beside, paper)
@@ -116,7 +116,7 @@ def _changes(material: Material, old: Material | None) -> Html | None:
 
 
 def _policy(gate: Mapping[str, Any] | None) -> Html:
-    """The outcome of the policy, check by check."""
+    """Result of the policy, check by check."""
     if gate is None:
         return tag("p", None, say("evidence.policy.none"))
     head = [say(f"evidence.policy.{name}") for name in ("check", "required", "measured", "result")]

@@ -3,7 +3,7 @@
     with speaking("zh"):
         say("results.title")
 
-Only the edge (a command, `write_report`) chooses the language; whoever says something just says it.
+Only the edge (a command, `write_report`) chooses the language; all other code just calls `say`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from regard.records import Text
 
 NOUNS = MappingProxyType({"unit": "word", "input": "text"})
-"""The nouns of a message that names no others."""
+"""Default nouns of a message."""
 
 FACTS = ("summary", "aims", "baseline", "ceiling", "cost", "formula", "misleads", "question", "scale", "truth")
-"""Facts about methods, in words: `misleads.metric.gini`. Their English stands beside the code of the methods."""
+"""Tables of facts about methods: `misleads.metric.gini`. Their English is in the code of the methods."""
 UNTRANSLATED = ("language",)
 """Kinds whose entries are described in one language: a language in its own."""
 
@@ -36,7 +36,7 @@ _language: ContextVar[str] = ContextVar("language", default="en")
 
 
 def language() -> str:
-    """The language that is spoken here."""
+    """Current language."""
     return _language.get()
 
 
@@ -70,7 +70,7 @@ def speaking(name: str) -> Iterator[None]:
 
 
 def say(key: str, /, **values: object) -> str:
-    """The sentence of that key, its places filled.
+    """Render the sentence of a key with its values.
 
     >>> say("answer.fails")
     'no'
@@ -80,7 +80,7 @@ def say(key: str, /, **values: object) -> str:
 
 
 def _sentence(language: str, table: str, name: str) -> str:
-    """Return the sentence, in English where a language of another package lacks it."""
+    """Return the sentence; in English if a language of another package lacks it."""
     try:
         return _table(language, table)[name]
     except KeyError:
@@ -90,7 +90,7 @@ def _sentence(language: str, table: str, name: str) -> str:
 
 
 def render(text: Text | Mapping[str, Any], nouns: Mapping[str, str] = NOUNS) -> str:
-    """A message, or one from JSON, in the language that is spoken; a plain text stays as it is.
+    """Render a message, or one from JSON, in the current language; plain text stays unchanged.
 
     >>> from regard.records import Message
     >>> render(Message.of("sentences", parts=["One.", Message("answer.fails")]))
@@ -111,7 +111,7 @@ def render(text: Text | Mapping[str, Any], nouns: Mapping[str, str] = NOUNS) -> 
 
 
 def rendered(value: Any) -> Any:
-    """The JSON value with every message in it, at any depth, as text."""
+    """Render every message in a JSON value, at any depth, as text."""
     if _is_message(value):
         return render(value)
     if isinstance(value, Mapping):
@@ -120,7 +120,7 @@ def rendered(value: Any) -> Any:
 
 
 def _rendered(value: Any, nouns: Mapping[str, str]) -> Any:
-    """The value of a placeholder: numbers stay numbers, for the template formats them."""
+    """Render the value of a placeholder; numbers stay numbers, because the template formats them."""
     if isinstance(value, list):
         return say("listed").join(str(_rendered(inner, nouns)) for inner in value)
     return render(value, nouns) if _is_message(value) else value
@@ -133,7 +133,7 @@ def _is_message(value: object) -> bool:
 
 
 def _nouns(nouns: Mapping[str, str]) -> dict[str, str]:
-    """{"unit": "patch"} -> unit, units, in the language that is spoken; a noun that no catalogue holds is English."""
+    """{"unit": "patch"} -> unit, units, in the current language; a noun without an entry is English."""
     found = {}
     for name, noun in nouns.items():
         for form, plural in ((name, ""), (f"{name}s", "s")):
@@ -151,7 +151,7 @@ def known(key: str) -> bool:
 
 
 def id_words(table: str, name: str) -> str:
-    """Return the words for an id; one that the catalogue does not hold, of another package or version, stays as it is.
+    """Return the words for an id; an id of another package or version without an entry stays unchanged.
 
     >>> id_words("similarity", "ngram_overlap"), id_words("attack.access", "white box"), id_words("similarity", "mine")
     ('character n-gram overlap', 'white box', 'mine')
@@ -161,7 +161,7 @@ def id_words(table: str, name: str) -> str:
 
 
 def method_words(table: str, name: str, own: object) -> str:
-    """Return a fact of a method in the current language, or in its author's words where no catalogue has it.
+    """Return a fact of a method in the current language, or in its author's words if no catalogue has it.
 
     >>> method_words("summary.engine", "serial", ""), method_words("summary.engine", "of_a_plug_in", "Runs elsewhere.")
     ('Run one task after another, in this process.', 'Runs elsewhere.')
@@ -181,7 +181,7 @@ def count(n: int, noun: str) -> str:
 
 
 def columns(key: str) -> list[str]:
-    """The headings of a table, which are one entry of the catalogue, separated by bars.
+    """Headings of a table: one entry of the catalogue, separated by bars.
 
     >>> columns("term.heads.pruned_columns")
     ['', 'before', 'after', 'change [95 %]', 'n']
@@ -200,7 +200,7 @@ def catalogue(name: str) -> Mapping[str, str]:
 
 @cache
 def _table(language: str, header: str) -> Mapping[str, str]:
-    """Read one table of the catalogue alone: `--help` needs forty sentences of fifteen hundred."""
+    """Read one table of the catalogue alone, because `--help` needs forty sentences of fifteen hundred."""
     if language == "en" and header.partition(".")[0] in FACTS:
         return _facts().get(header, {})
     begin = rf"^\[{re.escape(header)}\]$" if header else r"\A"
@@ -212,7 +212,7 @@ def _table(language: str, header: str) -> Mapping[str, str]:
 
 @cache
 def _facts() -> Mapping[str, Mapping[str, str]]:
-    """Tables of English sentences about our methods: written beside their code, gathered by `make catalogue`."""
+    """Tables of English sentences about our methods, gathered from their code by `make catalogue`."""
     tables: dict[str, dict[str, str]] = {}
     for entry in json.loads((Path(__file__).parents[2] / "catalogue.json").read_text("utf-8")):
         facts = {"summary": entry["summary"], **entry["facts"]}
@@ -223,7 +223,7 @@ def _facts() -> Mapping[str, Mapping[str, str]]:
 
 
 def _is_method(fact: str, text: str) -> bool:
-    """Return whether the end of a scale is named by a method: `leave_one_out`, not "1: the rationale itself"."""
+    """Return whether a method names the end of a scale: `leave_one_out`, not "1: the rationale itself"."""
     return fact in ("baseline", "ceiling") and text.isidentifier()
 
 

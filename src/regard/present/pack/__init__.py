@@ -1,4 +1,4 @@
-"""The pack: the one data format of every viewer, a manifest (JSON) and chunks of bytes. Start in `pack.py`."""
+"""Pack: the data format of every viewer, a manifest (JSON) and chunks of bytes. Start in `pack.py`."""
 
 from __future__ import annotations
 

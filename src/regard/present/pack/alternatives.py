@@ -1,8 +1,8 @@
 """Alternative attention that the audit found for an example, as full weights, for a view to compare with.
 
-The experiment `exclusive` keeps it as shares of two units at most. Here these shares are put into the rows that the
-answer reads, of every head that was audited, exactly as the experiment did (`experiments._map`): each row keeps the
-mass that it gives to special tokens and sinks, and gives the rest to those units of them that it may look at.
+The experiment `exclusive` stores it as shares of two units at most. This module writes these shares into the rows that
+the answer reads, in every audited head, exactly as the experiment did (`experiments._map`): each row keeps its mass on
+special tokens and sinks, and distributes the rest over those of the two units that it may attend to.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from regard.records import Attention, Bools, Floats, Ints, Score, Units
 def alternatives_of(
     findings: Sequence[Score], example: Mapping[str, Any], units: Units, sites: Sequence[Attention]
 ) -> list[Alternative]:
-    """Return one alternative for each site with changed rows; none where the search found none, or the run lacks the
-    place.
+    """Return one alternative for each site with changed rows; empty if the search found none, or if the run lacks
+    the place.
     """
     name = example["id"]
     for score in findings:
@@ -63,7 +63,7 @@ def _audited(example: Mapping[str, Any], sites: Sequence[Attention], layers: obj
 def _given(
     site: Attention, rows: Sequence[int], units: Units, share: Floats, heads: object
 ) -> NDArray[np.float32] | None:
-    """(head, query, key) the weights of the site with this share in its rows; None where the keys are not the units."""
+    """(head, query, key): weights of the site with this share in its rows; None if the keys are not the units."""
     weights = np.array(site.weights[0], np.float64)
     unit_keys = units.free_keys
     keys = np.array([key for some in unit_keys for key in some], np.int64)
@@ -86,14 +86,14 @@ def _given(
 
 
 def _within(weights: Floats, owner: Ints) -> Floats:
-    """(..., key) the share that each position has in the weight of its unit; equal shares where there is none."""
+    """(..., key): share of each position in the weight of its unit; equal shares if there is none."""
     unit_weights = np.stack([weights[..., owner == unit].sum(-1) for unit in range(owner.max() + 1)], -1)[..., owner]
     equal = 1 / np.bincount(owner)[owner]
     return np.asarray(np.where(unit_weights > 0, weights / np.where(unit_weights > 0, unit_weights, 1.0), equal))
 
 
 def _open(site: Attention, rows: Sequence[int], keys: Ints, weights: Floats) -> Bools:
-    """(row, unit) whether a row may look at a unit."""
+    """(row, unit): whether a row may attend to a unit."""
     if site.site.kind == "causal":
         return np.asarray(keys[None] <= np.array(rows)[:, None])
     if site.site.kind == "windowed":

@@ -20,7 +20,7 @@ def axes_of(
     given: Mapping[str, tuple[AxisEntry, AxisEntry]],
     made: Sequence[str] | None,
 ) -> tuple[list[AxisEntry], list[tuple[int, int]]]:
-    """Every different axis once, and for each site the numbers of its query and key axes."""
+    """Return every distinct axis once, and for each site the indices of its query and key axes."""
     axes: list[AxisEntry] = []
 
     def number(axis: AxisEntry) -> int:
@@ -46,7 +46,7 @@ def axes_of(
 
 
 def unit_axis(units: Units, size: int) -> AxisEntry:
-    """The unit that stands at each position, the position's number where none does."""
+    """Name each position by its unit, or by its number if it has none."""
     n = len(units)
     place = np.full(size, -1, np.int64)
     if not (size == 1 < n):  # one key for all units is none of them
@@ -69,7 +69,7 @@ def unit_axis(units: Units, size: int) -> AxisEntry:
 
 
 def named_axis(names: Sequence[str] | map[str]) -> AxisEntry:
-    """An axis that is not the input."""
+    """Build an axis other than the input."""
     listed = [str(n) for n in names]
     n = len(listed)
     return AxisEntry(listed, [-1] * n, [False] * n, [1] * n, [[] for _ in listed])

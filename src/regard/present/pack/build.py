@@ -35,12 +35,12 @@ from regard.present.pack.weights import POOLED, THUMB, chunks_of, levels_of, poo
 from regard.records import Attention, Floats, Json, Units
 
 BUDGET = 50 << 20
-"""Bytes of chunks in one pack, before base64."""
+"""Maximum bytes of chunks in one pack, before base64."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alternative:
-    """Another attention of one site: weights (head, query, key), how far the answer moved, how far it lies away."""
+    """Another attention of one site: weights (head, query, key), change of the answer, and distance."""
 
     site: str
     weights: NDArray[np.float32]
@@ -65,8 +65,8 @@ class Shown:
     """Example as it goes into a pack. attentions: weights of shape (1, head, query, key).
 
     relevances: method -> (signed, values per unit). rationale: units. reading: site key -> query rows that the answer
-    reads. axes: site key -> its (query, key) axes, where they are not the units. made: what the model wrote. trust:
-    what removing the marked units does, in words. outlines: the box that a detector finds at each object query.
+    reads. axes: site key -> its (query, key) axes, if they are not the units. made: the generated tokens. trust: the
+    effect of removing the marked units, in words. outlines: the box that a detector finds at each object query.
     """
 
     id: str
@@ -107,11 +107,11 @@ def pack(
     budget_bytes: int = BUDGET,
     lazy: bool = False,
 ) -> Pack:
-    """The pack of these examples.
+    """Build the pack of these examples.
 
-    Small pictures of every head always go in; whole heads as long as `budget_bytes` lasts, those of `first` (site key,
-    head) before the others, and of the rest a version pooled to 128 x 128. What was left out is said in the manifest.
-    lazy: chunks are made when they are asked for (live hosts); the budget then counts bytes before compression.
+    Thumbnails of every head always go in; whole heads as long as `budget_bytes` lasts, those of `first` (site key,
+    head) before the others, and a version pooled to 128 x 128 of the rest. The manifest lists the omissions. lazy:
+    chunks are made on request (live hosts); the budget then counts bytes before compression.
     """
     chunks = Chunks(budget_bytes, lazy=lazy)
     left_out: list[str] = []
@@ -234,7 +234,7 @@ def _long_site(
     thumbs: list[NDArray[np.uint8]],
     reading: Mapping[str, Sequence[int]],
 ) -> tuple[SiteEntry, int]:
-    """The entry of a long site: its pooled heads, and in a live host exact tiles that are computed when asked for."""
+    """Entry of a long site: its pooled heads, and in a live host exact tiles computed on request."""
     site = attention.site
     packed, tops, error = to_bytes(attention.maxima)
     _, heads, rows, columns = attention.shape
@@ -277,7 +277,7 @@ def _site(
     thumbs: list[NDArray[np.uint8]],
     reading: Mapping[str, Sequence[int]],
 ) -> tuple[SiteEntry, int]:
-    """The entry of one site, and how many of its heads did not fit."""
+    """Entry of one site, and the number of its heads that did not fit."""
     if isinstance(attention, PooledAttention):
         return _long_site(attention, prefix, axes, chunks=chunks, thumbs=thumbs, reading=reading)
     site = attention.site
@@ -320,7 +320,7 @@ def _site(
 
 
 def _known(shown: Shown, left_out: list[str]) -> Shown:
-    """The example without maps and relevances in which something is not a number: a 0 in its place would be a claim."""
+    """Return the example without maps and relevances that contain NaN, since a 0 in its place would be a claim."""
     sites = [a for a in shown.attentions if np.isfinite(_values(a)).all()]
     methods = {name: pair for name, pair in shown.relevances.items() if np.isfinite(pair[1]).all()}
     keys = {a.site.key for a in sites}

@@ -27,7 +27,7 @@ class Chunks(Mapping[str, bytes]):
         return self._lazy
 
     def promise(self, parts: Iterable[tuple[str, Promise]]) -> None:
-        """Register parts that are computed on request, and not cached."""
+        """Register parts to compute on request, without caching them."""
         self._promised |= dict(parts)
 
     def add(self, name: str, array: NDArray[Any]) -> None:

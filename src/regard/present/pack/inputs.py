@@ -1,4 +1,4 @@
-"""The inputs of an example as a viewer draws them: a title, pixels, a series."""
+"""Inputs of an example for a viewer: a title, pixels, a series."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.records import Json, Units
 LONGEST_SIDE = 512
 USUAL_RATE = 16000
 SPECTROGRAM = 16
-"""Channels from which on a series is drawn as a map."""
+"""Minimum channels of a series that is drawn as a map."""
 
 
 def title_of(inputs: Mapping[str, Any], units: Units, name: str, most: int = 80) -> str:
@@ -27,7 +27,7 @@ def title_of(inputs: Mapping[str, Any], units: Units, name: str, most: int = 80)
 
 
 def label_of(value: Json, labels: Sequence[str]) -> str:
-    """The name of a class, where the value is the number of one."""
+    """Name of a class, if the value is a class index."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(labels):
         return str(labels[value])
     return str(value)
@@ -58,7 +58,7 @@ def picture_of(image: Any) -> tuple[Picture | None, NDArray[np.uint8] | None]:
 
 
 def outlines_of(inputs: Mapping[str, Any]) -> list[list[float]]:
-    """The box of the one object that an example is about, at the place of its query; [] for other examples.
+    """Box of the object that an example is about, at the index of its query; [] for other examples.
 
     >>> outlines_of({"object": [1, 0], "object_box": [0.0, 2.0, 4.0, 6.0]})
     [[], [0.0, 2.0, 4.0, 6.0]]
@@ -81,7 +81,7 @@ def series_of(series: Any) -> tuple[Series | None, NDArray[np.float32] | None]:
 
 
 def sound_of(sound: Any, rate: Any) -> tuple[Series | None, NDArray[np.float32] | None]:
-    """Return (samples, 1) float32 of a sound; assume 16 kHz where it names no rate."""
+    """Return (samples, 1) float32 of a sound; assume 16 kHz if it names no rate."""
     array = _array(sound)
     if array is None or array.ndim != 1:
         return None, None

@@ -16,14 +16,14 @@ from regard.protocols import SiteAttention
 from regard.records import Attention, Site, Text
 
 LONG = 1 << 20
-"""Weights of one head beyond which a site is pooled: more than 1,024 x 1,024."""
+"""Maximum weights of one head of an unpooled site: 1,024 x 1,024."""
 ROWS = 128
 """Rows computed at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PooledAttention:
-    """The largest weight of every block of a site: maxima (head, block row, block column); shape as of the site."""
+    """Largest weight of every block of a site: maxima (head, block row, block column); shape: that of the site."""
 
     source: SiteAttention
     example: int
@@ -73,7 +73,7 @@ def is_long(site: SiteAttention) -> bool:
 
 
 def shown_attention(site: SiteAttention) -> Attention | PooledAttention:
-    """Return the weights of a site of one example, pooled where it is long."""
+    """Return the weights of a site of one example, pooled if it is long."""
     return pooled_attention(site) if is_long(site) else captured_attention(site)
 
 

@@ -64,12 +64,12 @@ def pack_of_capture(
     budget_bytes: int = BUDGET,
     lazy: bool = False,
 ) -> Pack:
-    """The pack of every example of a capture.
+    """Build the pack of every example of a capture.
 
-    A capture knows units and answers, not what was asked: `examples` gives texts and pictures (titles are made of the
-    units without them), `predicted` the targets. made: the tokens that the model wrote after every example; written:
-    those after each. relevances: columns over the same examples in the same order.
-    walks: of example 0. judgement, survey: JSON forms (`store.judgements`, `HeadSurvey.to_json`). lazy: see `pack`.
+    A capture holds units and answers, not the inputs: `examples` supplies texts and pictures (without them, units make
+    the titles), `predicted` the targets. made: the tokens that the model wrote after every example; written: those
+    after each. relevances: columns over the same examples in the same order. walks: of example 0. judgement, survey:
+    JSON forms (`store.judgements`, `HeadSurvey.to_json`). lazy: see `pack`.
     """
     # a batch is computed once; of a long site there is no whole to be kept
     dense = [captured_attention(site) if not is_long(site) else None for site in capture.sites]
@@ -167,7 +167,7 @@ def _used(there: Bools) -> int:
 
 
 def rationale_units(units: Units, rationale: Sequence[Sequence[float]] | None) -> list[int] | None:
-    """The free units that a rationale marks; None where there is none."""
+    """Free units that a rationale marks; None without a rationale."""
     if rationale is None:
         return None
     inside_mask = inside(units.places, rationale) & (units.part == 0) & units.free
@@ -185,9 +185,10 @@ def pack_of_run(
     lazy: bool = False,
     most: int = 12,
 ) -> Pack:
-    """The pack of a stored run: the kept examples with their attention, then others with relevance only.
+    """Build the pack of a stored run: examples with stored attention, then others with relevance only.
 
-    ids: which examples (default: up to `most`, the kept ones first). pairs: (name, left id, right id) to compare.
+    ids: which examples (default: up to `most`, those with attention first). pairs: (name, left id, right id) to
+    compare.
     """
     material = Material(run)
     kept_ids = [name for name in run.kept() if name in material.by_id]
@@ -265,12 +266,12 @@ def _stored(material: Material, run: RunReader, name: str, has_attention: bool) 
 
 
 def _shown(material: Material, example: Mapping[str, Any]) -> Json:
-    """Render the prediction; empty where there is none."""
+    """Render the prediction; empty if there is none."""
     return None if example.get("predicted") is None else material.answer(example["predicted"])
 
 
 def verdict_entry(judgement: Mapping[str, Any] | None) -> VerdictEntry | None:
-    """Build the verdict that stands beside every map."""
+    """Build the verdict beside every map."""
     if judgement is None:
         return None
     j = judgement
@@ -278,7 +279,7 @@ def verdict_entry(judgement: Mapping[str, Any] | None) -> VerdictEntry | None:
 
 
 def atlas_entry(survey: Mapping[str, Any] | None) -> AtlasEntry | None:
-    """A survey of heads in its JSON form."""
+    """Build the entry of a head survey from its JSON form."""
     if survey is None:
         return None
     heads = []
@@ -342,5 +343,5 @@ def _is_finite(value: Any) -> bool:
 
 
 def _walk(cut: Mapping[str, Any], sites: Sequence[str]) -> WalkEntry:
-    """`Walkthrough.cut` as an entry; its site by number."""
+    """Convert `Walkthrough.cut` to an entry with its site by index."""
     return WalkEntry(**{**cut, "site": list(sites).index(cut["site"]), "notes": rendered(cut["notes"])})

@@ -9,7 +9,7 @@ Chunk names, for example number e and site number s (as they stand in the manife
     e/s/all                   a site stored "whole": (heads, queries, keys) bytes
     e/s/h                     a site stored by "heads": (queries, keys) bytes of head h
     e/s/h/level/row/column    a site stored in "tiles" of 256 x 256 bytes; level l is max-pooled by 2**l
-    e/s/pooled                what is kept of the heads that are not stored: (heads, rows, columns) bytes
+    e/s/pooled                heads that are not stored, pooled: (heads, rows, columns) bytes
     e/relevance               (methods, units) float32, little-endian
     e/picture, e/series       see `Picture`, `Series`
     e/map/i                   see `MapEntry`
@@ -43,7 +43,7 @@ class UnitsEntry:
 
 @dataclass(frozen=True, slots=True)
 class AxisEntry:
-    """Names along one axis of a site. units: the unit that stands there, -1 where none does. part: 0 or 1.
+    """Names along one axis of a site. units: the unit at each place, -1 for none. part: 0 or 1.
 
     boxes: [top, left, bottom, right] in the picture for a place that is a patch, [] for one that is not.
     """
@@ -59,9 +59,9 @@ class AxisEntry:
 class SiteEntry:
     """Place of attention. queries and keys are numbers of axes of the example.
 
-    tops: the largest weight of each head. error: the largest difference between a stored and the true weight.
-    full: the heads whose weights are in the pack; of the others only pooled ones are. reading: the query rows that the
-    answer reads. sink: a part of each row may go to no key. thumb: rows, columns, and the offset in `e/thumbs`.
+    tops: the largest weight of each head. error: the largest difference between a stored and the true weight. full: the
+    heads whose weights are in the pack; the others are only pooled. reading: the query rows that the answer reads.
+    sink: a part of each row may go to no key. thumb: rows, columns, and the offset in `e/thumbs`.
     """
 
     key: str
@@ -121,7 +121,7 @@ class Series:
 class AlternativeEntry:
     """Another attention that gives (nearly) the same answer, found by a search: chunk `name`, (heads, rows, columns).
 
-    tops as in `SiteEntry`; change: how far the answer moved (total variation); divergence: Jensen-Shannon, in nats.
+    tops as in `SiteEntry`; change: change of the answer (total variation); divergence: Jensen-Shannon, in nats.
     """
 
     site: int
@@ -164,8 +164,8 @@ class WalkEntry:
 class MapEntry:
     """Joint worth of a word and a patch, which is not attention: `e/map/i`, (rows, columns) float32.
 
-    rows and columns are numbers of axes of the example; row 0 is the whole text, column 0 the whole picture.
-    note: what the numbers are, in words.
+    rows and columns are numbers of axes of the example; row 0 is the whole text, column 0 the whole picture. note:
+    meaning of the numbers, in words.
     """
 
     name: str
@@ -178,8 +178,8 @@ class MapEntry:
 class ExampleEntry:
     """Example of one model. made: generated tokens. row: a table row's numbers by column.
 
-    trust: what removing the marked units does to this prediction, one line per map, in words.
-    outlines: [top, left, bottom, right] that a detector finds at each object query, [] at a query without a box.
+    trust: effect of removing the marked units on this prediction, one line per map, in words. outlines: [top, left,
+    bottom, right] that a detector finds at each object query, [] at a query without a box.
     """
 
     id: str
@@ -211,7 +211,7 @@ class ExampleEntry:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredEntry:
-    """A number with its interval and n; low and high are None where there is none."""
+    """A number with its interval and n; low and high are None if there is none."""
 
     estimate: float
     low: float | None

@@ -1,4 +1,4 @@
-"""Captures of some rows: their weights and the axes that these stand on."""
+"""Captures of some rows: their weights and their axes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regard.records import Attention, Units
 
 
 def captured_positions(site: SiteAttention) -> list[int] | None:
-    """The rows of a site whose capture holds only some of them; None where it holds all."""
+    """Rows in a capture of some rows of a site; None if it holds all."""
     positions: list[int] | None = getattr(site, "positions", None)
     return None if positions is None or len(positions) == site.shape[2] else list(positions)
 

@@ -1,4 +1,4 @@
-"""A pack as HTML: a block for any page, or a page of its own. Nothing in it can be executed but the viewer itself.
+"""A pack as HTML: a block for any page, or a whole page. Only the viewer itself is executable.
 
 The manifest and the chunks stand in data blocks (script elements of a type that no browser runs), the viewer puts text
 on the page through text nodes and canvases only, and styles itself by constructed sheets: a page needs the hash of
@@ -51,11 +51,11 @@ def viewer_block(
     height: int | None = None,
     state: Mapping[str, Json] | None = None,
 ) -> Html:
-    """The element that the viewer mounts itself into, and its data. Any number of blocks may share one script.
+    """Build the element that hosts the viewer, and its data. Any number of blocks may share one script.
 
-    name: unique in the page. view: what is open at first; views: the only ones offered (default: all that have data).
-    state: what a user would have clicked by then (see viewer/src/state.ts).
-    The page must hold `tag("script", {"type": "module"}, Html(viewer_script()))` once, after the blocks.
+    name: unique in the page. view: the initial view; views: the only ones offered (default: all that have data). state:
+    initial selections (see viewer/src/state.ts). The page must hold `tag("script", {"type": "module"},
+    Html(viewer_script()))` once, after the blocks.
     """
     settings: dict[str, Any] = {
         "view": view,
@@ -80,7 +80,7 @@ def viewer_block(
 
 
 def digest(text: str) -> str:
-    """A script as a Content-Security-Policy names it."""
+    """Digest of a script in the form of a Content-Security-Policy."""
     return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") + "'"
 
 

@@ -1,4 +1,4 @@
-"""Attention weights as bytes: the square root in eight bits, whole, by heads or in tiles, and small pictures of it."""
+"""Attention weights as bytes: the square root in eight bits, whole, by heads or in tiles, with thumbnails."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from regard.present.pack.records import Storage
 
 WHOLE = 1 << 17
-"""Bytes of a site up to which all its heads are one chunk."""
+"""Maximum bytes of a site whose heads share one chunk."""
 BY_HEAD = 512 * 512
-"""Weights of a head up to which it is one chunk; beyond that there are tiles."""
+"""Maximum weights of a head in one chunk; larger ones are tiled."""
 TILE = 256
 THUMB = 32
 POOLED = 128
@@ -25,7 +25,7 @@ Bytes = NDArray[np.uint8]
 def to_bytes(weights: NDArray[np.float32]) -> tuple[Bytes, list[float], float]:
     """(head, query, key) -> bytes of the same shape, the largest weight of each head, the largest error.
 
-    What is no number is nothing here; `pack_build` counts it and says so.
+    NaN becomes 0 here; `pack_build` counts and reports it.
 
     >>> packed, tops, error = to_bytes(np.array([[[0.25, 0.5], [0.0, 0.01]]], np.float32))
     >>> packed.tolist(), tops, bool(error < 0.002)
@@ -43,14 +43,14 @@ def to_bytes(weights: NDArray[np.float32]) -> tuple[Bytes, list[float], float]:
 
 
 def storage_of(rows: int, columns: int, heads: int) -> Storage:
-    """Return how a site of this size is stored."""
+    """Return the storage form of a site of this size."""
     if rows * columns * heads <= WHOLE:
         return "whole"
     return "heads" if rows * columns <= BY_HEAD else "tiles"
 
 
 def levels_of(rows: int, columns: int) -> int:
-    """Levels of a pyramid of tiles: the last one is a single tile."""
+    """Number of levels of a pyramid of tiles: the last one is a single tile."""
     count = 1
     while max(rows, columns) > TILE << (count - 1):
         count += 1
@@ -58,7 +58,7 @@ def levels_of(rows: int, columns: int) -> int:
 
 
 def pooled(head: Bytes, rows: int, columns: int) -> Bytes:
-    """The largest byte of each block; the blocks are as equal as they can be.
+    """Largest byte of each block; the blocks have sizes as equal as possible.
 
     >>> pooled(np.array([[1, 2, 3], [4, 9, 0]], np.uint8), 1, 2).tolist()
     [[4, 9]]
@@ -70,13 +70,13 @@ def pooled(head: Bytes, rows: int, columns: int) -> Bytes:
 
 
 def halved(head: Bytes) -> Bytes:
-    """Max-pooled by two; an odd last row or column stands alone."""
+    """Max-pool by two; an odd last row or column stays alone."""
     down = np.maximum.reduceat(head, np.arange(0, head.shape[0], 2), axis=0)
     return np.maximum.reduceat(down, np.arange(0, head.shape[1], 2), axis=1)
 
 
 def chunks_of(packed: Bytes, prefix: str, storage: Storage, heads: Sequence[int]) -> Iterator[tuple[str, Bytes]]:
-    """(name, bytes) of everything stored about these heads of a site."""
+    """(name, bytes) of every stored chunk of these heads of a site."""
     if storage == "whole":
         yield f"{prefix}/all", packed
         return
@@ -93,7 +93,7 @@ def chunks_of(packed: Bytes, prefix: str, storage: Storage, heads: Sequence[int]
 
 
 def compressed(parts: Sequence[tuple[str, NDArray[np.generic]]]) -> dict[str, bytes]:
-    """Compress each with gzip, in threads; without time stamps, so that the same weights give the same bytes."""
+    """Compress each with gzip, in threads; without time stamps, so that equal weights give equal bytes."""
 
     def one(part: tuple[str, NDArray[np.generic]]) -> tuple[str, bytes]:
         return part[0], gzip.compress(np.ascontiguousarray(part[1]).tobytes(), compresslevel=6, mtime=0)

@@ -70,7 +70,7 @@ def _example(example: Mapping[str, Any], given: Mapping[str, Any], modality: str
 
 
 def _overlay(sound: Floats, rate: int, words: Sequence[Mapping[str, Any]]) -> Html:
-    """The waveform with a bar for every word, the spectrogram below it on the same axis of time, and the player."""
+    """Draw the waveform with a bar for every word, the spectrogram below it on the same time axis, and the player."""
     seconds = len(sound) / rate
     chunks = np.array_split(np.abs(sound), min(len(sound), WIDTH // 2))
     peaks = [float(chunk.max(initial=0.0)) for chunk in chunks]

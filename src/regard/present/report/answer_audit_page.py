@@ -1,4 +1,4 @@
-"""The result of an answer audit as one static HTML page; every text is escaped, nothing runs."""
+"""Result of an answer audit as one static HTML page without scripts; every text is escaped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def answer_audit_page(facts: Mapping[str, Any]) -> str:
-    """Return the page for the JSON of an answer audit, in the language that is spoken."""
+    """Return the page for the JSON of an answer audit, in the current language."""
     title = say("answers.page.title")
     return page(
         title,

@@ -36,7 +36,7 @@ TASKS = {
 
 
 def run_card(run: RunReader) -> str:
-    """Metadata and section, in the language that is spoken; add both to the README.md of the model."""
+    """Metadata and section, in the current language; add both to the README.md of the model."""
     material = Material(run)
     with about_task(material.task):
         return f"---\n{_yaml(_metadata(material))}---\n\n{_section(material)}"
@@ -106,7 +106,7 @@ def _section(material: Material) -> str:
 
 
 def _yaml(value: Any, indent: int = 0) -> str:
-    """Block YAML of dictionaries and lists; every text is written as JSON, which YAML reads as the same text."""
+    """Block YAML of dictionaries and lists, with every text as JSON, which YAML reads as the same text."""
     pad, lines = "  " * indent, []
     if isinstance(value, dict):
         for name, inner in value.items():

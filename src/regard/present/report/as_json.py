@@ -20,7 +20,7 @@ _SUMMARY = (
 
 
 def run_json(run: RunReader) -> dict[str, Json]:
-    """Manifest, summaries, differences to the baseline, words, problems, costs. Numbers that are undefined are null."""
+    """Manifest, summaries, differences to the baseline, words, problems, costs. Undefined numbers are null."""
     material = Material(run)
     manifest = dict(material.manifest)
     against: list[Json] = [

@@ -33,11 +33,11 @@ from regard.records import Summary
 from regard.visible import visible
 
 BOLD = 0.2
-"""Share of the largest weight from which on a unit is bold."""
+"""Minimum share of the largest weight of a bold unit."""
 
 
 def run_markdown(run: RunReader) -> str:
-    """The whole report as text, in the language that is spoken."""
+    """Render the whole report as text, in the current language."""
     material = Material(run)
     with about_task(material.task):
         return _document(material)
@@ -146,7 +146,7 @@ def _other(material: Material) -> list[str]:
 
 
 def _drawn(example: Mapping[str, Any], values: Sequence[float]) -> str:
-    """The units, those with much weight in bold and with their number."""
+    """Render the units, those with much weight in bold and with their number."""
     units, top = example["units"], max(values, default=0.0) or 1.0
     shown_units = []
     for name, value, special in zip(units["names"], values, units["special"], strict=True):

@@ -33,7 +33,7 @@ canvas{image-rendering:pixelated;border:1px solid light-dark(#ccc,#444);touch-ac
 li{margin:.2rem 0;overflow-wrap:anywhere}
 """
 SHORT = 160
-"""Characters of a passage in the list."""
+"""Maximum characters of a passage in the list."""
 
 
 def atlas_page(facts: Mapping[str, Any], pyramids: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> str:

@@ -119,7 +119,7 @@ def legend(lines: Sequence[Line]) -> Html:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Horizontal axis over all values, with some room at both ends; `height` is that of the rows."""
+    """Horizontal axis over all values, with some room at both ends; `height`: that of the rows."""
 
     low: float
     high: float
@@ -136,7 +136,7 @@ class Axis:
         return self.left + (self.right - self.left) * (v - self.low) / (self.high - self.low)
 
     def grid(self, about: int) -> list[Html]:
-        """Lines at round numbers, and the numbers below them."""
+        """Draw lines at round numbers, with the numbers below them."""
         parts: list[Html] = []
         for v in ticks(self.low, self.high, about):
             x = self.px(v)

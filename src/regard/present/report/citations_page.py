@@ -1,4 +1,4 @@
-"""An answer with its citations as one static HTML page; every text is escaped, nothing runs."""
+"""Answer with its citations as one static HTML page without scripts; every text is escaped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def citations_page(facts: Mapping[str, Any]) -> str:
-    """Return the page for the JSON of a cited answer, in the language that is spoken."""
+    """Return the page for the JSON of a cited answer, in the current language."""
     title = say("cite.page.title")
     cost = say("term.cite.cost", passes=facts["passes"], tokens=facts["prompt_tokens"], ranking=facts["ranking_passes"])
     return page(

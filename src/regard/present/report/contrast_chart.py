@@ -1,4 +1,4 @@
-"""The comparisons of a verdict as a picture: estimate, interval, and the margin that it is compared with."""
+"""Chart of the comparisons of a verdict: estimate, interval, and margin."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from regard.present.verdict_words import contrast, contrast_about
 MOST = 10
 WIDTH, LEFT, RIGHT, ROW, BOTTOM = 780, 470, 14, 22, 26
 LONGEST = 72
-"""Letters of a name."""
+"""Maximum characters of a name."""
 
 
 def contrast_chart(contrasts: Sequence[Mapping[str, Any]]) -> Html | None:
-    """Draw one row per quantity with all its margins, the clearest first; None where none has an interval."""
+    """Draw one row per quantity with all its margins, the clearest first; None if none has an interval."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for c in contrasts:
         if c["low"] is not None and c["high"] is not None:

@@ -7,12 +7,12 @@ import subprocess
 import sys
 
 CJK_PACKAGE = "fonts-noto-cjk"
-"""The package of Debian and Ubuntu; Fedora calls it google-noto-sans-cjk-fonts."""
+"""Font package of Debian and Ubuntu; Fedora calls it google-noto-sans-cjk-fonts."""
 SECONDS = 10
 
 
 def cjk_font() -> bool | None:
-    """Return whether a font with Chinese characters is installed; None where nothing on this machine can tell."""
+    """Return whether a font with Chinese characters is installed; None if this machine cannot tell."""
     if sys.platform in ("darwin", "win32"):  # these come with one
         return True
     program = shutil.which("fc-list")

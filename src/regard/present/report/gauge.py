@@ -8,13 +8,13 @@ from regard.present.report.markup import Attributes, Html, join, tag
 from regard.present.verdict_words import interval, whole_percent
 
 WIDTH, HEIGHT, EDGE, LINE = 720, 114, 20, 46
-"""Of the drawing, the margin at each side, and the height of the axis."""
+"""Width of the drawing, margin at each side, and height of the axis."""
 LEAST, MOST = -0.1, 1.15
-"""Shares at the ends of the axis: an interval that goes on has an arrow."""
+"""Shares at the ends of the axis; a longer interval gets an arrow."""
 
 
 def gauge_drawing(gauge: Gauge) -> Html:
-    """An SVG with its numbers in words for those who do not see it."""
+    """Draw the gauge as an SVG with its numbers in words for screen readers."""
     parts: list[Html] = [
         _line("axis", _x(LEAST), LINE, _x(MOST), LINE),
         *_mark(0.0, say("gauge.random"), "0", align="start", below=35),

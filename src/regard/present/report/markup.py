@@ -1,4 +1,4 @@
-"""HTML and SVG that cannot be injected into: whatever is not already `Html` is escaped."""
+"""HTML and SVG that are safe against injection: everything that is not already `Html` is escaped."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ _UNSEEN = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 Layout = Literal["screen", "pages", "appendix"]
 _LAYOUT: ContextVar[Layout] = ContextVar("layout of tables", default="screen")
 PAPER_COLUMNS = 9
-"""Columns of numbers that fit beside the names of the rows on a page; a browser shrinks the page for a wider table."""
+"""Maximum numeric columns beside the row names on a page; a browser shrinks the page for a wider table."""
 VOID = frozenset({"meta", "br", "hr", "input", "rect", "line", "polyline", "polygon", "circle", "use", "path"})
 
 
 def text(value: str) -> Html:
-    """Escape text; control characters that HTML forbids become the replacement character, others and overrides of the
-    direction of writing a dot.
+    """Escape text.
+
+    Control characters that HTML forbids become the replacement character; others, and direction overrides, a dot.
     """
     if isinstance(value, Html):  # looked at once is enough: whole sections pass here
         return value
@@ -71,7 +72,7 @@ def tag(name: str, attributes: Attributes | None = None, *children: Child) -> Ht
 
 
 def page(title: str, style: str, policy: str, *children: Child, viewport: str = "width=device-width") -> str:
-    """Build a whole HTML page in the language that is spoken, with its title as the first heading."""
+    """Build a whole HTML page in the current language, with its title as the first heading."""
     head = tag(
         "head",
         None,
@@ -86,7 +87,7 @@ def page(title: str, style: str, policy: str, *children: Child, viewport: str = 
 
 
 def command_line(line: str) -> Html:
-    """A command in one block; an option is never broken after its hyphens.
+    """Render a command in one block; an option is never broken after its hyphens.
 
     >>> command_line("regard explain m --text 'a'")
     '<pre tabindex="0"><code>regard explain m <span class="option">--text</span> &#x27;a&#x27;</code></pre>'
@@ -107,7 +108,7 @@ def _number(value: str | int | float) -> str:
 
 
 def data(value: Json) -> Html:
-    """JSON that may stand inside a script element: no character in it can end the element."""
+    """Encode JSON for a script element: no character in it can end the element."""
     plain = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return Html(plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
@@ -123,8 +124,8 @@ def table(
 ) -> Html:
     """A table whose first column names its rows; cells that are not yet `<td>` or `<th>` are wrapped.
 
-    A caption is printed below the table; a label is for screen readers only, where a heading above says the same.
-    A numeric table that is wider than a page shows its first columns in the layout "pages", and becomes several in an
+    A caption is printed below the table; a label is for screen readers only, if a heading above says the same. A
+    numeric table that is wider than a page shows its first columns in the layout "pages", and becomes several in an
     "appendix" (`laid_out`).
     """
     names, cells_by_row = [*head], [[*row] for row in rows]
@@ -151,7 +152,7 @@ def laid_out(layout: Layout) -> Iterator[None]:
 
 
 def _parts(columns: int, most: int | None) -> list[range]:
-    """Divide columns, which are counted from 1, into groups of about one size.
+    """Divide columns, counted from 1, into groups of similar size.
 
     >>> _parts(10, 9), _parts(3, 9), _parts(20, None)
     ([range(1, 6), range(6, 11)], [range(1, 4)], [range(1, 21)])

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from regard.store.run import Run
 
 SCOPE = "regard-cell"
-"""Class around everything, so that no rule reaches the notebook's own elements."""
+"""Class around everything, so that no style rule reaches the notebook's own elements."""
 MOST = 10
-"""Examples of an explanation that are drawn."""
+"""Maximum examples of an explanation to draw."""
 
 
 def explained_html(explained: Explained) -> str:
@@ -54,7 +54,7 @@ def explained_html(explained: Explained) -> str:
 
 
 def run_html(run: Run) -> str:
-    """The verdict of a run with its gauge and answers, and where its report is."""
+    """The verdict of a run with its gauge and answers, and a link to its report."""
     material = Material(run)
     with about_task(material.task):
         page = overview(material)
@@ -75,7 +75,7 @@ def run_html(run: Run) -> str:
 
 
 def _link(report: Path) -> Html:
-    """A link to a file, relative to where the notebook runs."""
+    """Link to a file, relative to the notebook's directory."""
     place = os.path.relpath(report)
     return tag("p", None, tag("a", {"href": Path(place).as_posix()}, say("words.report", path=place)))
 

@@ -35,7 +35,7 @@ FLAGS = (
 )
 SECONDS = 180
 MOST_PAGES = 6
-"""Of a PDF without an appendix."""
+"""Maximum pages of a PDF without an appendix."""
 LETTER = frozenset({"US", "CA", "MX", "CL", "CO", "VE", "PH", "GT", "CR", "PA", "DO", "SV", "PR"})
 """Countries whose paper is Letter (CLDR)."""
 
@@ -62,9 +62,9 @@ def write_pdf(run: RunReader, out: Path, *, appendix: bool = False) -> Path:
 
 
 def pdf_document(run: RunReader, *, appendix: bool = False) -> bytes:
-    """The report as a PDF of at most `MOST_PAGES` pages, or with everything where an appendix is wanted.
+    """Render the report as a PDF of at most `MOST_PAGES` pages, or with everything if an appendix is requested.
 
-    Nothing is loaded from anywhere, and no profile of the user is touched.
+    Loads nothing from anywhere, and touches no profile of the user.
     """
     sections = [*PRINTED]
     while True:
@@ -75,12 +75,12 @@ def pdf_document(run: RunReader, *, appendix: bool = False) -> bytes:
 
 
 def page_count(document: bytes) -> int:
-    """Count the pages of a PDF whose page objects are not compressed, as browsers write them; 0 where none is found."""
+    """Count the pages of a PDF with uncompressed page objects, as browsers write them; 0 if none is found."""
     return len(re.findall(rb"/Type\s*/Page(?![A-Za-z])", document))
 
 
 def print_html(text: str) -> bytes:
-    """A page as a PDF, printed by a browser of this machine or by WeasyPrint."""
+    """Print a page as a PDF, by a browser of this machine or by WeasyPrint."""
     program = browser()
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"

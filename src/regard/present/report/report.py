@@ -1,6 +1,4 @@
-"""Report as one self-contained page: no network, no trackers, and only the few script lines whose hash the page
-names.
-"""
+"""Report as one self-contained page: no network, no trackers, and only the script lines whose hash the page names."""
 
 from __future__ import annotations
 
@@ -47,18 +45,18 @@ SECTIONS = (
     "troubles",
     "limits",
 )
-"""Files of `present/sections/`, in the order of the page; the title of each is in the catalogue."""
+"""Files of `present/sections/`, in the order of the page; the catalogue has their titles."""
 PRINTED = ("verdicts", "plan_followed", "exhibits", "limits", "preconditions", "errs", "shift", "facts", "results")
-"""Sections on paper without an appendix; the last ones go first where the pages do not suffice."""
+"""Sections on paper without an appendix; if the pages do not suffice, the last ones are dropped first."""
 MOST_BYTES = 50 << 20
-"""Of a page; what does not fit is left out, and named."""
+"""Maximum bytes of a page; omitted parts are named."""
 SPARE = {"worked_examples", "attention_view", "removal_curves", "agreement_matrix", "by_class", "by_slice", "results"}
-"""What may be left out: it is all in the run directory."""
+"""Sections that may be dropped: the run directory has all of their content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A page to print. size: of the sheet, in CSS. sections: those to print; appendix: everything, unfolded."""
+    """A page to print. size: sheet size, in CSS. sections: those to print; appendix: everything, unfolded."""
 
     size: str = "A4"
     sections: tuple[str, ...] = PRINTED
@@ -68,8 +66,8 @@ class Paper:
 def write_report(run: RunReader, out: Path | str, *, lang: str = "", paper: Paper | None = None) -> Path:
     """Write the report of a run; `out` is a file name, or a directory for `report.html`.
 
-    The file is whole or absent, whatever happens. lang: "en", "zh", or the language that is spoken. paper: for a
-    printer, without the interactive views.
+    The write is atomic. lang: "en", "zh"; default: the current language. paper: for a printer, without the interactive
+    views.
     """
     path = Path(out)
     if path.is_dir() or path.suffix == "":
@@ -81,7 +79,7 @@ def write_report(run: RunReader, out: Path | str, *, lang: str = "", paper: Pape
 
 
 def report(run: RunReader, *, paper: Paper | None = None) -> str:
-    """The whole page as text, in the language that is spoken."""
+    """Render the whole page as text, in the current language."""
     material = Material(run)
     layout: Layout = "screen" if paper is None else "appendix" if paper.appendix else "pages"
     with about_task(material.task), laid_out(layout):
@@ -135,7 +133,7 @@ def _page(material: Material, paper: Paper | None) -> str:
 
 
 def _sections(material: Material, paper: Paper | None) -> tuple[dict[str, Html], dict[str, str]]:
-    """The folded sections of the second layer, and their titles; paper has no interactive one."""
+    """Folded sections of the second layer, and their titles; paper has no interactive one."""
     sections: dict[str, Html] = {}
     titles: dict[str, str] = {}
     printed = PRINTED if paper is None else paper.sections
@@ -163,7 +161,7 @@ def _navigation(titles: Mapping[str, str], sections: Mapping[str, Html]) -> Html
 
 
 def _not_printed(titles: Mapping[str, str], paper: Paper | None) -> Html | None:
-    """Name the sections that a printed page without an appendix omits, and how to get them."""
+    """Name the sections that a printed page without an appendix omits, and the way to get them."""
     left_out = [title for name, title in titles.items() if paper and not paper.appendix and name not in paper.sections]
     if not left_out:
         return None
@@ -196,7 +194,7 @@ def veiled(material: Material) -> Html | None:
 
 
 def page_style(paper: Paper | None) -> str:
-    """The style sheet with the colour classes, of which there is one per level: no style attributes are needed."""
+    """Style sheet with one colour class per level, so that no style attributes are needed."""
     rules = [_static("report.css")]
     if paper is not None:
         rules.append(f"@page {{ size: {paper.size}; margin: 14mm 15mm; }}")
@@ -216,7 +214,7 @@ def _static(name: str) -> str:
 
 
 def page_policy(style: str, script: str) -> str:
-    """The content security policy of a page with this style and script alone."""
+    """Content security policy of a page with this style and script alone."""
     run = f"script-src {digest(script)}" if script else "script-src 'none'"
     only = f"style-src {digest(style)}; {run}; img-src data:"
     return f"default-src 'none'; {only}; base-uri 'none'; form-action 'none'"

@@ -1,4 +1,4 @@
-"""Alignments for a terminal: written words beside their source, and how often heads are right."""
+"""Alignments for a terminal: written words beside their source, and the accuracy of heads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.present.terminal.terminal import plain_table
 
 
 def alignment_view(facts: Mapping[str, Any], *, most: int) -> RenderableType:
-    """Return the first examples word by word, then the table of heads where links are known."""
+    """Return the first examples word by word, then the table of heads if links are known."""
     parts: list[RenderableType] = []
     for example in facts["examples"][:most]:
         sound = facts["modality"] == "audio"

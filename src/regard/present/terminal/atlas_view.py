@@ -13,9 +13,9 @@ from regard.present.messages.messages import columns, say
 from regard.present.terminal.terminal import plain_table
 
 WIDTH = 30
-"""Letters of a sentence or passage."""
+"""Maximum characters of a sentence or passage."""
 MOST_COLUMNS = 5
-"""More passages do not fit into 80 columns: then each sentence names those with the largest masses."""
+"""Maximum passages in 80 columns; beyond, each sentence names those with the largest masses."""
 LARGEST = 3
 
 

@@ -13,7 +13,7 @@ from regard.present.messages.messages import columns, count, render, say
 from regard.present.terminal.terminal import plain_table
 
 WIDTH = 46
-"""Letters of a sentence or source."""
+"""Maximum characters of a sentence or source."""
 MOST_SOURCES = 20
 STYLES = {"cite": "green", "either": "green", "traced": "green", "none": "bold", "unclear": "yellow"}
 
@@ -62,7 +62,7 @@ def _sentence(sentence: Mapping[str, Any]) -> list[str | Text]:
 
 
 def _origin(sentence: Mapping[str, Any]) -> str:
-    """Return the numbers of the cited sources, and of the sentences by way of which they are cited."""
+    """Return the numbers of the cited sources, and of the sentences through which they are cited."""
     trace = sentence["trace"]
     sources = ", ".join(str(c + 1) for c in (trace["sources"] if trace else sentence["cited"]))
     return (

@@ -1,4 +1,4 @@
-"""Several methods on one input, side by side: units down, methods across, and how far the methods agree."""
+"""Several methods on one input, side by side: units down, methods across, and their agreement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings of the experiments of a run: mean, interval and n of every quantity, by predicted class, with its part."""
+"""Findings of a run's experiments: mean, interval and n of every quantity, by predicted class, with its part."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _row(s: Summary) -> tuple[str, ...]:
 
 
 def _setting(where: Mapping[str, Json]) -> str:
-    """Return the settings that distinguish the row; its attention only where that is not the usual one."""
+    """Return the settings that distinguish the row; its attention only if it is not the usual one."""
     usual = {"layers": "last", "heads": "mean"}
     settings = {k: v for k, v in where.items() if k not in SILENT and usual.get(k) != v}
     return ", ".join(f"{k} {round(v, 3) if isinstance(v, float) else v}" for k, v in settings.items())

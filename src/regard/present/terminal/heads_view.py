@@ -28,10 +28,9 @@ Row = Mapping[str, Any]
 
 
 def heads_table(survey: Mapping[str, Any], *, everything: bool) -> tuple[Table, list[Row]]:
-    """(one row per head in model order, the heads that it does not show).
+    """Return (one row per head in model order, the heads that it does not show).
 
-    Every head that does something is shown; of many others (those that rest, those without a role) the ones with the
-    largest drop.
+    Shows every head with a role; of the others (resting heads, heads without a role) those with the largest drop.
     """
     scores = {(s["head"], s["score"]): s for s in survey["scores"]}
     rows = survey["heads"]
@@ -56,7 +55,7 @@ def heads_table(survey: Mapping[str, Any], *, everything: bool) -> tuple[Table, 
 
 
 def _weighty(rows: Sequence[Row]) -> list[Row]:
-    """All heads that do something, and others by their drop up to `MOST`, in model order."""
+    """All heads with a role, and others by their drop up to `MOST`, in model order."""
 
     def weight(i: int) -> tuple[bool, bool, float, int]:
         role, drop = rows[i]["role"], rows[i]["drop"]
@@ -67,12 +66,12 @@ def _weighty(rows: Sequence[Row]) -> list[Row]:
 
 
 def _does_something(row: Row) -> bool:
-    """Return whether a head has a role that is more than a place where attention rests."""
+    """Return whether a head has a role beyond resting attention."""
     return bool(row["role"]["name"]) and not row["role"].get("resting", False)
 
 
 def roles_told(survey: Mapping[str, Any], hidden: Sequence[Row]) -> list[str]:
-    """Count the heads by role, and name what the table omits; the counts are those of heads.csv."""
+    """Count the heads by role, and name those that the table omits; the counts are those of heads.csv."""
     heads = survey["heads"]
     counts = Counter(row["role"]["name"] for row in heads)
     roleless = counts.pop("", 0)
@@ -137,7 +136,7 @@ def groups_told(survey: Mapping[str, Any], *, most: int = 8) -> list[str]:
 
 
 def curve_table(survey: Mapping[str, Any]) -> Table | None:
-    """Build the pruning curve as a table; None where it was not measured."""
+    """Build the pruning curve as a table; None if it was not measured."""
     points = survey["curve"]
     if not points:
         return None
@@ -158,7 +157,7 @@ def curve_table(survey: Mapping[str, Any]) -> Table | None:
 
 
 def retrieval_told(survey: Mapping[str, Any]) -> list[str]:
-    """State the loss without the heads that attend to copied tokens; empty where it was not measured."""
+    """State the loss without the heads that attend to copied tokens; empty if it was not measured."""
     check = survey.get("retrieval")
     if check is None:
         return []
@@ -201,7 +200,7 @@ def health_table(survey: Mapping[str, Any]) -> Table:
 
 
 def pruned_table(pruned: Mapping[str, Any]) -> Table:
-    """Before and after."""
+    """Table of the model before and after pruning."""
     rows = [
         [k["measure"], _said(k["before"]), _said(k["after"]), _interval({**k, "estimate": k["change"]}), str(k["n"])]
         for k in pruned["audit"]

@@ -1,6 +1,6 @@
 """The metrics of a run: methods down, settings and classes across, baseline and ceiling marked.
 
-And how stable the order of the methods is between removal operators.
+Also shows the stability of the order of the methods between removal operators.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GAP, INTERVAL = 2, 16
 def metrics_view(
     summaries: Sequence[Summary], stable: Sequence[Between], methods: Sequence[str], *, width: int = 120
 ) -> RenderableType:
-    """A table for each metric, by family, and the table of rank stability."""
+    """Build a table for each metric, by family, and the table of rank stability."""
     parts: list[RenderableType] = []
     names = list(dict.fromkeys(s.metric for s in summaries))
     for metric in sorted(names, key=lambda name: FAMILIES.index(_fact(name, "family", FAMILIES[0]))):
@@ -82,7 +82,7 @@ def _metric(metric: str, own: Sequence[Summary], methods: Sequence[str], width: 
 
 
 def _random_order(own: Sequence[Summary]) -> str:
-    """Return the score of the same values in random order, where the metric knows it."""
+    """Return the score of the same values in random order, if the metric knows it."""
     chances = [s.where["chance"] for s in own if s.n and "chance" in s.where]
     levels = sorted(f"{x:.2f}" for x in chances if isinstance(x, float))
     if not levels:
@@ -98,7 +98,7 @@ def _n_of(own: Sequence[Summary], *, apart: bool) -> str:
 
 
 def _fitting(columns: Sequence[str], room: int) -> list[list[str]]:
-    """The columns in groups that fit beside the names of the methods."""
+    """Group the columns to fit beside the names of the methods."""
     groups: list[list[str]] = [[]]
     width_used = 0
     for column in columns:

@@ -1,4 +1,4 @@
-"""The first page of a result in a terminal: headline, gauge, five answers, what to do next; at most 40 lines."""
+"""First page of a result in a terminal: headline, gauge, five answers, next steps; at most 40 lines."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from regard.present.verdict_words import (
 )
 
 NARROWEST, WIDEST = 20, 60
-"""Cells of a gauge."""
+"""Width of a gauge, in characters."""
 LINE, SPAN, DOT, THRESHOLD = "─", "━", "●", "┊"
 
 
 def overview_view(material: Material, *, width: int) -> RenderableType | None:
-    """Draw the first page in `width` columns; None where nothing was judged."""
+    """Draw the first page in `width` columns; None if nothing was judged."""
     page = overview(material)
     if page is None:
         return None

@@ -14,7 +14,7 @@ from regard.present.palette import AMOUNT, LEVELS, MINUS, PLUS, Colour, level, m
 from regard.present.png import shown_pixels
 
 COLUMNS = 48
-"""Characters of the longer side of a picture at most."""
+"""Maximum characters of the longer side of a picture."""
 _COLOURS = {"p": PLUS, "m": MINUS, "a": AMOUNT}
 _OPACITY = 0.8
 EDGE: Colour = (255, 255, 255)
@@ -22,7 +22,7 @@ EDGE: Colour = (255, 255, 255)
 
 
 def picture_overlay(example: Mapping[str, Any], values: ArrayLike, *, signed: bool) -> Text | None:
-    """The picture in grey, each patch tinted by its value; None where the pixels are not at hand."""
+    """Draw the picture in grey, each patch tinted by its value; None if the pixels are not available."""
     grey = shown_pixels(example["inputs"].get("image"), COLUMNS, grey=True)
     if grey is None:
         return None
@@ -41,7 +41,7 @@ def picture_overlay(example: Mapping[str, Any], values: ArrayLike, *, signed: bo
 
 
 def _outline(pixels: list[list[Colour]], box: Any, whole: tuple[int, int]) -> None:
-    """Draw the edge of the object that a detector found into the pixels; nothing where the example is no object."""
+    """Draw the outline of a detected object into the pixels; nothing if the example is not an object."""
     if not isinstance(box, list) or len(box) != 4:
         return
     height, width = len(pixels), len(pixels[0])
@@ -56,7 +56,7 @@ def _outline(pixels: list[list[Colour]], box: Any, whole: tuple[int, int]) -> No
 def _tinted(
     grey: Any, whole: tuple[int, int], units: Mapping[str, Any], values: Any, signed: bool
 ) -> list[list[Colour]]:
-    """Rows of colours: the grey of each pixel, mixed with the colour of the patch in which it lies."""
+    """Rows of colours: the grey of each pixel, mixed with the colour of its patch."""
     height, width = grey.shape
     tint: dict[tuple[int, int], tuple[Colour, float]] = {}
     largest = float(np.max(np.abs(values), initial=0.0))

@@ -18,7 +18,7 @@ from regard.present.summary import SPOKEN
 GAP = 2
 """Characters between two columns."""
 MOST_LINES = 80
-"""Of a list in place of a table; what would be longer is left to the report."""
+"""Maximum lines of a list in place of a table; the report has the rest."""
 
 
 def evidence_table(material: Material, *, width: int, most: int | None = None) -> RenderableType:
@@ -26,9 +26,8 @@ def evidence_table(material: Material, *, width: int, most: int | None = None) -
 
     most: methods to print; attention, a baseline, and the best by the usual metrics stay.
 
-    Where it does not fit in `width`, intervals stand below their estimates; where that does not either, the second
-    operator is left to the report, then every metric but the usual ones; where even that does not fit, there is a block
-    per metric instead of a column.
+    If it does not fit in `width`, intervals go below their estimates; then the second operator is left to the report,
+    then every metric but the usual ones; finally, a block per metric replaces the columns.
     """
     results = evidence(material.summaries, material.methods, material.own_operators)
     results = results if most is None else replace(results, methods=_few_methods(results, most))
@@ -66,7 +65,7 @@ def _left_out(columns: tuple[Column, ...], every: tuple[Column, ...]) -> str:
 
 
 def _needed(found: Evidence, columns: tuple[Column, ...], gap: str) -> int:
-    """Characters that the table takes if no number and no word is broken."""
+    """Width of the table if no number and no word is broken."""
     common = counts.largest(_sizes(found, columns))
     widths = [max((len(_name(found, m)) for m in found.methods), default=0)]
     for column in columns:
@@ -89,7 +88,7 @@ def _table(found: Evidence, columns: tuple[Column, ...], gap: str, caption: str)
 
 
 def _block(found: Evidence, column: Column, width: int, common: counts.Size) -> Text:
-    """Lay out one metric: method, estimate and interval on a line, or on two where a line is too short."""
+    """Lay out one metric: method, estimate and interval on a line, or on two if a line is too short."""
     head = ", ".join(part for part in (column.title, column.detail, _better(column)) if part)
     block = Text.assemble((head, "bold"), "\n")
     cells = {method: _cell(found, method, column, common, gap=" ") for method in found.methods}

@@ -36,7 +36,7 @@ def in_a_line(attention: Mapping[str, Any], data: list[str]) -> str:
 
 
 def accuracy_line(shift: Mapping[str, Any]) -> str:
-    """State the accuracy on both data sets; "" where it is unknown."""
+    """State the accuracy on both data sets; "" if it is unknown."""
     known_ones = [(name, a) for name, a in zip(shift["data"], shift["accuracy"], strict=True) if a is not None]
     if len(known_ones) < len(shift["data"]):
         return ""

@@ -1,4 +1,4 @@
-"""Terminal output. Everything is readable without colours: numbers stand beside them."""
+"""Terminal output, readable without colours: numbers stand beside them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from regard.present.unit_names import distinct_names
 from regard.records import Floats
 
 GROUND: Colour = (110, 110, 110)
-"""Weak colours fade to grey, which is quiet on a dark terminal and on a light one."""
+"""Weak colours fade to grey, which is unobtrusive on dark and light terminals."""
 SHADES = " ░▒▓█"
 BAR = 20
 """Columns of the longest bar."""
@@ -59,7 +59,7 @@ def sentence(example: Mapping[str, Any], values: ArrayLike, *, signed: bool) -> 
 
 
 def patches(example: Mapping[str, Any], values: ArrayLike, *, signed: bool) -> Table:
-    """The patches of a picture in their places, each with its number on its colour."""
+    """Draw the patches of a picture in their places, each with its number on its colour."""
     numbers = np.asarray(values, np.float64)
     units = example["units"]
     largest = float(np.max(np.abs(numbers), initial=0.0))
@@ -82,7 +82,7 @@ def drawing(example: Mapping[str, Any], values: ArrayLike, *, signed: bool) -> R
 
 
 def strongest(example: Mapping[str, Any], values: ArrayLike, *, signed: bool, count: int = 5) -> Text:
-    """The strongest units with their numbers: the same message without colour."""
+    """The strongest units with their numbers, readable without colour."""
     shown = (
         f"{name} {number:+.3f}" if signed else f"{name} {number:.3f}" for name, number in _top(example, values, count)
     )
@@ -125,7 +125,7 @@ def key(*, signed: bool) -> Text:
 def heat_map(
     weights: NDArray[Any], queries: Sequence[str], keys: Sequence[str], *, colour: bool, width: int
 ) -> RenderableType:
-    """(query, key) weights as a picture: a line per query while they fit, half blocks (two queries) beyond.
+    """Draw (query, key) weights: a line per query while they fit, half blocks (two queries) beyond.
 
     Brightness is the square root of the weight over the largest one, so that small weights can be seen.
     """
@@ -183,13 +183,13 @@ def links(
 
 
 LONGEST_NAME = 28
-"""Characters up to which the first cell of a row is a name, which is never broken."""
+"""Maximum characters of a first cell that is a name, which is never broken."""
 
 
 def plain_table(
     head: Sequence[str], rows: Sequence[Sequence[str | Text]], *, title: str = "", right: Sequence[int] = ()
 ) -> Table:
-    """A quiet table: no vertical rules, numbers to the right. Cells are never read as markup."""
+    """Build a plain table: no vertical rules, numbers to the right. Cells are never parsed as markup."""
     table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
     whole_names = all(len(str(row[0])) <= LONGEST_NAME for row in rows if row)
     for i, name in enumerate(head):

@@ -15,7 +15,7 @@ from regard.present.terminal.terminal import plain_table
 from regard.records import Floats, Ints
 
 NAME = 12
-"""Letters of a unit's name."""
+"""Maximum characters of a unit's name."""
 
 
 def walkthrough_view(found: Walkthrough, *, features: int = 6, keys: int = 8) -> RenderableType:

@@ -23,7 +23,7 @@ class Corpus:
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def tokens(self, encoded: Encoded) -> Ints:
-        """(unit,) the token of each unit; -1 where units are places and not tokens (patches, steps, columns)."""
+        """(unit,): token of each unit; -1 if units are places and not tokens (patches, steps, columns)."""
         units = encoded.units
         if units.place_kind != "span":
             return np.full(len(units), -1)
@@ -52,8 +52,8 @@ def axes_of(
 ) -> Axes:
     """Return the query and key axis of this site.
 
-    In an encoder-decoder the causal and cross sites are asked by the decoder, whose row t reads what was written at
-    t - 1 (the first reads the start token, which is no token of the text).
+    In an encoder-decoder, the queries of causal and cross sites belong to the decoder, whose row t reads the token
+    written at t - 1 (the first reads the start token, which is not a token of the text).
     """
     same = site.kind in SAME and queries == keys
     encoder = _placed(encoded.units.keys, corpus.tokens(encoded), keys, -1)
@@ -84,8 +84,9 @@ def _placed(places: Ints, values: Ints | Bools, size: int, fill: int) -> Ints:
 
 
 def allowed_keys(site: Site, weights: Floats, rows: Ints, keys: int, queries: int) -> Bools:
-    """Return (row, key) the mask of permitted keys. A window is derived from the weights: outside it every head has
-    exactly 0.
+    """Return (row, key) the mask of permitted keys.
+
+    A window is derived from the weights: outside it every head has exactly 0.
     """
     if site.kind == "causal":
         mask: Bools = np.arange(keys) <= rows[:, None] + (keys - queries)

@@ -20,20 +20,23 @@ from regard.surveys.heads.roles import HeadScore
 from regard.tap.site_attention import LazyAttention
 
 FOCUSED, EVEN, SINK, CONE = 0.01, 0.99, 0.8, 0.95
-"""Limits of the warnings: share of the largest entropy below which rows have collapsed onto one key, above which they
-are uniform; mass on the first position; mean cosine of the states with their mean."""
+"""Limits of the warnings.
+
+Share of the maximum entropy below which rows have collapsed onto one key, and above which they are uniform; mass on the
+first position; mean cosine of the states with their mean.
+"""
 
 
 ROWS = 16
-"""Rows of each head whose unseen share is measured."""
+"""Rows of each head to measure for their unseen share."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteHealth:
     """Health of one site. conicity: of the states its module reads, with that of as many random directions.
 
-    null_dimension: keys minus the rank of the values: so many directions in which weights may move and nothing
-    happens; unseen: share of the length of the weights that lies there. NaN where it could not be measured.
+    null_dimension: keys minus the rank of the values, the number of directions in which weights may move without
+    effect; unseen: share of the length of the weights in that space. NaN if it could not be measured.
     """
 
     site: str
@@ -97,8 +100,9 @@ Unseen = tuple[int, float, int]
 
 @dataclass(slots=True)
 class NullSpaces:
-    """Null spaces of the heads of the first examples. Fused attention exposes its values; other sites are
-    decomposed.
+    """Null spaces of the heads of the first examples.
+
+    Fused attention exposes its values; other sites are decomposed.
     """
 
     model: Model
@@ -140,8 +144,10 @@ def _parts(model: Model, item: Encoded, target: Target, keys: Sequence[str], not
 
 
 def warnings_of(sites: Sequence[SiteHealth], scores: Sequence[HeadScore], named: Collection[str]) -> list[Text]:
-    """Sentences about attention that has collapsed, with the numbers behind them. A head in `named` has a role: that
-    each of its rows looks at a single key is its work, not a collapse."""
+    """Sentences about collapsed attention, with the numbers behind them.
+
+    A head in `named` has a role: single-key rows are then its function, not a collapse.
+    """
     breadth = [s for s in scores if s.score == "breadth"]
     warnings = list[Text]()
     narrow = [s.head for s in breadth if s.estimate < FOCUSED and s.head not in named]

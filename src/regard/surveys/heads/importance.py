@@ -18,8 +18,11 @@ BATCH = 16
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """Heads switched off one at a time: (example, head) change of the objective, and whether the decision stayed
-    (None where a task has no small set of classes)."""
+    """Heads switched off one at a time.
+
+    (example, head) change of the objective, and whether the prediction stayed (None if a task has no small set of
+    classes).
+    """
 
     drop: Floats
     kept: Floats | None
@@ -61,7 +64,7 @@ def within_layer(importance: Floats, heads: Sequence[Head]) -> Floats:
 
 
 def ranking(importance: Floats, heads: Sequence[Head]) -> Floats:
-    """(head,) mean over the examples, within its layer; infinite where it is unknown, so that such a head goes last."""
+    """(head,): mean over the examples, within its layer; infinite if unknown, so that such a head goes last."""
     defined = np.isfinite(importance)
     mean = np.where(defined, importance, 0.0).sum(0) / np.maximum(defined.sum(0), 1)
     return np.where(defined.any(0), within_layer(mean, heads), np.inf)
@@ -75,7 +78,7 @@ def switched_off(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> Switched:
-    """Every head switched off alone, every example: one forward each, from the head's own layer upwards."""
+    """Switch off every head alone on every example: one forward each, from the head's own layer upwards."""
     drop, agreement = np.zeros((len(encoded), len(heads))), np.zeros((len(encoded), len(heads)))
     has_classes = True
     for batch in batches(encoded):
@@ -93,7 +96,7 @@ def switched_off(
 
 
 def same_decision(base: Answers, said: Answers) -> Floats | None:
-    """(row,) 1 where the most probable class is the same, NaN where an answer is; None where there are no classes."""
+    """(row,): 1 if the most probable class is the same, NaN for a NaN answer; None without classes."""
     if base.distribution is None or said.distribution is None:
         return None
     same: Floats = (base.distribution.argmax(-1) == said.distribution.argmax(-1)).astype(np.float64)
@@ -102,6 +105,6 @@ def same_decision(base: Answers, said: Answers) -> Floats | None:
 
 
 def batches(encoded: Sequence[Encoded]) -> Iterator[list[int]]:
-    """Numbers of examples that go together: `BATCH` at a time, in order."""
+    """Indices of examples that share a batch: `BATCH` at a time, in order."""
     for start in range(0, len(encoded), BATCH):
         yield list(range(start, min(start + BATCH, len(encoded))))

@@ -44,7 +44,7 @@ def material_of(
     *,
     labels: str | None = None,
 ) -> tuple[Material, list[int | None], list[Text], str]:
-    """Return the material, the class of each example where known, notes about the data, and its name."""
+    """Return the material, the class of each example if known, notes about the data, and its name."""
     if limit < 1:
         raise InputError("limit", expected=phrase("errors.common.at_least_one_example"), got=str(limit))
     dataset = _opened(default_data(model) if data is None else data, limit, seed)

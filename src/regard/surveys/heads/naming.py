@@ -1,7 +1,7 @@
 """Names for heads: `L0H10` where a model has one stack of attention, `self.L0H10` where it has several.
 
-A name must survive a reader of CSV files: `0.1` and `0.10` would be the same number there. Such names, which were used
-before, are still understood where people type them.
+A name must survive CSV readers, in which `0.1` and `0.10` would be the same number. Such former names are still
+accepted as user input.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def former_name(name: str) -> str:
 
 
 def chosen_heads(text: str, heads: Sequence[Head]) -> list[Head]:
-    """The heads of a list like `L0H1,L3H7` (or `0.1,3.7`); a name that no head has is refused.
+    """Parse a list of heads like `L0H1,L3H7` (or `0.1,3.7`); refuse names that no head has.
 
     >>> made = named_heads([Site("layer.0", 0, "self", 0, 2)])
     >>> [head.name for head in chosen_heads("L0H1,0.0", made)]
@@ -71,7 +71,7 @@ def chosen_heads(text: str, heads: Sequence[Head]) -> list[Head]:
 
 
 def by_site(heads: Sequence[Head]) -> Mapping[str, tuple[int, ...]]:
-    """Site key -> the numbers of these heads in it."""
+    """Site key -> indices of these heads in it."""
     numbers_of: dict[str, list[int]] = {}
     for head in heads:
         numbers_of.setdefault(head.site.key, []).append(head.number)

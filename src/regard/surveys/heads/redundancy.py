@@ -1,4 +1,4 @@
-"""Redundant heads: the distances between their maps, and groups of close ones."""
+"""Redundant heads: distances between their maps, and groups of close ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from regard.records import Floats
 from regard.surveys.heads.naming import Head
 
 EXAMPLES, ROWS = 16, 8
-"""Examples compared, and rows of each (chosen at random)."""
+"""Examples to compare, and rows of each (chosen at random)."""
 WITHIN = 0.05
-"""Nats of Jensen-Shannon divergence (of at most 0.69) within which two maps are called near-identical."""
+"""Maximum Jensen-Shannon divergence in nats (of at most 0.69) of two near-identical maps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,9 @@ class Likeness:
         return sorted(groups, key=lambda g: (-len(g.heads), g.apart))
 
     def _whole(self) -> dict[tuple[str, ...], Floats]:
-        """Return the most frequent comparison of every site (an encoder and a decoder may once have one length)."""
+        """Return the most frequent comparison of every site (an encoder and a decoder may have equal lengths by
+        chance).
+        """
         sums: dict[tuple[str, ...], Floats] = {}
         for names in sorted(self.sums, key=lambda k: (-self.counts[k], k)):
             if not any(set(names) & set(other) for other in sums):

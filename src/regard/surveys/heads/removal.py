@@ -16,15 +16,15 @@ from regard.surveys.heads.naming import Head, by_site
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 RANDOM = 3
-"""Random orders that are averaged."""
+"""Number of random orders to average."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Point of the curve: the number of removed heads, their order, and the remaining quality, with an interval over
+    """Point of the curve: number of removed heads, their order, and the remaining quality with its interval over
     clusters.
 
-    measure: accuracy (against labels), agreement (with the whole model's decisions) or objective.
+    measure: accuracy (against labels), agreement (with the whole model's predictions) or objective.
     """
 
     order: str
@@ -38,7 +38,7 @@ class CurvePoint:
 
 
 def masks(heads: Sequence[Head]) -> list[Edit]:
-    """The edits that switch these heads off."""
+    """Build the edits that switch these heads off."""
     return [Edit("mask_heads", site, numbers) for site, numbers in by_site(heads).items()]
 
 

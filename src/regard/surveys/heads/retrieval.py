@@ -1,4 +1,4 @@
-"""Do the heads that look at copied tokens do the copying? Knock-out of the best ones against random heads."""
+"""Do the heads that attend to copied tokens do the copying? Knock-out of the best ones against random heads."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from regard.surveys.heads.removal import masks
 from regard.surveys.heads.roles import HeadScore
 
 SHARE = 0.03
-"""Share of all heads that is knocked out, at least one head."""
+"""Share of all heads to knock out, at least one head."""
 DRAWS = 5
-"""Random sets of as many other heads."""
+"""Number of random sets of as many other heads."""
 
 
 def retrieval_check(
     model: Model, template: Encoded, heads: Sequence[Head], scores: Sequence[HeadScore], *, n: int, seed: int
 ) -> RetrievalCheck | None:
-    """Knock out the heads of the largest retrieval scores, and random ones; None where nothing can be copied."""
+    """Knock out the heads of the largest retrieval scores, and random ones; None if nothing can be copied."""
     known = {score.head: score for score in scores if score.score == "retrieval" and np.isfinite(score.estimate)}
     ranked = sorted((head for head in heads if head.name in known), key=lambda head: -known[head.name].estimate)
     probes = copied_tokens(model, template, n=n, seed=seed + 1)

@@ -1,5 +1,6 @@
-"""Roles of heads, from their scores: only where a head beats a baseline, by enough, on most resamples, after
-correction.
+"""Roles of heads, from their scores.
+
+A head has a role only if it beats a baseline, by enough, on most resamples, after correction.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ DRAWS = 1000
 LEVEL = 0.95
 ALPHA = 0.05
 STRENGTH = 0.3
-"""How far from the baseline (0) to all attention (1) a head must be to be called by a role."""
+"""Minimum position between the baseline (0) and all attention (1) for a head to get a role."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadScore:
     """Score of one head: its mean over examples with an interval over clusters, against its baseline.
 
-    strength: (estimate - baseline) / (1 - baseline), for scores that are roles. p: probability of so large a mean
-    under the baseline, corrected for all heads and roles asked (Holm); NaN for plain descriptions.
+    strength: (estimate - baseline) / (1 - baseline), for scores that are roles. p: probability of so large a mean under
+    the baseline, corrected for all tested heads and roles (Holm); NaN for plain descriptions.
     """
 
     head: str
@@ -49,11 +50,10 @@ class HeadScore:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Role of a head; name "" where it beats no baseline.
+    """Role of a head; name "" if it beats no baseline.
 
-    confidence: share of resamples of the examples in which this head gets this role. others: further roles that it
-    also has: weaker ones, and places where it rests (sink, special tokens) when it has nothing to do. resting: the
-    role itself is such a place.
+    confidence: share of resamples of the examples in which this head gets this role. others: further roles: weaker
+    ones, and resting places (sink, special tokens) for idle attention. resting: the role itself is such a place.
     """
 
     head: str
@@ -66,7 +66,9 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Pass over a corpus: the streamed scores, the cluster of each example, and a description of the corpus."""
+    """Result of a pass over a corpus: the streamed scores, the cluster of each example, and a description of the
+    corpus.
+    """
 
     streamed: Streamed
     clusters: Ints
@@ -76,7 +78,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """(example, head) tables of one score, the clusters of the examples, and the best fixed place where it counts."""
+    """(example, head) tables of one score, the clusters of the examples, and the best fixed place if it applies."""
 
     value: Floats
     null: Floats
@@ -108,8 +110,11 @@ class _Column:
         return (self.drawn - base) / np.maximum(1.0 - base, 1e-9)
 
     def probability(self) -> Floats:
-        """(head,) one-sided. The standard error is the larger of two: that of shuffled rows, which is exact, and that
-        between clusters, which knows that the rows of one text are not independent."""
+        """(head,): one-sided p-value.
+
+        The standard error is the larger of two: that of shuffled rows, which is exact, and that between clusters, which
+        accounts for the dependence of rows of one text.
+        """
         excess = self.known.value - (
             self.known.null if self.known.fixed is None else np.maximum(self.known.null, self.known.fixed[1])
         )
@@ -162,14 +167,15 @@ def _columns(passes: Sequence[Seen], site: str, seed: int) -> list[_Column]:
 
 
 def _asked_on_probe(site: Site) -> bool:
-    """Return whether a score uses the probe: repetition of causal heads is measured on repeated random tokens, others
-    on the data.
+    """Return whether a score uses the probe.
+
+    Repetition of causal heads is measured on repeated random tokens, others on the data.
     """
     return site.kind in ("causal", "windowed")
 
 
 def _called(spec: Spec, role: str) -> str:
-    """The role in words: `offset -2`."""
+    """Role in words: `offset -2`."""
     own = " ".join(f"{v:+d}" if isinstance(v, int) else str(v) for v in spec.params.values())
     return f"{role} {own}" if role and own else role
 
@@ -239,7 +245,7 @@ def _mean(values: Floats) -> Floats:
 
 
 def _between(values: Floats, clusters: Ints) -> tuple[Floats, Ints]:
-    """(head,) standard error of the mean from the sums of clusters, and how many clusters there are."""
+    """(head,): standard error of the mean from the sums of clusters, and the number of clusters."""
     defined = ~np.isnan(values)
     count = int(clusters.max(initial=-1)) + 1
     sums, sizes = np.zeros((count, values.shape[1])), np.zeros((count, values.shape[1]))

@@ -1,4 +1,4 @@
-"""Streaming survey: one example after the other through the model, every site's rows in chunks; keeps only sums."""
+"""Streaming survey: one example after the other through the model, every site's rows in chunks; stores only sums."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from regard.registry import build
 from regard.surveys.heads.axes import Corpus, allowed_keys, axes_of
 
 CELLS = 1 << 21
-"""Weights held at once."""
+"""Maximum weights held at once."""
 REACH = 16
-"""Offsets up to this far, and so many places from either end, may be the best fixed one."""
+"""Maximum offset, and number of places from either end, to consider as the best fixed place."""
 
 
 @dataclass(slots=True)
 class Column:
-    """Score of every head of one site: a row per example, NaN where it is undefined."""
+    """Score of every head of one site: a row per example, NaN if undefined."""
 
     value: list[Floats] = field(default_factory=list)
     null: list[Floats] = field(default_factory=list)
@@ -33,8 +33,11 @@ class Column:
 
     @property
     def best_blind(self) -> tuple[Message, float]:
-        """The best that a head blind to content can do: the share of rows in which the key at one offset, or at one
-        place counted from the start or the end, is a chosen one; and which place that is."""
+        """Best score of a head that ignores content, and the place that gives it.
+
+        It is the share of rows in which the key at one offset, or at one place counted from the start or the end, is a
+        chosen one.
+        """
         if not self.rows:
             return Message("heads.place.none"), 0.0
         offset, place = int(np.argmax(self.offsets)), int(np.argmax(self.places))
@@ -85,7 +88,7 @@ def stream(
 ) -> Streamed:
     """Capture each example alone (no padding, one example's queries and keys in memory), tally, forget.
 
-    `also` is shown the sites of every example before they are forgotten.
+    `also` receives the sites of every example before they are dropped.
     """
     streamed = Streamed(tuple(specs))
     methods = {str(spec): build(spec) for spec in specs}
@@ -169,7 +172,7 @@ def _add(total: _Sum, column: Column, tally: Tally, view: View) -> None:
 
 
 def _late(examples: int, heads: int) -> Column:
-    """The column of a site that was not met in the first examples."""
+    """Column of a site that did not occur in the first examples."""
     nothing = [np.full(heads, np.nan)] * examples
     return Column(list(nothing), list(nothing), list(nothing))
 

@@ -29,11 +29,11 @@ from regard.surveys.heads.roles import HeadScore, Role, Seen, judge
 from regard.surveys.heads.streaming import Streamed, stream
 
 PROBES = 32
-"""Generated sequences on which causal heads are asked about repetition."""
+"""Number of generated sequences for the repetition scores of causal heads."""
 OFFSETS = (-3, 2, 3)
-"""Fixed offsets that are asked besides -2, -1 and 1."""
+"""Fixed offsets to score besides -2, -1 and 1."""
 PARTS = 2
-"""Examples whose values are looked at for the null space."""
+"""Examples whose values are used for the null space."""
 
 Progress = Callable[[Text, int, int], None]
 
@@ -165,7 +165,7 @@ def _importance(
 ) -> tuple[dict[str, Measured], dict[str, Measured], list[CurvePoint]]:
     """Importance of every head by gradient and by switching it off, and the pruning curve.
 
-    The order of pruning is learnt on one half of the clusters and judged on the other.
+    The pruning order is learned on one half of the clusters and judged on the other.
     """
     live, clusters = material.model, material.clusters
     halves = [np.flatnonzero(clusters % 2 == side).tolist() for side in (0, 1)]
@@ -261,7 +261,7 @@ def _over(streamed: Streamed, key: str, score: str) -> float:
 
 
 def _word(head: Head, scored: Sequence[HeadScore]) -> str:
-    """broad or focused, where the whole interval says so."""
+    """ "broad" or "focused", if the whole interval supports it."""
     breadth = next((s for s in scored if s.head == head.name and s.score == "breadth"), None)
     if breadth is None:
         return ""

@@ -15,7 +15,7 @@ class HealthCallback(TrainerCallback):
     """`Trainer(..., callbacks=[HealthCallback(every=100)])`: entropy, sink mass and collapse every 100 steps.
 
     writer: anything with `write(step, values)`; without one, TensorBoard (in the trainer's output directory) and
-    MLflow, whichever is installed. `health.glimpses` holds what was seen, `health.problems` what went wrong.
+    MLflow, whichever is installed. `health.glimpses` holds the samples, `health.problems` the failures.
     """
 
     def __init__(self, every: int = 100, writer: Writer | None = None) -> None:

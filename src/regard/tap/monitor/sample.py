@@ -1,4 +1,4 @@
-"""A look at the attention of one forward pass that changes nothing: for training loops and running services.
+"""Statistics of the attention of one forward pass, without side effects: for training loops and running services.
 
 No hooks and no switches: a `TorchFunctionMode` of the calling thread sees what the pass does, after it was done.
 Nothing that goes wrong here reaches the caller. torch leaves the fused fast path of its own `nn.MultiheadAttention` and
@@ -24,13 +24,16 @@ from regard.tap.sdpa import SdpaCall, bind_flash, bind_sdpa, scores_of, weights_
 from regard.tap.tap import PLAIN_MULTI_HEAD
 
 EXAMPLES, ROWS = 2, 16
-"""Rows of attention that are looked at, per site: of so many examples of the batch, spread over all queries."""
+"""Maximum rows of attention per site to sample: from so many examples of the batch, spread over all queries."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteGlimpse:
-    """Means over heads and the rows looked at: entropy (nats), breadth (entropy / ln keys), mass on the first key, and
-    the shares of heads whose rows look at one key only, or at all alike."""
+    """Means over heads and sampled rows.
+
+    Entropy (nats), breadth (entropy / ln keys), mass on the first key, and the shares of heads whose rows attend to one
+    key only, or to all alike.
+    """
 
     entropy: float
     breadth: float
@@ -42,14 +45,14 @@ class SiteGlimpse:
 
 @dataclass(slots=True, eq=False)
 class _Asked:
-    """A softmax whose use is not known yet."""
+    """Softmax whose use is not known yet."""
 
     weights: Tensor
     softmax: Any
 
 
 class Glimpse(TorchFunctionMode):
-    """Collects the attention of what runs inside it; `sites` in the order in which they were computed."""
+    """Collect the attention inside the block; `sites` in order of computation."""
 
     def __init__(self, inputs: Any) -> None:
         super().__init__()

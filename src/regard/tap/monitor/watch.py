@@ -1,4 +1,4 @@
-"""Attention watched while a model works: in a running service (`watch`), and in training (`AttentionHealth`)."""
+"""Monitoring of attention: in a running service (`watch`), and in training (`AttentionHealth`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regard.tap.capture_plan import is_compiled
 from regard.tap.monitor.sample import Glimpse, PassGlimpse, collapse_warnings
 
 KEPT = 1000
-"""Glimpses, and problems, that are remembered."""
+"""Maximum samples, and problems, to store."""
 
 
 class Writer(Protocol):
@@ -87,10 +87,10 @@ def _module(model: Any) -> nn.Module:
 
 
 class Watch:
-    """Looks at every `every`-th pass of a module, whichever thread makes it; the first pass is one of them.
+    """Sample every `every`-th pass of a module, in any thread, starting with the first.
 
-    glimpses: the last of what was seen. problems: what went wrong while looking; the passes themselves never notice.
-    A compiled module is left alone, and that is a problem that is told.
+    glimpses: the last samples. problems: failures of the sampling, which never affect the passes. A compiled module is
+    not sampled, and reported as a problem.
     """
 
     def __init__(self, model: Any, every: int = 100, writer: Writer | None = None) -> None:
@@ -140,7 +140,7 @@ class Watch:
 
     @property
     def overhead(self) -> float:
-        """Relative extra time of the passes so far due to sampling; NaN until both kinds were met."""
+        """Relative extra time of the passes so far due to sampling; NaN until both kinds occurred."""
         (plain, n), (looking, m) = self._plain, self._looking
         if not n or not m:
             return float("nan")
@@ -160,11 +160,11 @@ def told(number: int, glimpse: Glimpse) -> PassGlimpse:
 
 
 def watch(model: Any, every: int = 100, writer: Writer | None = None) -> Watch:
-    """`with watch(model, every=100) as w:` looks at the attention of every 100th pass of a running service.
+    """Sample the attention of every 100th pass of a running service: `with watch(model, every=100) as w:`.
 
     model: a torch module, or a model of regard's. w.glimpses holds entropy, sink mass and collapse of every site,
-    w.warnings what to worry about, w.overhead what it costs. The answers of the service do not change, and no error
-    of the watching reaches it. writer: anything with `write(step, values)`.
+    w.warnings the warnings, w.overhead the cost. The answers of the service do not change, and no error of the sampling
+    reaches it. writer: anything with `write(step, values)`.
 
     >>> import torch
     >>> attention = nn.MultiheadAttention(8, 2, batch_first=True).eval()

@@ -26,7 +26,7 @@ def _imported(name: str, package: str) -> Any:
 
 
 class TensorBoardWriter:
-    """Scalars into event files of a folder."""
+    """Writer of scalars into event files of a directory."""
 
     def __init__(self, folder: str | Path) -> None:
         self._writer: Any = _imported("torch.utils.tensorboard", "tensorboard").SummaryWriter(str(folder))
@@ -38,7 +38,7 @@ class TensorBoardWriter:
 
 
 class MLflowWriter:
-    """Metrics of the run that is active, or of a new one."""
+    """Writer of metrics into the active MLflow run, or a new one."""
 
     def __init__(self) -> None:
         self._mlflow: Any = _imported("mlflow", "mlflow")
@@ -59,7 +59,7 @@ class Writers:
 
 
 def installed_writers(folder: str | Path) -> Writers:
-    """TensorBoard (into `folder`) and MLflow, whichever is installed; nothing is required."""
+    """TensorBoard (into `folder`) and MLflow, whichever is installed; neither is required."""
     writers: list[Writer] = []
     with suppress(EnvironmentProblem):
         writers.append(TensorBoardWriter(folder))

@@ -28,7 +28,7 @@ CALIBRATION = 5
 
 @method("learner", modality="series", task=TASK, network="SeriesTransformer")
 def anomaly(train: Dataset, *, size: int = 16, layers: int = 2, dropout: float = 0.0, noise: float = 0.1) -> Learner:
-    """A Transformer that gives the first channel of a window back through one vector of `size` numbers.
+    """A Transformer that reconstructs the first channel of a window through one vector of `size` numbers.
 
     Learns from windows that are not marked as anomalies. The score is the root of the mean squared residual; its
     threshold is the 95 % quantile of normal windows that were not learned from. noise: added to the steps in training,
@@ -75,7 +75,7 @@ def anomaly(train: Dataset, *, size: int = 16, layers: int = 2, dropout: float =
 
 
 def is_normal(example: Example) -> bool:
-    """Return whether a window is not marked; values that follow it are no mark."""
+    """Return whether a window is not marked; values that follow it are not a mark."""
     return example.label in (None, 0, LABELS[0]) or isinstance(example.label, list)
 
 

@@ -23,7 +23,7 @@ from regard.training.scoring import ACCURACY, ROC_AREA
 from regard.training.word_vectors import word_vectors
 
 MIN_COUNT = 2
-"""A word seen less often is <unk>: of a word seen once nothing can be learned."""
+"""Minimum occurrences of a word; nothing can be learned about a word seen once, so it becomes <unk>."""
 
 
 @method("learner", modality="text", task="classification", network="AttentionClassifier")

@@ -17,7 +17,7 @@ from regard.training.learner import Learner
 from regard.training.loop import Settings
 
 BACKGROUND = 100
-"""Rows of the training table that go with the network: a column is taken away by giving it another row's value."""
+"""Rows of the training table stored with the network: a removed column gets another row's value."""
 
 
 @method("learner", modality="tabular", task="classification", network="TabularTransformer")

@@ -19,7 +19,7 @@ from regard.training.scoring import EXACT_MATCH
 from regard.training.translation import RECIPES, WORD_DROPOUT, PairRows, alignment, pair_rows, vocabularies
 
 ROOM = 8
-"""Tokens that a translation may have more than the longest one that was learned from."""
+"""Tokens by which a translation may exceed the longest one in training."""
 
 
 @method("learner", modality="text", task="sequence_to_sequence", network="RecurrentTranslator, TransformerTranslator")

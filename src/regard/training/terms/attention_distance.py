@@ -13,7 +13,7 @@ from regard.training.batches import Batch
 from regard.training.loss import Outcome
 
 SMALLEST = 1e-12
-"""Weights of the other model are at least this: KL is infinite where they have become 0 in single precision."""
+"""Minimum weight of the other model: KL is infinite for weights that became 0 in single precision."""
 
 
 @method(

@@ -14,7 +14,7 @@ from regard.training.loss import Outcome
 from regard.training.worst_case import ascent, norms, random_change, replay
 
 FIRST = 0.1
-"""Share of the radius at which the worst direction is looked for: at no change at all the distance has no gradient."""
+"""Share of the radius at which to search for the worst direction: at zero change the distance has no gradient."""
 
 
 @method(

@@ -16,7 +16,7 @@ from regard.records import Floats
 MOST_PIXELS = 112
 """Longest side of the bitmap; larger pictures are averaged down for the report."""
 PIXELATED = 32
-"""Pictures up to this side are drawn with sharp pixels."""
+"""Maximum side of pictures that are drawn with sharp pixels."""
 
 
 def boxes(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
@@ -40,7 +40,7 @@ def boxes(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
 
 
 def _object_box(example: Mapping[str, Any]) -> list[Html]:
-    """The outline of the object that a detector found; nothing where the example is no object."""
+    """Outline of the object that a detector found; nothing if the example is not an object."""
     box = example["inputs"].get("object_box")
     if not isinstance(box, list) or len(box) != 4:
         return []
@@ -51,7 +51,7 @@ def _object_box(example: Mapping[str, Any]) -> list[Html]:
 
 
 def plain_picture(example: Mapping[str, Any]) -> Html | None:
-    """The picture in its own colours; None where it was not stored."""
+    """The picture in its own colours; None if it was not stored."""
     places = np.asarray(example["units"]["places"], np.float64)
     bitmap = _bitmap(example, _size(example, places), grey=False)
     return (
@@ -73,7 +73,7 @@ def _size(example: Mapping[str, Any], places: Floats) -> tuple[float, float]:
 
 
 def _stored(example: Mapping[str, Any]) -> Any:
-    """The pixels; None where the run only has a reference to them."""
+    """The pixels; None if the run only has a reference to them."""
     image = example["inputs"].get("image")
     return None if isinstance(image, Mapping) else image
 

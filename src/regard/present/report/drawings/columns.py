@@ -14,11 +14,11 @@ from regard.records import Floats
 
 MOST_BARS = 12
 WIDTH, STEP, MIDDLE, REACH = 480, 18, 350, 128
-"""Left of a bar that goes both ways there is room for the longest name with its number."""
+"""Room left of a two-sided bar, for the longest name with its number."""
 
 
 def columns(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
-    """A horizontal bar per column, left of the axis where it speaks against the answer."""
+    """Draw a horizontal bar per column, left of the axis if it opposes the answer."""
     units = example["units"]
     row = np.asarray(example["inputs"].get("row", ()), np.float64).ravel()
     free = [i for i in range(len(values)) if not units["special"][i]]

@@ -16,7 +16,7 @@ WIDTH, HEIGHT = 480, 90
 
 
 def ranges(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
-    """Draw one line per channel over bands coloured by the relevance of that stretch of time."""
+    """Draw one line per channel over bands coloured by the relevance of that time range."""
     units = example["units"]
     places = np.asarray(units["places"], np.float64)
     series, sound = _numbers(example["inputs"])
@@ -40,7 +40,7 @@ def ranges(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
 
 
 def _numbers(inputs: Mapping[str, Any]) -> tuple[Floats, bool]:
-    """(steps, channels) of a series or a sound, and whether it is a sound; none where they were not kept."""
+    """(steps, channels) of a series or a sound, and whether it is a sound; none if the numbers were not stored."""
     for name in ("series", "audio"):
         given = inputs.get(name)
         if given is not None and not isinstance(given, Mapping):

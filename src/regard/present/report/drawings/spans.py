@@ -15,7 +15,7 @@ TEXTS = ("text", "text_pair")
 
 
 def spans(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
-    """A paragraph per text; what lies between units stays uncoloured."""
+    """Build a paragraph per text; text between units stays uncoloured."""
     units, inputs = example["units"], example["inputs"]
     largest = float(np.max(np.abs(values), initial=0.0))
     paragraphs = []

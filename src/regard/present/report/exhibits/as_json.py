@@ -13,7 +13,7 @@ _SUSPECT = ("name", "why", "label", "of", "n", "share")
 
 
 def exhibits_json(material: Material) -> dict[str, Json]:
-    """Each exhibit, or null where the run has nothing for it."""
+    """Each exhibit, or null if the run has nothing for it."""
     if material.broken:
         return dict.fromkeys(("other_attention", "reliance", "instead", "mixture"))
     other, relied, better = material.conclusions.other_attention, material.conclusions.reliance, instead(material)

@@ -11,16 +11,16 @@ from regard.measures.intervals import Interval
 from regard.present.run_reader import Material
 
 RULE = "Q11"
-"""The rule of the judge that compares methods."""
+"""Rule of the judge that compares methods."""
 LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Instead:
-    """The verdict about methods. method: the one it names, "" where none is better than attention.
+    """Verdict about methods. method: the recommended one, "" if none is better than attention.
 
-    ties: methods that are not told apart from it.
-    gain: what its units are worth more than those of attention, at the level of the whole verdict, over n examples.
+    ties: methods that cannot be distinguished from it. gain: effect of its units minus that of attention's, at the
+    level of the whole verdict, over n examples.
     """
 
     verdict: Mapping[str, Any]
@@ -38,7 +38,7 @@ class Instead:
 
 
 def instead(material: Material) -> Instead | None:
-    """Return None where the judge compared no methods."""
+    """Find the recommendation; None if the judge compared no methods."""
     judgements = material.manifest.get("judgements") or ()
     verdicts = [(j, v) for j in judgements for v in j["verdicts"] if str(v["rule"]).startswith(RULE) and v["rows"]]
     if not verdicts:
@@ -61,13 +61,13 @@ def instead(material: Material) -> Instead | None:
 
 
 def _ties(judgement: Mapping[str, Any], method: str) -> tuple[str, ...]:
-    """The methods that the judge does not tell apart from the one it names."""
+    """Methods that the judge cannot distinguish from the recommended one."""
     graded = judgement.get("graded") or {}
     return tuple(map(str, graded["ties"])) if graded.get("show") == method else ()
 
 
 def _subject(contrast: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    """The method that is compared; a run without subjects has it in its rows, by its lead over attention."""
+    """Compared method; a run without subjects names it in its rows, by its lead over attention."""
     leads = {str(row["method"]): row.get("above attention") for row in rows}
     same = (m for m, lead in leads.items() if lead is not None and abs(lead - contrast["estimate"]) < 1e-4)
     return str(contrast.get("subject") or next(same, ""))

@@ -1,4 +1,4 @@
-"""Right here, wrong there: one example of each kind, where the judge established that there are two."""
+"""Right here, wrong there: one example of each kind, if the judge established two kinds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MixtureExhibit:
 
 
 def mixture(material: Material) -> MixtureExhibit | None:
-    """Return None where two kinds of inputs are not established, or their examples are not in the run."""
+    """Find the examples; None if two kinds of inputs are not established, or if their examples are not in the run."""
     judgements = material.manifest.get("judgements") or ()
     verdicts = [v for v in (judgements[0]["verdicts"] if judgements else ()) if v["question"] == QUESTION]
     if not verdicts or verdicts[0]["answer"] not in ESTABLISHED:

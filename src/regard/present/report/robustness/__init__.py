@@ -1,1 +1,1 @@
-"""The parts of the section about robustness: one file each, each with a table beside its chart."""
+"""Parts of the robustness section: one file each, each with a table beside its chart."""

@@ -38,14 +38,14 @@ def attacks(material: Material) -> Html | None:
 
 
 def suspicion(one: Suspicion) -> str:
-    """A failed sanity check in words."""
+    """Describe a failed sanity check."""
     rates = {"rate": f"{100 * one.rate:.0f}", "other_rate": f"{100 * one.other_rate:.0f}"}
     names = {"attack": one.attack, "other": one.other, "baseline": one.other, "larger": one.larger}
     return say(f"robustness.{one.why}", **names, **rates)
 
 
 def in_order(checks: Sequence[Check]) -> list[str]:
-    """List the checks, where none failed."""
+    """List the checks if none failed."""
     names = [say(f"robustness.sane_{name}") for name in checks]
     return [say("robustness.sane", checks="; ".join(names))] if names else []
 

@@ -12,7 +12,7 @@ from regard.present.report.markup import Html, small, tag
 
 
 def largest_n(cells: Iterable[Measured]) -> int:
-    """The n that stands in the caption of a table of these."""
+    """n in the caption of a table of these."""
     return counts.largest(counts.alike(c.n for c in cells))[0]
 
 
@@ -21,7 +21,7 @@ def n_in_caption(cells: Iterable[Measured]) -> str:
 
 
 def cell(found: Measured, usual: int | None = None, digits: int = 3) -> Html:
-    """A number and its interval, for a table; with its n, where that is not the one of the caption."""
+    """Render a number and its interval for a table; with its n, if it differs from the caption."""
     interval = found.interval
     if math.isnan(interval.estimate):
         return tag("td", {"class": "n"}, say("unknown"))

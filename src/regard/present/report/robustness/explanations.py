@@ -1,4 +1,4 @@
-"""Explanations under noise: how far each method's relevance moves where the prediction stays."""
+"""Explanations under noise: drift of each method's relevance while the prediction stays the same."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from regard.present.report.robustness.columns import cell, in_words, largest_n, 
 from regard.present.run_reader import Material
 
 FEWEST = 10
-"""Independent examples below which no method is called the most stable; resampling fewer pretends to know."""
+"""Minimum independent examples to call a method the most stable; fewer cannot support the claim."""
 
 
 def explanations(material: Material) -> Html | None:
@@ -114,7 +114,7 @@ def _table(
 
 
 def _under_attack(attacked: AttackedExplanations | None) -> Html | None:
-    """Rank correlation where an attack changed the input but not the answer."""
+    """Rank correlation if an attack changed the input but not the answer."""
     if attacked is None:
         return None
     sizes = [largest_n(column) for column in zip(*attacked.cells, strict=True)]

@@ -1,4 +1,4 @@
-"""Models that say yes or no to several labels, or give a number, under noise: how far the answer moves."""
+"""Multi-label and numeric models under noise: change of the answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.present.run_reader import Material
 
 
 def other_answers(material: Material) -> Html | None:
-    """Sentence, curves and table of the change of the answer; None for models that decide among classes."""
+    """Sentence, curves and table of the change of the answer; None for models that predict classes."""
     noisy = material.conclusions.answers_under_noise
     if noisy is None:
         return None

@@ -18,11 +18,11 @@ from regard.present.report.robustness.columns import cell, in_words, largest_n, 
 from regard.present.run_reader import Material
 
 UNMOVED = Measured(Interval(0.0, 0.0, 0.0, 0.95), 0)
-"""Without noise nothing has changed: that is no measurement."""
+"""Severity without noise: nothing has changed, so it is no measurement."""
 
 
 def under_noise(material: Material) -> Html | None:
-    """Sentence, chart and table of accuracy (or of unchanged answers, where there are no labels); then calibration."""
+    """Sentence, chart and table of accuracy (or of unchanged answers, without labels); then calibration."""
     noisy = material.conclusions.under_noise
     if noisy is None:
         return None
@@ -37,7 +37,7 @@ def under_noise(material: Material) -> Html | None:
 
 
 def _worst(noisy: UnderNoise, place: int) -> int:
-    """The number of the worst noise at one severity."""
+    """Number of the worst noise at one severity."""
     sign = 1.0 if noisy.metric == "accuracy" else -1.0
     return min(range(len(noisy.levels.cells)), key=lambda i: sign * noisy.levels.cells[i][place].estimate)
 

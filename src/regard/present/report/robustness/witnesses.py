@@ -14,11 +14,11 @@ from regard.present.run_reader import Material
 from regard.records import Score
 
 MOST = 3
-"""Of noises and of attacks."""
+"""Numbers of examples: for noises and for attacks."""
 
 
 def witnesses(material: Material) -> Html | None:
-    """Show where noise moved the prediction most, and where an attack needed least."""
+    """Show the largest changes of a prediction under noise, and the smallest changes of a successful attack."""
     examples = [s for s in picked(material.findings, "witness") if s.ids[0] in material.by_id]
     noisy = sorted((s for s in examples if "noise" in s.where), key=_lost)[:MOST]
     attacked = sorted((s for s in examples if "attack" in s.where), key=lambda s: float(str(s.where["perturbed"])))[
@@ -34,7 +34,7 @@ def witnesses(material: Material) -> Html | None:
 
 
 def _lost(score: Score) -> float:
-    """Sort key: smallest where the prediction lost most; a number may move either way."""
+    """Sort key: smallest for the largest loss of a prediction; a number may move either way."""
     change = float(score.values[0])
     return -abs(change) if "answer" in score.where else change
 

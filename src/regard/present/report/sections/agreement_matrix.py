@@ -39,7 +39,7 @@ def _cell(pair: PairAgreement | None, common: counts.Size) -> Html:
 
 
 def _frame(material: Material, spread: float) -> Html:
-    """Chance and ceiling, the two marks between which an agreement is to be read."""
+    """Chance level and ceiling, the two reference points of an agreement."""
     parts = [say("agreement_matrix.chance", spread=f"{spread:.2f}")]
     for s in material.summaries:
         other = other_method(s.where)

@@ -10,13 +10,13 @@ from regard.present.run_reader import Material
 from regard.present.verdict_words import headline
 
 BUDGET = 40 << 20
-"""Bytes of weights and relevances in one page, compressed; with base64 around them the page stays below 50 MB ..."""
+"""Maximum bytes of weights and relevances in one page, compressed; with base64 the page stays below 50 MB ..."""
 PAGE_BUDGET = 50
 """... of these, in MB."""
 
 
 def attention_view(material: Material) -> Html | None:
-    """Embed the viewer with its data, under the caveat and this model's own verdict; None where the run has no
+    """Embed the viewer with its data, under the caveat and this model's own verdict; None if the run has no
     attention.
     """
     if not any(name in material.by_id for name in material.run.kept()):

@@ -1,4 +1,4 @@
-"""The main numbers apart for every predicted class."""
+"""Main numbers for every predicted class separately."""
 
 from __future__ import annotations
 

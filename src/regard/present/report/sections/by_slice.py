@@ -1,4 +1,4 @@
-"""The main numbers apart for every slice of the data (`--slice COLUMN`)."""
+"""Main numbers for every slice of the data separately (`--slice COLUMN`)."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from regard.present.run_reader import Material
 
 
 def by_slice(material: Material) -> Html | None:
-    """Build the table of methods down, slices across; nothing where the run has no slices."""
+    """Build the table of methods down, slices across; nothing if the run has no slices."""
     return parts_tables(material, "slice")

@@ -9,7 +9,7 @@ from regard.present.run_reader import Material
 
 
 def errs(material: Material) -> Html | None:
-    """The sealed table, in every report that has verdicts."""
+    """Table of the sealed half, in every report that has verdicts."""
     if not material.manifest.get("judgements"):
         return None
     record = track_record()

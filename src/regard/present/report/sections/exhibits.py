@@ -1,4 +1,4 @@
-"""Found in the user's own data: other attention, words relied on, the method to show, two kinds of inputs."""
+"""Findings in the user's own data: other attention, words relied on, the method to show, two kinds of inputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DOTS = '"..."'
 
 
 def exhibits(material: Material) -> Html | None:
-    """Four cards; None where the model is broken."""
+    """Build four cards; None if the model is broken."""
     if material.broken:
         return None
     cards = (_mixture(material), _other(material), _reliance(material), _instead(material))
@@ -40,7 +40,7 @@ def _card(name: str, *inner: Child) -> Html:
 
 
 def written(found: Interval, sign: str = "") -> tuple[str, str]:
-    """An estimate and its interval."""
+    """Format an estimate and its interval."""
     d = decimals(found.estimate, found.low, found.high)
     if math.isnan(found.low) and math.isnan(found.high):
         return f"{found.estimate:{sign}.{d}f}", say("graded.too_few")
@@ -51,7 +51,7 @@ def written(found: Interval, sign: str = "") -> tuple[str, str]:
 
 
 def _mixture(material: Material) -> Html | None:
-    """Show one example of each kind; no card where two kinds of inputs are not established."""
+    """Show one example of each kind; no card if two kinds of inputs are not established."""
     kinds = mixture(material)
     if kinds is None:
         return None
@@ -99,7 +99,7 @@ def _other(material: Material) -> Html:
 
 
 def other_lines(found: OtherAttention, material: Material) -> list[str]:
-    """The same in words."""
+    """The other attention in words."""
     example = material.by_id.get(found.example or "", {})
     p = example.get("probability")
     texts = count(found.n, "example")
@@ -188,7 +188,7 @@ def _unit_row(u: Unit, top: float) -> Html:
 
 
 def function_words_line(c: OfClass) -> str:
-    """Punctuation and function words of a class, with their shares; "" where it relies on none."""
+    """Punctuation and function words of a class, with their shares; "" if it relies on none."""
     units = say("listed").join(
         f"“{u.name}” {u.share.estimate:.1%} [{100 * u.share.low:.1f}, {100 * u.share.high:.1f}]"
         for u in c.function_words
@@ -247,7 +247,7 @@ def _instead(material: Material) -> Html:
 
 
 def instead_lines(found: Instead) -> tuple[str, list[str]]:
-    """(what to show, the sentences behind it)."""
+    """(method to show, sentences behind it)."""
     if found.gain is None:
         return say("instead.none"), [said(found.verdict)]
     title = say("instead.tie", methods=say("listed").join((found.method, *found.ties))) if found.ties else found.method

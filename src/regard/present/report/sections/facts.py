@@ -54,7 +54,7 @@ def fact_words(material: Material) -> str:
 
 
 def unfinished(material: Material) -> Html | None:
-    """A banner where the run is not complete."""
+    """Banner for an incomplete run."""
     status = str(material.manifest.get("status", "complete"))
     if status in {"complete", "done", "finished"}:
         return None
@@ -64,7 +64,7 @@ def unfinished(material: Material) -> Html | None:
 
 
 def broken(material: Material) -> Html | None:
-    """A banner where the model does not repeat its answers."""
+    """Banner for a model that does not repeat its answers."""
     return tag("p", {"class": "warn", "role": "alert"}, render(material.broken)) if material.broken else None
 
 

@@ -1,4 +1,4 @@
-"""The first page: headline, gauge, one example by two methods, five answers, what to do next."""
+"""First page: headline, gauge, one example by two methods, five answers, next steps."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _maps(material: Material, page: Overview) -> Html | None:
 
 
 def _stored_best(material: Material, gauge: Gauge | None) -> str:
-    """The best method of the gauge, where the run has its relevances; a ranking may name its operator too."""
+    """Best method of the gauge, if the run has its relevances; a ranking may also name its operator."""
     name = gauge.best.partition(":")[0] if gauge else ""
     return name if name in material.methods else ""
 

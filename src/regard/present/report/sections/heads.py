@@ -1,4 +1,4 @@
-"""Single heads: is one of them a better guide than the attention that was audited?"""
+"""Single heads: is one of them a better guide than the audited attention?"""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ MOST = 16
 
 
 def heads(material: Material) -> Html | None:
-    """Build the table of heads: the loss without the first unit of each, beyond that of a random one; the best
-    first.
-    """
+    """Build the table of heads, best first: loss without the first unit of each, beyond that of a random one."""
     every = material.conclusions.head_gains
     if not every:
         return None

@@ -1,4 +1,4 @@
-"""Effects of a recipe of `regard improve`, where it made the audited model."""
+"""Effects of a recipe of `regard improve`, if it trained the audited model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.present.search_words import search_sentence
 
 
 def improvement(material: Material) -> Html | None:
-    """Show the comparison where the model lies in a directory that `regard improve` wrote."""
+    """Show the comparison if the model is in a directory that `regard improve` wrote."""
     facts = material.manifest["model"].get("improvement")
     if not facts:
         return None

@@ -23,7 +23,7 @@ def limits(material: Material) -> Html | None:
 
 
 def untested(material: Material) -> list[str]:
-    """List the tests that regard has and this run did not make."""
+    """List the available tests that this run did not make."""
     experiments = {str(s.where.get("experiment")) for s in material.findings}
     metrics = {s.metric for s in material.scores}
     model = str(material.manifest["model"]["name"])

@@ -10,11 +10,11 @@ from regard.present.run_reader import Material
 from regard.present.verdict_words import question
 
 QUESTIONS = tuple(key.split(".")[1] for key in catalogue("en") if re.fullmatch(r"meaning\.\w+\.means", key))
-"""Every verdict that has its own paragraph, in the order of the catalogue."""
+"""Verdicts with their own paragraph, in the order of the catalogue."""
 
 
 def meaning(material: Material) -> Html | None:
-    """Build the section, where something was judged."""
+    """Build the section, if something was judged."""
     if not material.manifest.get("judgements"):
         return None
     return join(tag("p", None, say("meaning.holds")), [_one(name) for name in QUESTIONS])

@@ -9,7 +9,7 @@ from regard.present.run_reader import Material
 
 
 def plan_followed(material: Material) -> Html | None:
-    """Write one sentence and, where the run deviates, a table of every deviation; None for a run without a plan."""
+    """Write one sentence and, if the run deviates, a table of every deviation; None for a run without a plan."""
     lines = plan_lines(material)
     if lines is None:
         return None

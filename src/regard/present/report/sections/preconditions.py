@@ -8,7 +8,7 @@ from regard.present.run_reader import Material
 
 
 def preconditions(material: Material) -> Html | None:
-    """A warning for every defect; one quiet line where there is none; nothing where it was not tested."""
+    """Show a warning for every defect, one quiet line if there is none, nothing if it was not tested."""
     facts = material.manifest.get("preconditions")
     if not facts:
         return None

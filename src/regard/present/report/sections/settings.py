@@ -51,7 +51,7 @@ def _predictions(material: Material) -> Html | None:
 
 
 def label_cells(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Return the head and the cells of a stored label table, in the language that is spoken."""
+    """Return the head and the cells of a stored label table, in the current language."""
     names = list(rows[0])
     return [_head(name) for name in names], [[_label_cell(name, row.get(name, "")) for name in names] for row in rows]
 

@@ -1,4 +1,4 @@
-"""The same verdicts on other data: which survive."""
+"""Verdicts on other data: which ones survive."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ MOST = 30
 
 
 def troubles(material: Material) -> Html | None:
-    """Always shown: an empty list is a statement too."""
+    """List the problems; the section is always shown, because an empty list is informative too."""
     skipped = dict(material.manifest.get("skipped") or {})
     problems = material.run.problems()
     parts: list[Html] = []

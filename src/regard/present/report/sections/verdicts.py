@@ -17,7 +17,7 @@ from regard.present.verdict_words import SIGNS, about, answer, contrast, headlin
 NAMED = ("answer", "operator", "by", "when", "here", "slice")
 """Columns whose values have names in the catalogue."""
 HALVES = ("length", "confidence", "label")
-"""Slices that regard makes itself, so that their values have names."""
+"""Slices that regard defines itself, so that their values have names."""
 
 
 def verdicts(material: Material) -> Html | None:
@@ -43,7 +43,7 @@ def _judgement(judgement: Mapping[str, Any], material: Material, *, alone: bool)
 
 
 def _verdict(verdict: Mapping[str, Any], material: Material) -> Html:
-    """A verdict: its answer and words at once, the rest unfolds."""
+    """Render a verdict: its answer and words at once, the rest unfolds."""
     behind, target = weakest(verdict), anchor(verdict["question"])
     badge = tag(
         "span",
@@ -77,7 +77,7 @@ def _verdict(verdict: Mapping[str, Any], material: Material) -> Html:
 
 
 def _rule(verdict: Mapping[str, Any]) -> str:
-    """The name of the rule, and why its answer was withdrawn."""
+    """Name of the rule, and the reason for withdrawing its answer."""
     overruled = verdict.get("overruled")
     return say("listed").join([verdict["rule"], *([render(overruled)] if overruled else [])])
 
@@ -87,7 +87,7 @@ def _margin(name: str) -> str:
 
 
 def _compared(verdict: Mapping[str, Any]) -> Html | None:
-    """Every comparison: as a picture where there are few, as lines in any case."""
+    """Every comparison: as a chart if there are few, as lines in any case."""
     known_ones = [c for c in verdict["contrasts"] if c["estimate"] is not None]
     if not known_ones:
         return None
@@ -100,7 +100,7 @@ def _compared(verdict: Mapping[str, Any]) -> Html | None:
 
 
 def _rows(verdict: Mapping[str, Any]) -> Html | None:
-    """Build rows by class and operator, where the question has them."""
+    """Build rows by class and operator, if the question has them."""
     rows = [row for row in verdict["rows"] if row]
     columns = [*dict.fromkeys(key for row in rows for key in row)]
     if not rows:

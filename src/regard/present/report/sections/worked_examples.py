@@ -1,4 +1,4 @@
-"""Some examples with every method's view of them."""
+"""Some examples with the relevance of every method."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from regard.present.trust_words import trust_line
 
 MOST = 12
 MOST_NUMBERS = 60
-"""Units in a table of numbers; beyond that only the strongest."""
+"""Maximum units in a table of numbers; beyond, only the strongest."""
 
 
 def worked_examples(material: Material) -> Html | None:
-    """Up to twelve examples, the kept ones first."""
+    """Show up to twelve examples, those with stored attention first."""
     kept_ids = [name for name in material.run.kept() if name in material.by_id]
     ids = [*kept_ids, *(name for name in material.by_id if name not in set(kept_ids))][:MOST]
     if not ids:
@@ -68,7 +68,7 @@ def _example(example: dict[str, Any], material: Material, *, is_open: bool) -> H
 
 
 def _trust(example: dict[str, Any], material: Material) -> Html | None:
-    """State whether the map can be trusted here: text and sign, no colour."""
+    """State whether the map can be trusted here, by text and symbol, without colour."""
     rows = [row for row in material.conclusions.trust_of_examples if row.example == example["id"]]
     return tag("p", {"class": "soft"}, say("trust.label"), " ", trust_line(rows[0], example)) if rows else None
 
