@@ -366,6 +366,12 @@ def test_a_missing_start_token_is_reported(saved: Path, tmp_path: Path) -> None:
     assert note not in load(model, processor=tokenizer).notes
     tokenizer.init_kwargs["add_bos_token"] = True
     assert note in load(model, processor=tokenizer).notes
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    file = tmp_path / "tokenizer_config.json"
+    for declares in (False, True):
+        file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), "add_bos_token": declares}), "utf-8")
+        assert (note in load(str(tmp_path)).notes) is declares
 
 
 def test_chinese_characters_are_gathered_to_words_if_asked() -> None:

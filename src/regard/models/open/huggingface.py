@@ -213,7 +213,7 @@ def _text(
         config.pad_token_id = alphabet.pad  # a batch of a causal classifier is refused without one
     masks = "attention_mask" in accepted
     limit, notes = _limit(config, tokenizer, options)
-    notes += _missing_start(tokenizer, config)
+    notes += _missing_start(tokenizer, config, options.folder)
     # GPT-2 takes token types but was never trained with them: the tokenizer knows what its model is given
     types = "token_type_ids" in accepted and "token_type_ids" in tokenizer.model_input_names
     reader = TextReader(
@@ -249,10 +249,12 @@ def _text(
     return reader, traits, embedding
 
 
-def _missing_start(tokenizer: Any, config: Any) -> list[Text]:
+def _missing_start(tokenizer: Any, config: Any, folder: Path | None) -> list[Text]:
     """Return a note if the model was trained with a start token that its tokenizer does not write."""
     start = tokenizer.bos_token_id
-    declared = getattr(tokenizer, "init_kwargs", {}).get("add_bos_token") is True
+    # transformers 5 drops the entry of the file where tokenizer.json has no post-processor
+    stored = _stored_json(folder, "tokenizer_config.json").get("add_bos_token")
+    declared = True in (stored, getattr(tokenizer, "init_kwargs", {}).get("add_bos_token"))
     if start is None or not (declared or str(config.model_type).startswith(_ALWAYS_STARTED)):
         return []
     if start in tokenizer("a", verbose=False)["input_ids"]:
@@ -284,10 +286,14 @@ def _limit(config: Any, tokenizer: Any, options: Options) -> tuple[int, list[Tex
 
 def _class_pooled(folder: Path | None) -> bool:
     """Return whether a sentence-transformers directory uses the class token instead of the mean."""
-    path = folder / "1_Pooling" / "config.json" if folder is not None else None
-    if path is None or not path.is_file():
-        return False
-    return bool(json.loads(path.read_text("utf-8")).get("pooling_mode_cls_token", False))
+    return bool(_stored_json(folder, "1_Pooling/config.json").get("pooling_mode_cls_token", False))
+
+
+def _stored_json(folder: Path | None, name: str) -> dict[str, Any]:
+    """The object in a JSON file of the model's directory; empty where there is none."""
+    path = folder / name if folder is not None else None
+    content = json.loads(path.read_text("utf-8")) if path is not None and path.is_file() else {}
+    return content if isinstance(content, dict) else {}
 
 
 def settings(config: Any) -> dict[str, Json]:
