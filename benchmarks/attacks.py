@@ -8,8 +8,9 @@ second: an example that is answered otherwise takes no further steps.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -18,10 +19,12 @@ from benchmarks.lines import Line, side_by_side
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.desk.questions import attacked
+from regard.desk.questions import AnswerTo, attacked
 from regard.models.open.load import load
+from regard.protocols import Question
 from regard.records import Example, Threat
 
+R = TypeVar("R")
 MANY = 12
 WORDS = 14
 BUDGET = 150
@@ -29,13 +32,13 @@ EPS, STEPS, IMAGES = 0.1, 20, 120
 
 
 class _Listening(DeskCase):
-    """A case that remembers what it was asked."""
+    """A case that remembers the candidates it was asked about."""
 
     heard: list[Example]
 
-    def asked(self, candidates: Any) -> Any:
-        self.heard += [one for some in candidates for one in some]
-        return super().asked(candidates)
+    def ask(self, questions: Sequence[Question[R]]) -> list[R]:
+        self.heard += [question.candidate for question in questions if isinstance(question, AnswerTo)]
+        return super().ask(questions)
 
 
 def _texts() -> list[Example]:

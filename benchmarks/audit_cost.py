@@ -116,7 +116,7 @@ def compared(sides: dict[str, dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-SETTINGS = ("share", "most", "references", "explainers", "others", "one_pass")
+SETTINGS = ("share", "most", "references", "explainers", "others", "one_pass", "removed_at")
 """Entries of `where` that say how much was asked, not what."""
 
 

@@ -20,6 +20,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from benchmarks.lines import Line, side_by_side
 from regard.datasets.read import read
 from regard.desk.desk import Desk
+from regard.desk.questions import Removed
 from regard.models.open.load import load
 from regard.records import Example
 
@@ -37,11 +38,12 @@ def _sentences(longest: int = 1000) -> list[str]:
 def _answers(model: Any, examples: list[Example]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Leave-one-out of every example through the desk, as an audit asks for it."""
     desk = Desk(model)
-    asked = []
+    questions = []
     for example in examples:
-        units = desk.welcome(example)
-        asked += [(example.id, np.arange(len(units)) == i) for i in np.flatnonzero(units.free)]
-    return np.array([said.value for said in desk.removed(asked, "mask")])
+        units = desk.admit(example)
+        free = np.flatnonzero(units.free)
+        questions += [Removed(example.id, "mask", (np.arange(len(units)) == i).tobytes()) for i in free]
+    return np.array([answer.value for answer in desk.ask(questions)])
 
 
 def _loop(model: Any, examples: list[Example]) -> np.ndarray[Any, np.dtype[np.float64]]:

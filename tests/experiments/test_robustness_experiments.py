@@ -258,6 +258,23 @@ def test_drift_has_its_null_and_its_share() -> None:
     assert found(scores, "comprehensiveness")[("leave_one_out", *at)].where["operator"] == case.operators[0]
 
 
+def test_drift_removes_units_at_some_severities_only_and_changes_nothing_else() -> None:
+    setting = {
+        "explainers": ("attention",),
+        "noises": ("keyboard",),
+        "severities": (1, 3),
+        "share": 1.0,
+    }
+    everything = list(explanation_drift(CASE, **setting))
+    some = list(explanation_drift(CASE, **setting, removed_at=(3,)))
+    severities = [s.where["severity"] for s in some if s.metric == "comprehensiveness"]
+    assert severities == [3]
+    left = [s for s in everything if s.metric != "comprehensiveness" or s.where["severity"] == 3]
+    for one, other in zip(some, left, strict=True):
+        assert (one.metric, one.method, one.where) == (other.metric, other.method, other.where)
+        np.testing.assert_array_equal(one.values, other.values)
+
+
 def test_cheap_drift_keeps_every_number_of_attention() -> None:
     names = ("attention", "leave_one_out", "random", "position")
     case = small_case([f"{text} {more}" for text in WORDS[:2] for more in WORDS[:4]])

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from regard.audits.ask_ahead import ask_ahead, removing
 from regard.audits.kept_attention import facts_of
 from regard.desk.batching import BATCH, TOKENS
 from regard.desk.case import DeskCase, label, selected
@@ -145,8 +146,11 @@ def compute(
             relevances[spec] = joined_relevance(parts, {name: i for i, name in enumerate(case.ids)})
     scores: list[Score] = []
     # after all explainers, so that a metric finds every relevance that it compares with
-    for spec, relevance in (relevances if settings.explainers else earlier).items():
-        part = case if relevance.ids == case.ids else case.subset([case.ids.index(name) for name in relevance.ids])
+    scored = {spec: (_part(case, r), r) for spec, r in (relevances if settings.explainers else earlier).items()}
+    for name, same in removing(settings.metrics).items():
+        with desk.charged_to("metric", name):
+            ask_ahead([pair for spec, pair in scored.items() if same[0] in settings.metrics_of(spec)], same)
+    for spec, (part, relevance) in scored.items():
         part.learn(spec, relevance)
         for metric in settings.metrics_of(spec):
             name = f"{metric.name} of {relevance.method}"
@@ -184,6 +188,11 @@ def _learned(case: DeskCase, known: Mapping[Spec, Relevance]) -> dict[Spec, Rele
             learned[spec] = selected(relevance, positions)
             case.learn(spec, learned[spec])
     return learned
+
+
+def _part(case: DeskCase, relevance: Relevance) -> DeskCase:
+    """The case of the examples of a relevance."""
+    return case if relevance.ids == case.ids else case.subset([case.ids.index(name) for name in relevance.ids])
 
 
 def _drawn(case: DeskCase, settings: Settings) -> DeskCase:

@@ -38,7 +38,7 @@ BUDGETS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
     "proves nothing",
     profile=(
         InProfile(("quick",), 22, "attacks=2,budget=50,share=0.2"),
-        InProfile(("standard",), 22, "attacks=3,budget=200,one_pass=true"),
+        InProfile(("standard",), 22, "attacks=3,budget=200,one_pass=true,share=0.15"),
         InProfile(("full",), 22, "attacks=5,budget=1000,share=0.5"),
     ),
 )

@@ -36,7 +36,7 @@ SHARES = (0.25, 0.5, 1.0, 1.5, 2.0)
     misleads="it certifies the smoothed model (a vote over many copies), which differs from yours and is often "
     "less accurate; words may be replaced, not inserted or deleted",
     profile=(
-        InProfile(("standard",), 23, "samples=200"),
+        InProfile(("standard",), 23, "samples=200,share=0.15"),
         InProfile(("full",), 25, "samples=1000"),
     ),
 )

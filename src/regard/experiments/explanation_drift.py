@@ -30,7 +30,7 @@ FAITHFUL = "comprehensiveness"
     profile=(
         InProfile(HEADLINE, 21, 'explainers=["attention"],noises=1,share=1.0'),
         InProfile(("quick",), 21, "noises=1,share=0.2"),
-        InProfile(("standard",), 21, "noises=3,severities=[1,3,5],share=0.15,others=0.34"),
+        InProfile(("standard",), 21, "noises=3,severities=[1,3,5],share=0.15,others=0.34,removed_at=[3]"),
         InProfile(("full",), 21, "noises=6,severities=[1,3,5]"),
     ),
 )
@@ -42,6 +42,7 @@ def explanation_drift(
     severities: tuple[int, ...] = (3,),
     share: float = 0.25,
     others: float = 1.0,
+    removed_at: tuple[int, ...] = (),
 ) -> Findings:
     """Drift of each explanation under noise that keeps the prediction.
 
@@ -53,7 +54,8 @@ def explanation_drift(
     explanation of the noisy input there. A number that moves by at most a quarter of the deviation of the model's
     outputs counts as the same prediction, and labels where no yes or no changes. explainers: those of the audit by
     default. share: of the examples, by lot. others: below 1, the share of those examples on which explainers beside
-    attention are asked, and only those that need one pass.
+    attention are asked, and only those that need one pass. removed_at: severities at which `comprehensiveness` is
+    measured, which costs five removals for each explanation; all of them by default.
     """
     name = "explanation_drift"
     positions = sampled(case, share)
@@ -62,7 +64,7 @@ def explanation_drift(
     part = case.subset(positions)
     names: Sequence[str] = explainers or part.explainers
     if others == 1:
-        return _drifts(part, names, chosen_noises(case, noises, name), severities)
+        return _drifts(part, names, chosen_noises(case, noises, name), severities, removed_at or severities)
     names = one_pass_only(names)
     # attention, on which the verdict rests, on all of them
     groups = (
@@ -75,7 +77,7 @@ def explanation_drift(
         if not group or not examples.ids:
             continue
         try:
-            results = _drifts(examples, group, chosen_noises(case, noises, name), severities)
+            results = _drifts(examples, group, chosen_noises(case, noises, name), severities, removed_at or severities)
         except Unsupported as refusal:
             refusals.append(refusal)
             continue
@@ -89,7 +91,9 @@ def _is_attention(name: str) -> bool:
     return name.partition(":")[0] == "attention"
 
 
-def _drifts(part: Case, explainers: Sequence[str], noises: Sequence[Spec], severities: Sequence[int]) -> list[Score]:
+def _drifts(
+    part: Case, explainers: Sequence[str], noises: Sequence[Spec], severities: Sequence[int], removed_at: Sequence[int]
+) -> list[Score]:
     """Drift of these explainers on these examples under every noise and severity."""
     clean = said_by(part, "explanation_drift")
     scores: list[Score] = []
@@ -135,6 +139,8 @@ def _drifts(part: Case, explainers: Sequence[str], noises: Sequence[Spec], sever
                     seed=seeds[method],
                     where=where,
                 )
+                if severity in removed_at:
+                    scores.append(_removed(part, fresh, method, same_prediction, where))
     return scores
 
 
@@ -174,13 +180,15 @@ def _under(
     scores.append(
         finding("explanation_excess", case.ids, apart - seed["explanation_jsd"], where, method=method, better="lower")
     )
+    return scores
+
+
+def _removed(case: Case, variant: Case, method: str, kept: Bools, where: dict[str, Json]) -> Score:
+    """Comprehensiveness of the explanations of noisy inputs there; NaN where the prediction changed."""
     operator = case.operators[0]
     faithful = np.full(len(case.ids), np.nan)
     if kept.any():  # where the answer is another one, there is nothing left to lose, and nothing is removed
         same = variant.subset(np.flatnonzero(kept).tolist())
         metric = build(Spec("metric", FAITHFUL, {"operator": operator}))
         faithful[kept] = metric(same, same.relevance(method)).values
-    scores.append(
-        finding(FAITHFUL, case.ids, faithful, {**where, "operator": operator}, method=method, better="higher")
-    )
-    return scores
+    return finding(FAITHFUL, case.ids, faithful, {**where, "operator": operator}, method=method, better="higher")
