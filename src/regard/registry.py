@@ -261,10 +261,11 @@ class Metric:
 
     better: "higher", "lower" or "none". family: "faithfulness", "agreement", "plausibility" (only where the data
     name decisive places), "robustness", "randomisation", "polarity" or "complexity". baseline, ceiling: names of
-    explainers at the ends of the scale, or words.
+    explainers at the ends of the scale, or words. amount: its values cannot be negative, nor can their interval.
     """
 
     better: str
+    amount: bool = False
     needs: tuple[str, ...] = ()
     cite: str = ""
     formula: str = ""
