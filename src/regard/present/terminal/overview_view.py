@@ -1,4 +1,4 @@
-"""The first page of a result in a terminal: headline, gauge, five answers, what to do next; at most 40 lines."""
+"""The first page of a result in a terminal: headline, gauge, six answers, what to do next; at most 40 lines."""
 
 from __future__ import annotations
 

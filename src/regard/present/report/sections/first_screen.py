@@ -1,4 +1,4 @@
-"""The first page: headline, gauge, one example by two methods, five answers, what to do next."""
+"""The first page: headline, gauge, one example by two methods, six answers, what to do next."""
 
 from __future__ import annotations
 
