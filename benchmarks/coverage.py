@@ -11,6 +11,7 @@ coverage  of every kind of interval that the report prints, nominal .95; bar: .9
 share     coverage of the share of the best method's effect that attention captures (by inversion of a test); bar: .93
 rule      the whole rule of "does it point at the evidence" by number of examples: answers, and that they settle more
 looks     planned looks: the rate of wrong claims over all of them, and the examples that were needed
+bounded looks  the same for values with known bounds, where early looks can decide nothing; bar: .05 is in the interval
 range     how often the number of examples that settled it lies in the range that was given; bar: .8
 
 Writes results/coverage.json (command, commit). A bar that is not met makes the exit code 1.
@@ -31,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.__main__ import commit
+from benchmarks.bounded_looks import bounded_looks
 from regard.judge.captured_share import graded
 from regard.judge.evidence import Curves, Evidence
 from regard.judge.further_margins import BEATS, FARTHER, HELPS, NEEDED
@@ -49,7 +51,7 @@ MANY_UNEQUAL = (160, 400)
 RUNS = 2000
 DRAWN_AGAIN = 8000
 COVERED = 0.93
-AGAIN = "again above .05"
+MEANS, AGAIN = "means", "again above .05"
 KINDS = ("judge", "summary", "difference", "amount", "wilson")
 """Of intervals."""
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
@@ -352,6 +354,9 @@ def bars(parts: Mapping[str, list[dict[str, Any]]], runs: int) -> list[str]:
     for row in parts["means"]:
         place = f"{row['values']}, {row['design']} {row['clusters']}"
         misses += [f"{k}: {place}: {c}" for k, c in row["coverage"].items() if c < COVERED - _noise(runs)]
+    for row in parts.get("bounded looks", ()):
+        place = f"below {row['margin']}, {row['examples']} examples, {row['values']}, {row['spending']}"
+        misses += [f"{place}: {row['rate']}"] if row["claim is"] == "wrong" and row["low"] > LEVEL else []
     for row in parts.get("share", ()):
         missed = row["runs"] and row["coverage"] < COVERED - _noise(row["runs"])
         misses += [f"share: {row['case']}, n {row['n']}: {row['coverage']}"] if missed else []
@@ -378,6 +383,7 @@ SECTIONS: dict[str, Callable[[], Any]] = {
     "rule": lambda: by_size(60, seed=2),
     "looks": lambda: by_looks(400, seed=3),
     "spending": expected_examples,
+    "bounded looks": lambda: bounded_looks(1000, seed=6),
     "range": lambda: ranges(150, seed=4),
 }
 """Parts of the record beside the means."""
@@ -386,37 +392,50 @@ SECTIONS: dict[str, Callable[[], Any]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
     parser.add_argument("--fast", action="store_true", help="a slice with fewer runs; nothing is written")
-    parser.add_argument("--only", nargs="+", choices=[*SECTIONS, AGAIN], help="make these parts of the record again")
+    parser.add_argument(
+        "--only", nargs="+", choices=[*SECTIONS, MEANS, AGAIN], help="make these parts of the record again"
+    )
     options = parser.parse_args(arguments)
     if options.only:
-        return _again(options.only)
+        return _again(options.only, options.runs)
     fast = options.fast
-    runs = 200 if fast else RUNS
+    runs = 200 if fast else options.runs
     means = measured(runs, seed=1, fast=fast)
     again = drawn_again(means, runs=2000 if fast else DRAWN_AGAIN, seed=11)
     parts: dict[str, Any] = {"means": means, AGAIN: again}
     if not fast:
         parts |= {name: section() for name, section in SECTIONS.items()}
-    misses, worst = bars(parts, runs), worst_claims(parts)
-    least = {k: min(r["coverage"].get(k, 1.0) for r in parts["means"]) for k in KINDS}
-    print(json.dumps({"worst claims": worst, "least coverage": least, "misses": misses}, indent=1), flush=True)
+    figures = summary(parts, runs)
+    print(json.dumps(figures, indent=1), flush=True)
     if not fast:
         print(*again, *parts["share"], *parts["rule"], sep="\n")
         print(parts["looks"], parts["range"])
-        record = {"command": "python -m benchmarks.coverage", "commit": commit(), "runs": runs, "worst": worst}
-        record |= {"least coverage": least, "misses": misses, **parts}
-        _write(record)
-    return int(bool(misses))
+        _write({"command": "python -m benchmarks.coverage", "commit": commit(), "runs": runs, **figures, **parts})
+    return int(bool(figures["misses"]))
 
 
-def _again(names: Sequence[str]) -> int:
+def summary(parts: Mapping[str, list[dict[str, Any]]], runs: int) -> dict[str, Any]:
+    """The largest rates of wrong claims, the least coverage of every kind of interval, and the bars that are missed."""
+    least = {k: min(r["coverage"].get(k, 1.0) for r in parts[MEANS]) for k in KINDS}
+    return {"worst": worst_claims(parts), "least coverage": least, "misses": bars(parts, runs)}
+
+
+def _again(names: Sequence[str], runs: int) -> int:
     """Measure some parts of the stored record again; `again` says at which commit."""
     record = json.loads(RESULTS.read_text("utf-8"))
     for name in names:
-        record[name] = drawn_again(record["means"], DRAWN_AGAIN, seed=11) if name == AGAIN else SECTIONS[name]()
+        if name == MEANS:
+            record |= {MEANS: measured(runs, seed=1), "runs": runs}
+        if name in (MEANS, AGAIN):
+            record[AGAIN] = drawn_again(record[MEANS], DRAWN_AGAIN, seed=11)
+        else:
+            record[name] = SECTIONS[name]()
         record["again"] = {**record.get("again", {}), name: commit()}
-    _write(record)
-    return 0
+        _write(record)
+    figures = summary(record, record["runs"])
+    print(json.dumps(figures, indent=1), flush=True)
+    _write({**record, **figures})
+    return int(bool(figures["misses"]))
 
 
 def _write(record: Mapping[str, Any]) -> None:

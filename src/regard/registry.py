@@ -260,11 +260,12 @@ class Metric:
 
     better: "higher", "lower" or "none". family: "faithfulness", "agreement", "plausibility" (only where the data
     name decisive places), "robustness", "randomisation", "polarity" or "complexity". baseline, ceiling: names of
-    explainers at the ends of the scale, or words. detail: it removes units many times, and no verdict rests on it;
+    explainers at the ends of the scale, or words. amount: its values cannot be negative, nor can their interval. detail: it removes units many times, and no verdict rests on it;
     audits with few passes ask it by one removal operator, and not about explainers that see a sample of the examples.
     """
 
     better: str
+    amount: bool = False
     needs: tuple[str, ...] = ()
     cite: str = ""
     formula: str = ""

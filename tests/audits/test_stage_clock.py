@@ -70,7 +70,7 @@ def test_end_of_the_audit_is_part_of_its_budget(tmp_path: Path, monkeypatch: pyt
 
 def test_opening_counts_and_leaves_at_least_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`started` lies before the opening of model and data; 30 s of 90 were spent, or all of them."""
-    monkeypatch.setattr(audit_module.time, "monotonic", lambda: 0.0)
+    monkeypatch.setattr("regard.audits.audit.time.monotonic", lambda: 0.0)
     for started, seconds in ((0.0, BUDGET), (-30.0, 60.0), (-300.0, BUDGET / 2)):
         budgets: list[Budget] = []
         monkeypatch.setattr(audit_module, "_run", lambda *args, into=budgets: into.append(args[-1]))

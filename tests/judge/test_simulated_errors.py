@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from benchmarks.bounded_looks import bounded_looks
 from benchmarks.coverage import by_looks, by_size, designs, measured, ranges, truths
 
 NOISE = 0.045
@@ -24,6 +25,19 @@ def test_looking_often_does_not_add_errors() -> None:
     assert float(str(null["claimed"])) <= 0.05 + 2 * NOISE
     assert float(str(clear["claimed"])) > 0.9
     assert float(str(clearer["examples"])) < float(str(clear["examples"])) < 100
+
+
+def test_looks_that_cannot_decide_leave_their_level_to_later_ones() -> None:
+    rows = bounded_looks(60, seed=12, sizes=(200,))
+    for row in rows:
+        if row["claim is"] == "wrong":
+            assert float(str(row["low"])) <= 0.05, row
+    small = {
+        str(row["spending"]): float(str(row["rate"]))
+        for row in rows
+        if row["margin"] == 0.02 and row["values"] == "small"
+    }
+    assert small["deciding looks"] > small["all looks"] + 0.5
 
 
 @pytest.mark.parametrize("sizes", [(40, 160)])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from regard.measures.alpha_spending import (
     Spending,
     crossing_probability,
+    deciding_looks,
     fractions_now,
     level_now,
     nominal_levels,
@@ -90,3 +91,12 @@ def test_an_end_that_does_not_depend_on_the_data_may_spend_the_rest_of_the_level
     wrong = sum(crossing_probability([n / end for n in taken], [*early, last]))
     assert unspent < last
     assert wrong <= 0.0501
+
+
+def test_looks_that_cannot_claim_spend_nothing() -> None:
+    """Sure looks stay, hopeless ones go, and the level of the last look is as if they had not been planned."""
+    fractions = (0.1, 0.3, 0.8, 1.0)
+    assert deciding_looks(fractions, (0.0, 0.0, 0.0), 0.05) == fractions
+    assert deciding_looks(fractions, (0.7, 0.2, 0.04), 0.05) == (1.0,), "a p of .04 is no claim at .8 of the examples"
+    assert deciding_looks(fractions, (0.7, 0.2, 0.01), 0.05) == (0.8, 1.0)
+    assert level_now(0.05, (1.0,)) > level_now(0.05, (0.8, 1.0)) > level_now(0.05, fractions)

@@ -1,4 +1,4 @@
-"""A run in memory whose first judgement answers the five headline questions."""
+"""A run in memory whose first judgement answers the six headline questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def verdict(question: str, answer: str, rule: str = "Q1.some") -> dict[str, Any]
 def judged(reading: str = "undecided", **changes: Any) -> FakeRun:
     run = fake_run(n=12)
     judgement = judgement_to_json(JUDGEMENT)
-    answers = ("holds", "fails", "mixed", "uninformative", "holds")
+    answers = ("holds", "fails", "mixed", "uninformative", "holds", "holds")
     judgement |= {
         "reading": reading, "graded": GRADED, "margins": {"good": 0.7}, "classes": [], "decides_between": None,
         "verdicts": [verdict(name, answer) for name, answer in zip(QUESTIONS, answers, strict=True)], **changes,

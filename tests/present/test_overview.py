@@ -47,9 +47,9 @@ def test_gauge_without_a_share_or_a_bound_still_draws(graded: dict[str, Any]) ->
     assert 'class="threshold"' in page
 
 
-def test_terminal_page_and_json_give_the_same_five_answers() -> None:
+def test_terminal_page_and_json_give_the_same_six_answers() -> None:
     run = judged()
-    expected = dict(zip(QUESTIONS, ("yes", "no", "partly", "not settled", "yes"), strict=True))
+    expected = dict(zip(QUESTIONS, ("yes", "no", "partly", "not settled", "yes", "yes"), strict=True))
     assert {
         a["question"]: a["answer"] for a in json.loads(json.dumps(run_json(run)))["overview"]["answers"]
     } == expected

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from regard.errors import UnknownName
+from regard.measures.bounded_mean import Scale
 from regard.measures.summarise import Role, role_of, summarise
 from regard.records import Json, Score, Spec, Summary
 from regard.registry import entry
@@ -54,7 +55,8 @@ def _summary(
 ) -> Summary:
     own = specs.get(score.method)
     names = [clusters[name] for name in score.ids]
-    return summarise(score, names, seed=seed, level=level, role=role(score, own), scale="unknown")
+    scale: Scale = "any" if _facts("metric", score.metric).get("amount") else "unknown"
+    return summarise(score, names, seed=seed, level=level, role=role(score, own), scale=scale)
 
 
 def role(score: Score, spec: Spec | None = None) -> Role:

@@ -93,7 +93,8 @@ class Evidence:
     ) -> Mean:
         """The mean of per-example values for the claims of this look; clusters: those of all examples if not given."""
         names = self.clusters if clusters is None else clusters
-        return Mean.of(values, names, share=share, bounds=bounds, fractions=self.fractions)
+        looks = (*(n for n in sorted(set(self.looks)) if 0 < n < len(self)), len(self)) if self.looks else ()
+        return Mean.of(values, names, share=share, bounds=bounds, fractions=self.fractions, looks=looks)
 
     def mean_over_seeds(self, values: Floats, clusters: Sequence[str]) -> Mean:
         """The mean of (example, seed) values for the claims of this look."""

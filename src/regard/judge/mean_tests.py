@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regard.judge.margins import LEVEL
-from regard.measures.alpha_spending import level_now, overall_p
+from regard.measures.alpha_spending import deciding_looks, level_now, overall_p
 from regard.measures.bounded_mean import FEWEST_CLUSTERS, BoundedMean
 from regard.measures.intervals import ClusterSums
 from regard.measures.significance import t_quantile, upper_tail
@@ -30,7 +30,7 @@ class Mean:
 
     Claims and intervals are those of `BoundedMean`, which hold for skewed values and few or unequal clusters; error is
     the plain standard error. fractions: the information at every look so far (see `alpha_spending`); p is for all of
-    them together.
+    them together. looks: the numbers of examples at those looks, where known.
     """
 
     estimate: float
@@ -40,6 +40,9 @@ class Mean:
     freedom: float | None = None
     """Degrees of freedom where they are not those of the clusters."""
     fractions: tuple[float, ...] = ONE_LOOK
+    looks: tuple[int, ...] = ()
+    bounds: tuple[float, float] | None = None
+    """The lowest and the highest possible value, where known."""
     bounded: BoundedMean | None = field(default=None, compare=False, repr=False)
     """None where only the numbers above are known: then the test is Student's."""
 
@@ -78,8 +81,10 @@ class Mean:
         share: bool = False,
         bounds: tuple[float, float] | None = None,
         fractions: tuple[float, ...] = ONE_LOOK,
+        looks: tuple[int, ...] = (),
     ) -> Mean:
         """NaN and infinity are no values. share: they are yes or no. bounds: the lowest and highest possible value."""
+        bounds = (0.0, 1.0) if share else bounds
         sums = _sums(values, clusters)
         count = len(sums.names)
         if not sums.n:
@@ -92,14 +97,31 @@ class Mean:
             n=sums.n,
             clusters=count,
             fractions=fractions,
-            bounded=BoundedMean.of(sums, (0.0, 1.0) if share else bounds),
+            looks=looks,
+            bounds=bounds,
+            bounded=BoundedMean.of(sums, bounds),
         )
 
     def p(self, claim: Literal["above", "below"], margin: float) -> float:
         """p-value of a mean this far on the claimed side of the margin, if the truth were on the other side, over all
         looks.
         """
-        return overall_p(self._p_now(claim, margin), self.fractions)
+        return overall_p(self._p_now(claim, margin), self.fractions_of(claim, margin))
+
+    def fractions_of(self, claim: Literal["above", "below"], margin: float) -> tuple[float, ...]:
+        """The looks that share the level of this claim: those at which it could have passed.
+
+        Values at the end of their bounds that speaks for the claim give p = (1 - d) ** draws at least, d being the
+        distance of the margin from that end as a part of the range: "below .02" needs 150 draws, and no look before.
+        """
+        if self.bounds is None or len(self.looks) != len(self.fractions):
+            return self.fractions
+        low, high = self.bounds
+        against = (high - margin if claim == "below" else margin - low) / max(high - low, 1e-300)
+        if not 0.0 < against < 1.0:
+            return self.fractions
+        least = tuple(against ** min(n, self.clusters) for n in self.looks[:-1])
+        return deciding_looks(self.fractions, least, LEVEL)
 
     def _p_now(self, claim: Literal["above", "below"], margin: float) -> float:
         """p-value as if this were the only look."""
@@ -133,7 +155,7 @@ class Mean:
         """
         if not self.n or math.isnan(self.estimate):
             return math.inf
-        now = level_now(level, self.fractions)
+        now = level_now(level, self.fractions_of(claim, margin))
         way = 1.0 if claim == "above" else -1.0
 
         def passes(factor: float) -> bool:
@@ -204,7 +226,7 @@ class Test:
 
         The interval is the one that decides: the claim passes if, and only if, it leaves the margin outside.
         """
-        own_level = level_now(level / self.times, self.mean.fractions)
+        own_level = level_now(level / self.times, self.mean.fractions_of(self.claim, self.margin))
         low, high = self.mean.interval(1 - 2 * own_level)
         return Contrast(
             name=self.name,

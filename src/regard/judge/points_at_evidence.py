@@ -116,11 +116,23 @@ def _together(mean: Found, single: Sequence[Found]) -> tuple[Cell, tuple[Test, .
     if mean.cell == "none":
         return ("imprecise", ()) if holds or fails or between or len(single) < 2 else ("none", mean.tests)
     if mean.cell == "imprecise":
-        return "imprecise", ()
+        return _found_by_one(single)
     alike = [f for f in single if f.best_gain >= FOUND and _same_side(mean.cell, f.share)]
     if len(alike) >= 2:
         return mean.cell, mean.tests
     return ("leans", mean.tests) if mean.cell == "holds" else ("imprecise", ())
+
+
+def _found_by_one(single: Sequence[Found]) -> tuple[Cell, tuple[Test, ...]]:
+    """No answer; or "nothing to be found" where every operator but one shows that, and that one claims nothing.
+
+    An answer needs two operators that lean the same way, so the effect by one alone (that of an unnatural input, as a
+    rule) could never give one. Any of the operators may be the one: Bonferroni.
+    """
+    silent = [f for f in single if f.cell == "none"]
+    if len(silent) < 2 or len(silent) < len(single) - 1 or any(f.cell not in ("none", "imprecise") for f in single):
+        return "imprecise", ()
+    return "none", tuple(replace(t, times=len(single)) for f in silent for t in f.tests)
 
 
 def _same_side(cell: Cell, share: float) -> bool:
@@ -338,7 +350,8 @@ def same(evidence: Evidence) -> Draft:
     if holding and failing:
         sentence = Message.of("judge.same.fails", right=_names(holding), wrong=_names(failing))
         answer, p = "fails", max(min(c.p for c in holding), min(c.p for c in failing))
-    elif len(holding) == len(classes) or len(failing) == len(classes):
+    elif (holding and all(c.cell in ("holds", "leans") for c in classes)) or len(failing) == len(classes):
+        # a class that leans counts as right, as it does for "does it point at the evidence"
         answer, p, sentence = "holds", max(c.p for c in classes), Message("judge.same.holds")
     elif any(c.cell in ("none", "leans", "imprecise") for c in classes):
         answer, p, sentence = "uninformative", math.nan, Message("judge.same.open")

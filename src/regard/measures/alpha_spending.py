@@ -180,7 +180,24 @@ def overall_p(p: float, fractions: tuple[float, ...]) -> float:
     return math.exp(float(np.interp(math.log(p), nominal, totals, left=totals[0])))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
+def deciding_looks(fractions: tuple[float, ...], least: tuple[float, ...], level: float) -> tuple[float, ...]:
+    """The looks that share the level: without earlier ones at which even the least possible p would claim nothing.
+
+    least: for each of the earlier looks, a lower bound of its p that holds for any values. A look that cannot err
+    spends nothing, so the later ones may spend more.
+
+    >>> deciding_looks((0.25, 0.5, 1.0), (0.4, 0.001), 0.05)
+    (0.5, 1.0)
+    """
+    looks: tuple[float, ...] = ()
+    for fraction, p in zip(fractions[:-1], least, strict=True):
+        if overall_p(p, (*looks, fraction)) < level:
+            looks = (*looks, fraction)
+    return (*looks, fractions[-1])
+
+
+@lru_cache(maxsize=256)
 def _table(fractions: tuple[float, ...]) -> tuple[Floats, Floats]:
     """(log total levels, log nominal levels of the last look); both increase."""
     nominal = [nominal_levels(fractions, float(total))[-1] for total in _LEVELS]

@@ -13,6 +13,7 @@ from regard.registry import EVERY, InProfile, metric
 
 @metric(
     better="higher",
+    amount=True,
     family="plausibility",
     cite="Manning et al. 2008 (average precision); Bestgen 2015 (chance); DeYoung et al. 2020 (rationales)",
     formula="AP = sum over thresholds of (R_k - R_(k-1)) P_k against the marked units",

@@ -11,6 +11,7 @@ from regard.registry import THOROUGH, InProfile, metric
 
 @metric(
     better="lower",
+    amount=True,
     needs=("removal",),
     cite="Sundararajan et al. 2017 (completeness); Bach et al. 2015 (conservation)",
     formula="|sum of relevance - (f(x) - f(nothing))|, in units of the objective",

@@ -13,6 +13,7 @@ from regard.registry import InProfile, metric
 
 @metric(
     better="lower",
+    amount=True,
     needs=("removal",),
     cite="Serrano & Smith 2019; Nguyen 2018",
     formula="smallest share of the most relevant units whose removal changes the decision; 1 where none does",

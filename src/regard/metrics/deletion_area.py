@@ -11,6 +11,7 @@ from regard.registry import InProfile, metric
 
 @metric(
     better="lower",
+    amount=True,
     needs=("removal",),
     cite="Petsiuk et al. 2018",
     formula="integral over s in 0..1 of p(x without its top s units), by trapezoids",

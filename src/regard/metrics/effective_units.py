@@ -13,6 +13,7 @@ from regard.registry import THOROUGH, InProfile, metric
 
 @metric(
     better="none",
+    amount=True,
     family="complexity",
     cite="Bhatt et al. 2020 (entropy); Hill 1973 (its exponential)",
     formula="exp(- sum of s log s), s the magnitudes as shares of their sum",

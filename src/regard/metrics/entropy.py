@@ -13,6 +13,7 @@ from regard.registry import EVERY, InProfile, metric
 
 @metric(
     better="none",
+    amount=True,
     family="complexity",
     cite="Bhatt et al. 2020",
     formula="- sum of s log s, s the magnitudes as shares of their sum (nats); divided by log n",

@@ -12,6 +12,7 @@ from regard.registry import THOROUGH, InProfile, metric
 
 @metric(
     better="none",
+    amount=True,
     family="complexity",
     cite="Chalasani et al. 2020 (sparseness); Hurley & Rickard 2009",
     formula="sum over i of (2 i - n - 1) |e|_(i) / (n sum |e|), in rising order",

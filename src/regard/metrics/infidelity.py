@@ -15,6 +15,7 @@ from regard.registry import THOROUGH, InProfile, metric
 
 @metric(
     better="lower",
+    amount=True,
     needs=("removal",),
     cite="Yeh et al. 2019",
     formula="E over random sets S of (b sum of relevance in S - (f(x) - f(x without S)))^2, over E of (f(x) - f(x "

@@ -11,6 +11,7 @@ from regard.registry import InProfile, metric
 
 @metric(
     better="higher",
+    amount=True,
     needs=("removal",),
     cite="Petsiuk et al. 2018",
     formula="integral over s in 0..1 of p(the top s units of x alone), by trapezoids",

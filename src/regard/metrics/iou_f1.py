@@ -14,6 +14,7 @@ from regard.registry import EVERY, InProfile, metric
 
 @metric(
     better="higher",
+    amount=True,
     family="plausibility",
     cite="DeYoung et al. 2020",
     formula="F1 over runs of units; a run is found if its intersection over union with one of the other side is >= 0.5",

@@ -12,6 +12,7 @@ from regard.registry import THOROUGH, InProfile, metric
 
 @metric(
     better="lower",
+    amount=True,
     family="robustness",
     cite="Alvarez-Melis & Jaakkola 2018",
     formula="max over draws of (||e(x') - e(x)|| / ||e(x)||) / (||x' - x|| / ||x||), x' = x + Gaussian noise",

@@ -12,6 +12,7 @@ from regard.registry import THOROUGH, InProfile, metric
 
 @metric(
     better="lower",
+    amount=True,
     family="robustness",
     cite="Yeh et al. 2019",
     formula="max over draws of ||e(x + d) - e(x)|| / ||e(x)||, d Gaussian noise in the continuous inputs",

@@ -12,6 +12,7 @@ from regard.registry import metric
 
 @metric(
     better="higher",
+    amount=True,
     family="plausibility",
     cite="Zhang et al. 2016",
     formula="1 if the unit with the highest value lies in the rationale, else 0",

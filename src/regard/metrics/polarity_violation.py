@@ -16,6 +16,7 @@ LEAST_EFFECT = 1e-6
 
 @metric(
     better="lower",
+    amount=True,
     family="polarity",
     needs=("removal",),
     cite="Liu et al. 2022",

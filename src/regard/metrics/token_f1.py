@@ -14,6 +14,7 @@ from regard.registry import EVERY, InProfile, metric
 
 @metric(
     better="higher",
+    amount=True,
     family="plausibility",
     cite="DeYoung et al. 2020",
     formula="2 |top k and gold| / (k + |gold|), k = |gold| unless given",

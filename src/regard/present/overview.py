@@ -1,4 +1,4 @@
-"""The first page of a result, the same in every medium: gauge, five answers, the method to show, the next command."""
+"""The first page of a result, the same in every medium: gauge, six answers, the method to show, the next command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.store.codec import fields_to_json
 from regard.store.judgements import answer_id
 from regard.visible import shell_word
 
-QUESTIONS = ("map", "matter", "points", "mixture", "better_method")
+QUESTIONS = ("map", "matter", "points", "mixture", "stable", "better_method")
 """Headline questions: is there a map, does it matter, does it point, is it so everywhere, which method is better."""
 TEXT = "--text '...'"
 PAIR = "--text '...' --pair '...'"

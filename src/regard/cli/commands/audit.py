@@ -306,7 +306,7 @@ def _warnings(out: Console, material: Material) -> None:
 
 
 def _first_page(out: Console, material: Material, run: Run) -> None:
-    """Print headline, gauge, five answers, the recommendation and the next command."""
+    """Print headline, gauge, six answers, the recommendation and the next command."""
     from regard.present.objective_scale import about_task
     from regard.present.terminal.overview_view import overview_view
     from regard.present.terminal.shift_view import shift_table
