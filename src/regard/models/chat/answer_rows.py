@@ -26,6 +26,8 @@ from regard.records import Bools, Floats, Ints
 
 CELLS = 1 << 26
 """Most entries of the mask, and of the logits, in one call."""
+REMEMBERED = 1024
+"""Positions of other prompts whose keys and values are remembered; the shortest and the last may exceed it."""
 REPEATED = 8
 """Rows that the first call computes once more with nothing hidden."""
 TOLERANCE = 1e-3
@@ -70,9 +72,9 @@ class AnswerRows:
     def deleted(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> Floats:
         """Return (tokens,) the log-odds of the answer after another prompt; a common beginning is not read again.
 
-        part: numbers of the answer's tokens that are read, straight after the prompt; None: all of them. The shortest
-        prompt is remembered, and the last one that is short or was read with a part: another part after the same prompt
-        costs its own tokens only.
+        part: numbers of the answer's tokens that are read, straight after the prompt; None: all of them. Prompts are
+        remembered, so that another part after the same prompt costs its own tokens only: the shortest, the last one
+        that is short or was read with a part, and others up to `REMEMBERED` positions.
         """
         new = list(prompt)
         if not new:
@@ -80,12 +82,19 @@ class AnswerRows:
             raise InputError("prompt", expected=expected, got=phrase("errors.models.no_token_without_sources"))
         shared, layers = self._beginning(new)
         log_odds, read = self._read(new, shared, part, layers)
-        short = part is not None or 3 * len(new) <= 2 * len(self.prompt)
+        short = part is not None or 3 * len(new) <= 2 * len(self.prompt) or len(new) <= REMEMBERED // 4
         if short and new != self.prompt and all(new != other for other, _ in self._remembered):
-            shortest = min(self._remembered, key=lambda pair: len(pair[0]), default=None)
-            keep = [] if shortest is None or len(new) <= len(shortest[0]) else [shortest]
-            self._remembered = [*keep, (new, beginning(read, len(new) - 1))]
+            self._remember(new, beginning(read, len(new) - 1))
         return log_odds
+
+    def _remember(self, prompt: list[int], layers: list[tuple[Tensor, Tensor]]) -> None:
+        """Remember a prompt; the oldest ones but the shortest make room for it."""
+        prompts = [*self._remembered, (prompt, layers)]
+        shortest = min(prompts, key=lambda pair: len(pair[0]))
+        others = [pair for pair in prompts if pair is not shortest]
+        while len(others) > 1 and len(shortest[0]) + sum(len(other) for other, _ in others) > REMEMBERED:
+            others.pop(0)
+        self._remembered = [shortest, *others]
 
     def cost(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> float:
         """Return the cost of `deleted` in passes."""
