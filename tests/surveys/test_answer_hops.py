@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from regard.models.ask.chat_model import chat_model
+from regard.models.chat.conversation import plain_text
+from regard.models.chat.prompt_reader import PromptReader
+from regard.models.chat.sources import find_sources
 from regard.models.open.load import load
-from regard.surveys.cite import cite
+from regard.surveys.answer_hops import hop_cost, traced
+from regard.surveys.cite import cite, measure
 from regard.surveys.cited_answer import CitedAnswer
 from regard.testing.copier import copier
 
@@ -70,3 +75,28 @@ def test_a_trace_needs_the_threshold(delta: float) -> None:
     cited = cite(model(), PROMPT, ANSWER, sources=FACTS, delta=delta)
     effects = [s.trace.effect for s in cited.sentences if s.trace is not None]
     assert all(effect >= delta for effect in effects)
+
+
+def test_following_a_sentence_costs_no_more_than_was_reserved() -> None:
+    chat = chat_model(model())
+    reader = PromptReader(chat, plain_text(PROMPT), find_sources(plain_text(PROMPT), FACTS)[0], "")
+    evidence = measure(reader, reader.answer(ANSWER, 1), "sentence", check=2, delta=1.0, passes=50.0)
+    evidence.hops = False
+    sentences = evidence.sentences()
+    assert [sentence.status for sentence in sentences] == ["cite", "none", "none", "none"]
+    before = evidence.objective.passes
+    reserved = sum(hop_cost(evidence.objective, u, range(u)) for u in (1, 2, 3))
+    assert [sentence.status for sentence in traced(evidence, sentences)] == ["cite", "traced", "traced", "none"]
+    assert 0 < evidence.objective.passes - before <= reserved
+
+
+def test_a_sentence_that_depends_on_a_source_is_not_traced_to_another() -> None:
+    chat = chat_model(model())
+    reader = PromptReader(chat, plain_text(PROMPT), find_sources(plain_text(PROMPT), FACTS)[0], "")
+    evidence = measure(reader, reader.answer(ANSWER, 1), "sentence", check=2, delta=1.0, passes=50.0)
+    evidence.hops = False
+    sentences = evidence.sentences()
+    evidence.effects[1, 0] = 1.5  # of the note about Bert; the first sentence comes from the one about Anna
+    assert [sentence.status for sentence in traced(evidence, sentences)][:2] == ["cite", "none"]
+    evidence.effects[1] = (0.0, 1.5)
+    assert [sentence.status for sentence in traced(evidence, sentences)][:2] == ["cite", "traced"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.models.chat.answer_rows import AnswerRows
+from regard.models.chat.answer_rows import REMEMBERED, AnswerRows
 from regard.models.open.load import load
 from regard.surveys import answer_evidence
 from regard.surveys.citation_rule import LIMIT, QUIET, candidates, separate_sources
@@ -118,6 +118,21 @@ def test_a_remembered_prompt_gives_the_same_numbers() -> None:
     assert rows.deleted(short, [1]) == pytest.approx(
         AnswerRows(chat_model(model()), prompt, answer).deleted(short, [1]), abs=1e-5
     )
+
+
+def test_deleted_prompts_are_remembered_up_to_a_limit() -> None:
+    tokenizer = model().traits.tokenizer
+    prompt, answer = tokenizer(" ".join(FACTS))["input_ids"], tokenizer("Rome Oslo Lima")["input_ids"]
+    from regard.models.ask.chat_model import chat_model
+
+    rows = AnswerRows(chat_model(model()), prompt, answer)
+    for start in range(20):
+        shorter = prompt[:start] + prompt[start + 3 :]
+        values = rows.deleted(shorter)
+        assert rows.cost(shorter, [1]) == pytest.approx(1 / len(prompt))  # read a moment ago
+        assert rows.deleted(shorter, [0, 1, 2]) == pytest.approx(values, abs=1e-5)
+        assert sum(len(other) for other, _ in rows._remembered) <= REMEMBERED
+    assert len(rows._remembered) > 2
 
 
 def test_rows_after_forgotten_tokens_equal_those_of_a_whole_call() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from regard.models.chat.answer_objective import AnswerObjective
 from regard.models.chat.log_odds import log_probabilities
 from regard.models.chat.prompt_reader import PromptReader
 from regard.records import Floats, Message
-from regard.surveys.answer_hops import traced
+from regard.surveys.answer_hops import hop_cost, traced
 from regard.surveys.answer_sufficiency import Sufficiency
 from regard.surveys.citation_rule import (
     LIMIT,
@@ -63,6 +63,7 @@ class Evidence:
     _hidden: dict[int, Floats] = field(default_factory=dict)
     _groups: list[frozenset[int]] = field(default_factory=list)
     _short: bool = False
+    _hops: float = 0.0
 
     def afford(self, passes: float) -> None:
         """Refuse a measurement of so many passes if it exceeds the limit."""
@@ -87,16 +88,23 @@ class Evidence:
         drop = self._exact(group, u)
         if len(own) != 1 or len(group) < 2 or drop is None:
             return None
-        others = sorted(group - {own[0]})
-        costs = np.maximum(np.nan_to_num(self.effects[u, others]), 0.0)
-        return Group(tuple(sorted(group)), drop - float(costs.sum()))
+        return Group(tuple(sorted(group)), drop - sum(self.costs(u, group - {own[0]})))
 
-    def deletion(self, *numbers: int, sentence: int | None = None) -> Floats:
+    def costs(self, u: int, numbers: Iterable[int]) -> list[float]:
+        """Return what hiding each of some sources costs a sentence, 0 where it gains."""
+        return [max(0.0, float(np.nan_to_num(self.effects[u, c]))) for c in sorted(numbers)]
+
+    def deleted_with(self, numbers: Sequence[int]) -> frozenset[int]:
+        """Return the sources, or the group in which they were deleted if they were not deleted by themselves."""
+        own = frozenset(numbers)
+        return next((group for group in self._groups if own < group and own not in self._deletions), own)
+
+    def deletion(self, *numbers: int, sentence: int | None = None, spare: bool = False) -> Floats:
         """Return (sentences,) the exact effect of deleting sources together.
 
         sentence: the requested one; if the limit is short, sentences that do not need it may be NaN.
         """
-        return self.objective.base - self._without(frozenset(numbers), sentence)[0]
+        return self.objective.base - self._without(frozenset(numbers), sentence, spare=spare)[0]
 
     def isolated(self, prompt: Sequence[int], u: int, before: Sequence[int]) -> tuple[float, Floats]:
         """Read a sentence after another prompt and some tokens of the answer, if that is affordable."""
@@ -119,13 +127,15 @@ class Evidence:
         tables = np.stack([base - self._without(key, u)[1] for key in keys])
         return np.asarray(np.max(np.where(np.isnan(tables), -np.inf, tables), axis=0))
 
-    def _without(self, key: frozenset[int], sentence: int | None = None) -> tuple[Floats, Floats]:
+    def _without(
+        self, key: frozenset[int], sentence: int | None = None, *, spare: bool = False
+    ) -> tuple[Floats, Floats]:
         """Return (sentences,) values and (tokens,) log-probabilities after deleting sources."""
         known = self._deletions.get(key)
         if known is None or np.isnan(known[0] if sentence is None else known[0][sentence]).any():
             prompt, tokens = self.reader.without(key), self._needed(key, sentence)
             if self.ranking_passes and len(key) < len(self.reader.sources):  # ranking and the whole are always paid
-                self.afford(self.objective.cost(prompt, range(tokens)))
+                self.afford(self.objective.cost(prompt, range(tokens)) + (self._hops if spare else 0.0))
             self._deletions[key] = self.objective.deleted(prompt, tokens)
         return self._deletions[key]
 
@@ -172,12 +182,15 @@ class Evidence:
             decisions = self._insufficient(own, sufficiency)
             remaining = [row for u, row in enumerate(effects) if u not in decisions]
             self._groups = self._affordable_groups(remaining)
+            open_ends = [u for u in range(len(effects)) if self.hops and (u not in own or u in decisions)]
+            self._hops = sum(hop_cost(self.objective, u, [w for w in sorted(own) if w < u]) for u in open_ends)
         with suppress(TooCostly):
             for group in self._groups:
                 self._without(group, 0)
         measurements = {u: SentenceMeasurements(self, sufficiency, u) for u in weakest_first if u not in decisions}
         # what is necessary comes before what is sufficient: of that, strong effects can do without
-        for u in reversed(measurements):
+        strongest_first = list(reversed(measurements))
+        for u in sorted(strongest_first, key=lambda u: measurements[u].refuted):
             with suppress(TooCostly):
                 for c in self._candidates(effects[u]):
                     measurements[u].exact(c)
@@ -226,11 +239,10 @@ class Evidence:
         """Decide about sentences to which no source leads, before any source is deleted for them."""
         decisions: dict[int, Decision] = {}
         for u, numbers in own.items():
-            if self.effects[u, numbers[0]] >= STRONG * self.delta:
-                continue
+            strong = self.effects[u, numbers[0]] >= STRONG * self.delta
             with suppress(TooCostly):
                 alone = sufficiency.alone(u, numbers)
-                if not sufficient(alone, delta=self.delta):
+                if not sufficient(alone, delta=self.delta) and (len(numbers) == 1 or not strong):
                     decisions[u] = Decision("unclear", (), None, alone)
         return decisions
 
@@ -315,13 +327,19 @@ class SentenceMeasurements:
         group = self.evidence.group_of(self.sentence)
         if group is not None and source in group.sources:
             return group.exact
+        joint = self.evidence.joint_deletion(self.sentence)
         try:
-            return float(self.evidence.deletion(source, sentence=self.sentence)[self.sentence])
+            return float(self.evidence.deletion(source, sentence=self.sentence, spare=self.refuted)[self.sentence])
         except TooCostly:
-            group = self.evidence.joint_deletion(self.sentence)
-            if group is None or source not in group.sources or group.exact >= self.evidence.delta:
+            if joint is None or source not in joint.sources or not self.refuted:
                 raise
-            return group.exact  # even with the others, deleting it does not cost the threshold
+            return joint.exact
+
+    @property
+    def refuted(self) -> bool:
+        """Return whether deleting the only candidate does not cost the threshold, even with others."""
+        joint = self.evidence.joint_deletion(self.sentence)
+        return joint is not None and joint.exact < self.evidence.delta
 
     def pair(self, one: int, other: int) -> Pair:
         """Hide, and delete, two sources together."""

@@ -4,13 +4,15 @@ The answer is given, so neither hiding nor deleting a source touches what a sent
 This is found by hiding, from the rows after an earlier sentence, the tokens of it that its own sources decide. The rule
 is that of a source. Necessary: hiding these tokens costs the threshold, and so does deleting the earlier sentences of
 the chain with their sources, each of which could replace the others. Sufficient: the sentence after the earlier one
-alone, without any source; and no word of the sentence but its first is unlikely where it stands, for sentences of one
-form lend each other their form. Sentences are traced in order, so chains of several hops are followed to the prompt.
+alone, without any source. A source that matters to the sentence itself must be one of the chain's. No word of the
+sentence but its first may be unlikely where it stands, and one must lose the threshold by itself, for sentences of one
+form lend each other their form: all their words then lose a little. Sentences are traced in order, so chains of several
+hops are followed to the prompt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -20,8 +22,8 @@ from regard.errors import Unsupported
 from regard.models.chat.answer_objective import AnswerObjective
 from regard.models.chat.log_odds import log_probabilities, weighted_probability
 from regard.models.chat.prompt_reader import PromptReader
-from regard.records import Bools, Floats
-from regard.surveys.citation_rule import SUFFICIENT, TooCostly, sufficient
+from regard.records import Bools, Floats, Ints
+from regard.surveys.citation_rule import SUFFICIENT, TooCostly, needed, sufficient
 from regard.surveys.cited_answer import Alone, CitedSentence, Trace
 
 DECIDED = 0.5
@@ -39,7 +41,11 @@ class Measured(Protocol):
     def objective(self) -> AnswerObjective: ...
     @property
     def delta(self) -> float: ...
+    @property
+    def effects(self) -> Floats: ...
     def token_drops(self, u: int, numbers: Sequence[int]) -> Floats: ...
+    def deleted_with(self, numbers: Sequence[int]) -> frozenset[int]: ...
+    def costs(self, u: int, numbers: Iterable[int]) -> list[float]: ...
     def afford(self, passes: float) -> None: ...
     def isolated(self, prompt: Sequence[int], u: int, before: Sequence[int]) -> tuple[float, Floats]: ...
 
@@ -58,6 +64,24 @@ def traced(evidence: Measured, sentences: Sequence[CitedSentence]) -> list[Cited
             continue
         results.append(sentence if trace is None else replace(sentence, trace=trace, status="traced", supported=True))
     return results
+
+
+def hop_cost(objective: AnswerObjective, u: int, earlier: Sequence[int]) -> float:
+    """Return the most passes that following a sentence to one of some earlier ones costs, if no prompt is read anew."""
+    own = later_words(objective, u)
+    if not earlier or np.exp(log_probabilities(objective.rows.base)[own]).min() < SUFFICIENT:
+        return 0.0
+    owners = objective.owners
+    forgotten = [objective.forgotten_cost(owners == w) for w in earlier]
+    lengths = [int((owners == w).sum()) for w in (*earlier, u)]
+    read = int(own[-1]) + max(lengths) + 2 * lengths[-1]
+    return sum(forgotten) + forgotten[-1] + read / len(objective.rows.prompt)
+
+
+def later_words(objective: AnswerObjective, u: int) -> Ints:
+    """Return the tokens of a sentence but its first, if it has more than one."""
+    own = np.flatnonzero(objective.owners == u)
+    return own[1:] if len(own) > 1 else own
 
 
 class Tracer:
@@ -82,29 +106,38 @@ class Tracer:
 
     def trace(self, u: int, earlier: Sequence[CitedSentence]) -> Trace | None:
         """Return the earlier sentence that costs most when its decided tokens are hidden, if it passes the rule."""
-        own = self.base[self.objective.owners == u]
-        if np.exp(own[1:] if len(own) > 1 else own).min() < SUFFICIENT:
+        own = later_words(self.objective, u)
+        if np.exp(self.base[own]).min() < SUFFICIENT:
             return None  # a word that nothing makes likely: the sentence may share no more than its form
-        named = [w for w in range(u) if earlier[w].cited or earlier[w].trace]
+        direct = {c for c, effect in enumerate(self.evidence.effects[u]) if effect >= self.evidence.delta}
+        named = [w for w in range(u) if _sources(earlier[w]) and direct <= set(_sources(earlier[w]))]
         nearest = [w for w in reversed(named) if self.decided(w, earlier[w]).any()][:NEAREST]
         try:
+            if len(nearest) > 1 and self._joint_effect(u, nearest) < self.evidence.delta:
+                return None  # not even all of them together
             effects = [(float(self.objective.base[u] - self._forget(w)[0][u]), w) for w in nearest]
         except Unsupported:
             return None
-        effect, best = max(effects, default=(0.0, -1))
+        carried = [(e, w) for e, w in effects if (self.base - self._forget(w)[1])[own].max() >= self.evidence.delta]
+        effect, best = max(carried, default=(0.0, -1))
         if effect < self.evidence.delta:
             return None
-        before = earlier[best].trace
-        sources = before.sources if before else earlier[best].cited
+        before, sources = earlier[best].trace, _sources(earlier[best])
         path = (*(before.path if before else ()), best)
         alone = self._alone(u, path, self.base - self._forget(best)[1])
         if not sufficient(alone, delta=self.evidence.delta):
             return None  # before the costlier test
-        log_p, exact = self._exact(u, path, sources)
+        log_p, exact, least = self._exact(u, path, sources)
         alone = self._alone(u, path, self.base - log_p)
-        if exact < self.evidence.delta or not sufficient(alone, delta=self.evidence.delta):
+        if exact < least or not sufficient(alone, delta=self.evidence.delta):
             return None
         return Trace(sentence=best, path=path, sources=sources, effect=effect, exact=exact, alone=alone)
+
+    def _joint_effect(self, u: int, sentences: Sequence[int]) -> float:
+        """Hide the decided tokens of several earlier sentences together."""
+        tokens = np.logical_or.reduce([self._decided[w] for w in sentences])
+        self.evidence.afford(self.objective.forgotten_cost(tokens))
+        return float(self.objective.base[u] - self.objective.forgotten(tokens)[0][u])
 
     def _forget(self, w: int) -> tuple[Floats, Floats]:
         if w not in self._forgotten:
@@ -112,15 +145,21 @@ class Tracer:
             self._forgotten[w] = self.objective.forgotten(self._decided[w])
         return self._forgotten[w]
 
-    def _exact(self, u: int, path: Sequence[int], sources: Sequence[int]) -> tuple[Floats, float]:
-        """Delete the whole path with its sources: (tokens,) log-probabilities of the answer, and the drop."""
+    def _exact(self, u: int, path: Sequence[int], sources: Sequence[int]) -> tuple[Floats, float, float]:
+        """Delete the whole path with its sources: (tokens,) log-probabilities of the answer, the drop, and the least.
+
+        Sources that were deleted with others are deleted with them again: that prompt was read before.
+        """
         owners = self.objective.owners
         first = int(np.flatnonzero(owners == u)[0])
         before = [i for i in range(first) if owners[i] not in path]
-        value, own = self.evidence.isolated(self.evidence.reader.without(frozenset(sources)), u, before)
+        key = self.evidence.deleted_with(sources)
+        value, own = self.evidence.isolated(self.evidence.reader.without(key), u, before)
         log_p = self.base.copy()
         log_p[owners == u] = own
-        return log_p, float(self.objective.base[u]) - value
+        others = self.evidence.costs(u, key - set(sources))
+        least = needed(len(key), delta=self.evidence.delta) if others else self.evidence.delta
+        return log_p, float(self.objective.base[u]) - value - sum(others), least
 
     def _alone(self, u: int, path: Sequence[int], drops: Floats) -> Alone:
         """Read the sentence after the last of the path alone, and after nothing, without any source."""
@@ -132,3 +171,8 @@ class Tracer:
         value, log_p, nothing = self._bare[u, path[-1]]
         weights = np.maximum(drops[self.objective.owners == u], 0.0)
         return Alone(gain=value - nothing, probability=weighted_probability(log_p, weights))
+
+
+def _sources(sentence: CitedSentence) -> tuple[int, ...]:
+    """Return the sources that a sentence comes from, cited or traced."""
+    return sentence.trace.sources if sentence.trace else sentence.cited

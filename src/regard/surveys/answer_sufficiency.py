@@ -48,6 +48,7 @@ class Sufficiency:
     evidence: Measured
     company: frozenset[int] = frozenset()
     _read: dict[tuple[frozenset[int], int], tuple[float, Floats]] = field(default_factory=dict)
+    _alone: dict[tuple[frozenset[int], int], Alone] = field(default_factory=dict)
 
     def gather(self, sentences: Iterable[int]) -> None:
         """Read sentences in company: straight after the prompt with all sources, which was read before."""
@@ -59,13 +60,18 @@ class Sufficiency:
     def alone(self, u: int, numbers: Sequence[int]) -> Alone:
         """Test the sources of a sentence as the only ones; first in company, if there is any."""
         own = frozenset(numbers)
-        if own < self.company:
-            together = self._tested(u, numbers, self.company)
-            if sufficient(together, delta=self.evidence.delta):
-                return together
-            again = self._tested(u, numbers, own)
-            return again if again.probability >= AGAIN * SUFFICIENT else together
-        return self._tested(u, numbers, own)
+        if not own < self.company:
+            return self._tested(u, numbers, own)
+        if (own, u) not in self._alone:
+            self._alone[own, u] = self._in_company(u, numbers, own)
+        return self._alone[own, u]
+
+    def _in_company(self, u: int, numbers: Sequence[int], own: frozenset[int]) -> Alone:
+        together = self._tested(u, numbers, self.company)
+        if sufficient(together, delta=self.evidence.delta):
+            return together
+        again = self._tested(u, numbers, own)
+        return again if again.probability >= AGAIN * SUFFICIENT else together
 
     def cost(self, u: int, numbers: Sequence[int]) -> float:
         """Return the passes that reading a sentence after a prompt with some sources would cost."""

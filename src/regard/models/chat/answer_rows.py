@@ -80,12 +80,19 @@ class AnswerRows:
             raise InputError("prompt", expected=expected, got=phrase("errors.models.no_token_without_sources"))
         shared, layers = self._beginning(new)
         log_odds, read = self._read(new, shared, part, layers)
-        short = part is not None or 3 * len(new) <= 2 * len(self.prompt)
+        short = part is not None or 3 * len(new) <= 2 * len(self.prompt) or len(new) <= REMEMBERED // 4
         if short and new != self.prompt and all(new != other for other, _ in self._remembered):
-            shortest = min(self._remembered, key=lambda pair: len(pair[0]), default=None)
-            keep = [] if shortest is None or len(new) <= len(shortest[0]) else [shortest]
-            self._remembered = [*keep, (new, beginning(read, len(new) - 1))]
+            self._remember(new, beginning(read, len(new) - 1))
         return log_odds
+
+    def _remember(self, prompt: list[int], layers: list[tuple[Tensor, Tensor]]) -> None:
+        """Remember a prompt; the oldest ones but the shortest make room for it."""
+        prompts = [*self._remembered, (prompt, layers)]
+        shortest = min(prompts, key=lambda pair: len(pair[0]))
+        others = [pair for pair in prompts if pair is not shortest]
+        while len(others) > 1 and len(shortest[0]) + sum(len(other) for other, _ in others) > REMEMBERED:
+            others.pop(0)
+        self._remembered = [shortest, *others]
 
     def cost(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> float:
         """Return the cost of `deleted` in passes."""
