@@ -72,8 +72,8 @@ class Spec:
     def __str__(self) -> str:
         if not self.params:
             return self.name
-        shown = (f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in self.params.items())
-        return f"{self.name}:{','.join(shown)}"
+        settings = (f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in self.params.items())
+        return f"{self.name}:{','.join(settings)}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return Spec, (self.kind, self.name, dict(self.params))

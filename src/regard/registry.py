@@ -470,8 +470,8 @@ def _type_name(hint: Any) -> tuple[str, tuple[Json, ...]]:
         return type(choices[0]).__name__, tuple(choices)
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         members = typing.get_args(hint)
-        named = "|".join(_type_name(a)[0] for a in members if a is not type(None))
-        return named + ("?" if type(None) in members else ""), ()
+        joined = "|".join(_type_name(a)[0] for a in members if a is not type(None))
+        return joined + ("?" if type(None) in members else ""), ()
     if typing.get_origin(hint) is tuple:
         return "list", ()
     return getattr(hint, "__name__", str(hint)), ()
@@ -663,12 +663,12 @@ def arguments(spec: Spec) -> dict[str, Any]:
     """Return the parameters of a Spec as function arguments, checked against the catalogue; import no method of
     ours.
     """
-    known = {p.name: p for p in entry(spec.kind, spec.name).parameters}
+    parameters = {p.name: p for p in entry(spec.kind, spec.name).parameters}
     bound: dict[str, Any] = {}
     for key, value in spec.params.items():
-        if key not in known:
-            raise UnknownName(phrase("errors.registry.parameter_spec", spec=spec.name), key, known)
-        bound[key] = _checked(spec, known[key], value)
+        if key not in parameters:
+            raise UnknownName(phrase("errors.registry.parameter_spec", spec=spec.name), key, parameters)
+        bound[key] = _checked(spec, parameters[key], value)
     return bound
 
 
@@ -682,15 +682,15 @@ def _checked(spec: Spec, parameter: Parameter, value: Json) -> Any:
             str(value),
             map(str, parameter.values),
         )
-    wanted: dict[str, tuple[type, ...]] = {
+    accepted: dict[str, tuple[type, ...]] = {
         "float": (int, float),
         "int": (int,),
         "bool": (bool,),
         "str": (str,),
         "list": (list, tuple),
     }
-    known = [wanted[kind] for kind in kinds if kind in wanted]
-    fits = any(isinstance(value, types_) and (bool in types_ or not isinstance(value, bool)) for types_ in known)
-    if known and not fits:
+    types = [accepted[kind] for kind in kinds if kind in accepted]
+    fits = any(isinstance(value, types_) and (bool in types_ or not isinstance(value, bool)) for types_ in types)
+    if types and not fits:
         raise InputError(f"{spec.name}.{parameter.name}", expected=" or ".join(kinds), got=repr(value))
     return tuple(value) if isinstance(value, list) else value

@@ -121,8 +121,8 @@ class Evidence:
 
     def _without(self, key: frozenset[int], sentence: int | None = None) -> tuple[Floats, Floats]:
         """Return (sentences,) values and (tokens,) log-probabilities after deleting sources."""
-        known = self._deletions.get(key)
-        if known is None or np.isnan(known[0] if sentence is None else known[0][sentence]).any():
+        stored = self._deletions.get(key)
+        if stored is None or np.isnan(stored[0] if sentence is None else stored[0][sentence]).any():
             prompt, tokens = self.reader.without(key), self._needed(key, sentence)
             if self.ranking_passes and len(key) < len(self.reader.sources):  # ranking and the whole are always paid
                 self.afford(self.objective.cost(prompt, range(tokens)))

@@ -85,8 +85,8 @@ class Tracer:
         own = self.base[self.objective.owners == u]
         if np.exp(own[1:] if len(own) > 1 else own).min() < SUFFICIENT:
             return None  # a word that nothing makes likely: the sentence may share no more than its form
-        named = [w for w in range(u) if earlier[w].cited or earlier[w].trace]
-        nearest = [w for w in reversed(named) if self.decided(w, earlier[w]).any()][:NEAREST]
+        sourced = [w for w in range(u) if earlier[w].cited or earlier[w].trace]
+        nearest = [w for w in reversed(sourced) if self.decided(w, earlier[w]).any()][:NEAREST]
         try:
             effects = [(float(self.objective.base[u] - self._forget(w)[0][u]), w) for w in nearest]
         except Unsupported:
