@@ -119,6 +119,31 @@ def test_present_computes_no_intervals(path: Path) -> None:
         assert "random" not in name.split("."), f"{path} draws random numbers"
 
 
+COMPUTES = re.compile(
+    r"regard\.measures\.(intervals\.(bootstrap|wilson|ClusterSums|clopper_pearson)|(bounded_mean|hierarchical|resampling)\.[a-z]\w*)$"
+)
+OWN_PAGE = {
+    "answers/summary.py": "the citations of `--task answer`, which has a page of its own",
+    "every_row.py": "the scores of `--every-row`, which are no part of the report",
+    "channel_order.py": "a decision before the audit; no interval is shown",
+}
+"""Files of `audits` outside `conclusions` that compute intervals, with the reason."""
+
+
+def test_intervals_of_the_report_are_computed_by_conclude() -> None:
+    """Other programs (gate, improve, surveys) compute those of their own tables; the report of an audit draws none."""
+    audits = HOUSE / "audits"
+    computing = {
+        str(path.relative_to(audits))
+        for path in audits.rglob("*.py")
+        if path.parent.name != "conclusions" and any(COMPUTES.match(name) for name in imported(path))
+    }
+    assert computing == set(OWN_PAGE)
+    for path in (HOUSE / "present" / "report").rglob("*.py"):
+        above = {name for name in imported(path) if re.match(r"regard\.(gate|surveys|improve)\.", name)}
+        assert not above, f"{path}: {above}"
+
+
 def test_tap_imports_only_records_and_errors() -> None:
     for path in files():
         if room_of(path) == "tap":
