@@ -10,9 +10,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 HOUSE = ROOT / "src" / "regard"
-FLOOR_ZERO = set(
-    "records protocols registry errors trust files foreign_code visible moved random_keys cards message".split()  # noqa: SIM905
-)
+FLOOR_ZERO = {
+    *"records protocols registry errors trust files foreign_code visible moved random_keys cards message".split(),  # noqa: SIM905
+    *"method_facts verdict_records threat".split(),  # noqa: SIM905
+}
 DRAWERS = {"util", "utils", "helpers", "common", "misc", "base", "core", "manager"}
 
 
@@ -117,6 +118,31 @@ def test_present_computes_no_intervals(path: Path) -> None:
         stored = re.match(r"regard\.audits\.(?:conclude|conclusions\.\w+)\.([a-z]\w*)$", name)
         assert stored is None or stored[1] in SELECTING, f"{path} imports {name}: draw what is stored"
         assert "random" not in name.split("."), f"{path} draws random numbers"
+
+
+COMPUTES = re.compile(
+    r"regard\.measures\.(intervals\.(bootstrap|wilson|ClusterSums|clopper_pearson)|(bounded_mean|hierarchical|resampling)\.[a-z]\w*)$"
+)
+OWN_PAGE = {
+    "answers/summary.py": "the citations of `--task answer`, which has a page of its own",
+    "every_row.py": "the scores of `--every-row`, which are no part of the report",
+    "channel_order.py": "a decision before the audit; no interval is shown",
+}
+"""Files of `audits` outside `conclusions` that compute intervals, with the reason."""
+
+
+def test_intervals_of_the_report_are_computed_by_conclude() -> None:
+    """Other programs (gate, improve, surveys) compute those of their own tables; the report of an audit draws none."""
+    audits = HOUSE / "audits"
+    computing = {
+        str(path.relative_to(audits))
+        for path in audits.rglob("*.py")
+        if path.parent.name != "conclusions" and any(COMPUTES.match(name) for name in imported(path))
+    }
+    assert computing == set(OWN_PAGE)
+    for path in (HOUSE / "present" / "report").rglob("*.py"):
+        above = {name for name in imported(path) if re.match(r"regard\.(gate|surveys|improve)\.", name)}
+        assert not above, f"{path}: {above}"
 
 
 def test_tap_imports_only_records_and_errors() -> None:

@@ -19,13 +19,28 @@ import tomllib
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName, phrase
 from regard.foreign_code import contained
 from regard.message import Message, Text
+from regard.method_facts import EVERY as EVERY
+from regard.method_facts import HEADLINE as HEADLINE
+from regard.method_facts import THOROUGH as THOROUGH
+from regard.method_facts import Attack as Attack
+from regard.method_facts import Citer as Citer
+from regard.method_facts import Engine as Engine
+from regard.method_facts import Experiment as Experiment
+from regard.method_facts import Explainer as Explainer
+from regard.method_facts import Head as Head
+from regard.method_facts import InProfile as InProfile
+from regard.method_facts import Metric as Metric
+from regard.method_facts import Perturbation as Perturbation
+from regard.method_facts import Profiles as Profiles
+from regard.method_facts import Question as Question
+from regard.method_facts import ScoreFunction as ScoreFunction
 from regard.records import Json, Spec
 from regard.trust import refuse_stored
 
@@ -471,8 +486,8 @@ def _type_name(hint: Any) -> tuple[str, tuple[Json, ...]]:
         return type(choices[0]).__name__, tuple(choices)
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         members = typing.get_args(hint)
-        named = "|".join(_type_name(a)[0] for a in members if a is not type(None))
-        return named + ("?" if type(None) in members else ""), ()
+        joined = "|".join(_type_name(a)[0] for a in members if a is not type(None))
+        return joined + ("?" if type(None) in members else ""), ()
     if typing.get_origin(hint) is tuple:
         return "list", ()
     return getattr(hint, "__name__", str(hint)), ()
@@ -664,12 +679,12 @@ def arguments(spec: Spec) -> dict[str, Any]:
     """Return the parameters of a Spec as function arguments, checked against the catalogue; import no method of
     ours.
     """
-    known = {p.name: p for p in entry(spec.kind, spec.name).parameters}
+    parameters = {p.name: p for p in entry(spec.kind, spec.name).parameters}
     bound: dict[str, Any] = {}
     for key, value in spec.params.items():
-        if key not in known:
-            raise UnknownName(phrase("errors.registry.parameter_spec", spec=spec.name), key, known)
-        bound[key] = _checked(spec, known[key], value)
+        if key not in parameters:
+            raise UnknownName(phrase("errors.registry.parameter_spec", spec=spec.name), key, parameters)
+        bound[key] = _checked(spec, parameters[key], value)
     return bound
 
 
@@ -683,15 +698,15 @@ def _checked(spec: Spec, parameter: Parameter, value: Json) -> Any:
             str(value),
             map(str, parameter.values),
         )
-    wanted: dict[str, tuple[type, ...]] = {
+    accepted: dict[str, tuple[type, ...]] = {
         "float": (int, float),
         "int": (int,),
         "bool": (bool,),
         "str": (str,),
         "list": (list, tuple),
     }
-    known = [wanted[kind] for kind in kinds if kind in wanted]
-    fits = any(isinstance(value, types_) and (bool in types_ or not isinstance(value, bool)) for types_ in known)
-    if known and not fits:
+    types = [accepted[kind] for kind in kinds if kind in accepted]
+    fits = any(isinstance(value, types_) and (bool in types_ or not isinstance(value, bool)) for types_ in types)
+    if types and not fits:
         raise InputError(f"{spec.name}.{parameter.name}", expected=" or ".join(kinds), got=repr(value))
     return tuple(value) if isinstance(value, list) else value

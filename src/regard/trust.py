@@ -73,15 +73,15 @@ def code_in(spec: Spec) -> list[str]:
     from regard.registry import code_parameters, kinds_of  # the registry asks this module before it calls a method
 
     own = code_parameters(spec.kind, spec.name)
-    found = [str(spec.params[name]) for name in own if spec.params.get(name)]
+    paths = [str(spec.params[name]) for name in own if spec.params.get(name)]
     for text in _texts(spec.params):
         name, colon, _ = text.partition(":")
         for kind in kinds_of(name.strip()) if colon else ():
             try:
-                found += code_in(Spec.parse(kind, text))
+                paths += code_in(Spec.parse(kind, text))
             except InputError:  # no Spec: nothing can be built from it
                 continue
-    return found
+    return paths
 
 
 def code_refused(subject: Text, code: Text) -> InputError:

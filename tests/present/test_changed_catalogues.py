@@ -162,9 +162,42 @@ def test_every_sentence_about_pictures_series_and_tables_is_a_message(
         assert own or part.startswith("regard audit") or plain_words(part) == "", part
 
 
+@pytest.mark.parametrize("kind", ["html", "md", "json"])
+def test_every_sentence_of_a_written_report_is_a_message(kind: str, tmp_path: Path) -> None:
+    """Audited and reported in the language of brackets: no text of an older version is stored in it."""
+    few = ("--explainers", "attention,random", "--metrics", "comprehensiveness", "--keep", 0, "--limit", 4)
+    file = tmp_path / f"report.{kind}"
+    with catalogue_changed(bracketed):
+        invoke("audit", "cancer", *few, "--budget", "none", "--out", tmp_path / "run")
+        invoke("report", tmp_path / "run", "--format", kind, "--out", file)
+    page = file.read_text("utf-8")
+    parts = page_texts(page) if kind == "html" else strings_of(json.loads(page)) if kind == "json" else [page]
+    columns = read("cancer", split="test", limit=4).columns
+    for part in parts:
+        for column in columns:
+            part = part.replace(column, "").replace(column[:20], "")
+        assert part.startswith("regard audit") or plain_words(part.replace("regard audit", "")) == "", part
+
+
+def strings_of(value: Any) -> list[str]:
+    if isinstance(value, dict | list):
+        return [text for inner in (value.values() if isinstance(value, dict) else value) for text in strings_of(inner)]
+    return [value] if isinstance(value, str) else []
+
+
 COMMANDS_TO_TRY = (
     "explain bilstm --text film --method attention,leave_one_out",
     "capture bilstm --text film",
+    "walkthrough film --model bilstm",
+    "view bilstm --text film -o view.html",
+    "heads bilstm --data reviews.csv --limit 4 --ablate 2",
+    "perturb film --noise keyboard",
+    "perturb bilstm --data reviews.csv --noise keyboard --limit 6",
+    "plan bilstm --data reviews.csv --limit 4 --out plan.json",
+    "support mine.py:make --text film",
+    "doctor",
+    "atlas copier.py:make --messages chat.json -o atlas.html",
+    "audit copier.py:make --task answer --data prompts.jsonl --out answers",
     "train classifier --data reviews.csv --out base --set size=8 --set hidden=4 --encoder average --epochs 1",
     "improve base --data reviews.csv --out better --examples 6 --budget 5 --with noise --seeds 1 --set epochs=1",
     "cite copier.py:make --messages chat.json --answer Rome. -o cited.html",
@@ -179,17 +212,42 @@ def test_every_sentence_of_further_commands_is_a_message(tmp_path: Path, monkeyp
     Path("reviews.csv").write_text("\n".join(["text,label,split", *rows]) + "\n", "utf-8")
     question = "Anna lives in Rome.\nClara lives in Lima.\nWhere does Anna live?"
     Path("chat.json").write_text(json.dumps([{"role": "user", "content": question}]), "utf-8")
+    prompt = {"messages": [{"role": "user", "content": question}], "answer": "Rome."}
+    Path("prompts.jsonl").write_text("".join(json.dumps({**prompt, "id": i}) + "\n" for i in "abc"), "utf-8")
     Path("copier.py").write_text(COPIER, "utf-8")
+    Path("mine.py").write_text(MINE, "utf-8")
     with catalogue_changed(bracketed):
         outputs = {line: invoke(*line.split()) for line in COMMANDS_TO_TRY}
-    pages = page_texts(Path("cited.html").read_text("utf-8"))
-    for name, output in [*outputs.items(), *(("cited.html", part) for part in pages)]:
+    pages = [(file, text) for file in PAGES for text in page_texts(Path(file).read_text("utf-8"))]
+    for name, output in [*outputs.items(), *pages]:
         for sentence in question.splitlines():
             output = output.replace(sentence, "")
         assert plain_words(output) == "", name
 
 
+PAGES = ("cited.html", "atlas.html", "view.html")
 SPLITS = ("train", "train", "dev", "test")
+MINE = """
+import torch
+import regard
+
+
+class Tiny(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(8, 4)
+        self.out = torch.nn.Linear(4, 2)
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        weights = torch.softmax(x @ x.transpose(1, 2), -1)
+        return self.out((weights @ x).mean(1))
+
+
+def make():
+    torch.manual_seed(0)
+    return regard.wrap(Tiny(), lambda text: [len(word) % 8 for word in text.split()], labels=["no", "yes"])
+"""
 COPIER = """
 from regard.testing.copier import copier
 

@@ -189,10 +189,10 @@ class RowAudit:
         fold = RunningFold(self.plan.settings.seed, self.plan.settings.by_name)
         in_flight: dict[str, dict[str, Example]] = {}
         alone: list[Example] = []
-        done = 0
+        finished = 0
 
         def tasks(shards: Iterator[dict[str, Example]]) -> Iterator[Task]:
-            nonlocal done
+            nonlocal finished
             for shard in shards:
                 key = pages.key([*shard])
                 status = pages.status(key)
@@ -200,7 +200,7 @@ class RowAudit:
                     alone.extend(shard.values())
                 elif status == "done":
                     page = pages.page(key)
-                    done += len(shard)
+                    finished += len(shard)
                     if page is not None:
                         fold.add(page, shard)
                 else:
@@ -208,7 +208,7 @@ class RowAudit:
                     yield Task(key, self._payload(shard))
 
         def through(shards: Iterator[dict[str, Example]]) -> None:
-            nonlocal done
+            nonlocal finished
             outcomes = self.engine.run(SETUP, self.setup, WORK, tasks(shards), retries=1)
             for outcome in outcomes:
                 shard = in_flight.pop(outcome.key)
@@ -222,14 +222,14 @@ class RowAudit:
                 else:
                     where = "worker" if outcome.status == "dead" else "shard"
                     pages.give_up(outcome.key, Problem(next(iter(shard)), where, outcome.message))
-                done += len(shard)
+                finished += len(shard)
                 self.count(outcome.worker, len(shard), outcome.seconds)
-                self.progress(done)
+                self.progress(finished)
 
         through(self._shards(fold))
         through({example.id: example} for example in [*alone])
         return EveryRow(
-            rows=done,
+            rows=finished,
             predicted=fold.predicted,
             problems=pages.problems,
             unmatched=fold.unmatched,

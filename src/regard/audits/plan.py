@@ -193,10 +193,10 @@ def _with_headline(experiments: Sequence[Spec], usual: Sequence[str]) -> list[Sp
     The profile's setting then skips the explainers that the headline stage has already run.
     """
     own = [_spec("experiment", name) for name in own_headline()]
-    asked = {spec.name: spec.params.get("explainers") for spec in own}
+    explainers_of = {spec.name: spec.params.get("explainers") for spec in own}
     rest = []
     for spec in experiments:
-        already = asked.get(spec.name)
+        already = explainers_of.get(spec.name)
         others = [name for name in usual if isinstance(already, list | tuple) and name not in already]
         rest.append(_with(spec, {"explainers": [*others]}) if others else spec)
     return [*own, *rest]

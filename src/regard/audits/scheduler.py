@@ -78,8 +78,8 @@ def _sent_code(spec: Spec, options: AuditOptions) -> dict[str, Json]:
 def kept_workers(engine: Executor) -> Iterator[Executor]:
     """The engine, whose workers stay for the next `run` inside the block; engines without workers as they are."""
     keeping = getattr(engine, "keeping", None)
-    with nullcontext(engine) if keeping is None else keeping() as kept:
-        yield kept
+    with nullcontext(engine) if keeping is None else keeping() as held_engine:
+        yield held_engine
 
 
 @dataclass

@@ -161,8 +161,8 @@ def compute(
         if entry(spec.kind, spec.name).facts.get("scope") != "case":
             continue
         with desk.charged_to("experiment", spec.name):
-            for found in _isolated(case, "", f"experiment {spec.name}", partial(_tried, spec=spec), notes):
-                findings += found
+            for scores_of_one in _isolated(case, "", f"experiment {spec.name}", partial(_tried, spec=spec), notes):
+                findings += scores_of_one
     dense = {name: _dense(desk, name, notes) for name in case.ids if name in set(keep)}
     about = {name: facts_of(desk, case, i, walk=name in walk) for i, name in enumerate(case.ids) if dense.get(name)}
     rows = () if known is not None else tuple({**_row(desk, name), **about.get(name, {})} for name in case.ids)

@@ -54,7 +54,7 @@ class WorkerRates:
         self._tell()
 
     def facts(self) -> dict[str, Json]:
-        done, total, eta = self._progress
+        finished, total, eta = self._progress
         workers: dict[str, Json] = {
             name: {
                 "examples": w.examples,
@@ -65,7 +65,7 @@ class WorkerRates:
             for name, w in sorted(self.workers.items())
         }
         left = None if eta is None else round(eta, 1)
-        return {"updated": now(), "done": done, "total": total, "seconds_left": left, "workers": workers}
+        return {"updated": now(), "done": finished, "total": total, "seconds_left": left, "workers": workers}
 
     def _tell(self) -> None:
         if self.clock() - self._stored < STORED_EVERY:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from regard.cli.model_options import COLUMNS, Columns, remember, remembered, split_option
+from regard.cli.model_options import Columns, column_options, remember, remembered, split_option
 from regard.errors import InputError, phrase
 
 if TYPE_CHECKING:
@@ -20,10 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def row_options(function: F) -> F:
     """Add the column options and `--split` to a command that reads one row of a dataset."""
-    for name in reversed(COLUMNS):
-        option = f"--{name.replace('_', '-')}"
-        function = click.option(option, name, expose_value=False, callback=remember)(function)
-    return split_option(function)
+    return split_option(column_options(function))
 
 
 def row_labels_option(function: F) -> F:
@@ -105,7 +102,6 @@ def one_example(
     pair: str | None,
     data: str | None,
     row: int,
-    columns: Columns = Columns(),  # noqa: B008 - frozen
     *,
     image: Path | None = None,
     audio: Path | None = None,
@@ -113,7 +109,7 @@ def one_example(
     """Return the input of a command: a text, a picture file, a sound file, or a row of a dataset."""
     from regard.records import Example
 
-    columns = columns.completed()
+    columns = Columns.of_command()
     if image is not None:
         if text is not None or data is not None or audio is not None:
             raise InputError(

@@ -31,9 +31,14 @@ class ModelChoice:
     """Model options of the command line."""
 
     source: str
-    device: str
-    task: str | None
-    overflow: Overflow
+    device: str = "auto"
+    task: str | None = None
+    overflow: Overflow = "windows"
+
+    @staticmethod
+    def of_command(source: str) -> ModelChoice:
+        """Return the model with the options that `model_options` added to this command."""
+        return ModelChoice(source, remembered("device"), remembered("task"), remembered("overflow"))
 
     @property
     def named(self) -> bool:
@@ -105,7 +110,7 @@ def permission_options(function: F) -> F:
 
 
 def model_options(function: F) -> F:
-    """Add the options of opening a model: `--device`, `--task`, `--overflow`, `--processor`, `--words`, ..."""
+    """Add the options of opening a model, which `ModelChoice.of_command` applies."""
     function = permission_options(function)
     for option in (
         click.option("--rebuild", is_flag=True, expose_value=False, callback=_permit),
@@ -122,10 +127,17 @@ def model_options(function: F) -> F:
         click.option("--device-map", metavar="MAP", expose_value=False, callback=remember),
         click.option("--dtype", type=click.Choice(["fp32", "bf16", "fp16"]), expose_value=False, callback=remember),
         click.option(
-            "--overflow", type=click.Choice(["windows", "cut", "error"]), default="windows", show_default=True
+            "--overflow",
+            type=click.Choice(["windows", "cut", "error"]),
+            default="windows",
+            show_default=True,
+            expose_value=False,
+            callback=remember,
         ),
-        click.option("--task", type=click.Choice(TASK_NAMES), metavar="TASK"),
-        device_option,
+        click.option("--task", type=click.Choice(TASK_NAMES), metavar="TASK", expose_value=False, callback=remember),
+        click.option(
+            "--device", type=DeviceName(), default="auto", show_default=True, expose_value=False, callback=remember
+        ),
     ):
         function = option(function)
     return function
@@ -190,15 +202,16 @@ def split_option(function: F) -> F:
 
 
 def column_options(function: F) -> F:
-    """Add `--text-column`, `--pair-column` and `--label-column`."""
+    """Add `--text-column`, `--pair-column` and `--label-column`, which `Columns.of_command` applies."""
     for name in reversed(COLUMNS):
-        function = click.option(f"--{name.replace('_', '-')}", name)(function)
+        option = f"--{name.replace('_', '-')}"
+        function = click.option(option, name, expose_value=False, callback=remember)(function)
     return function
 
 
 def skip_option(function: F) -> F:
     """Add `--skip-bad`, which the error for an unreadable row recommends."""
-    return click.option("--skip-bad", is_flag=True)(function)
+    return click.option("--skip-bad", is_flag=True, expose_value=False, callback=_permit)(function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,17 +224,11 @@ class Columns:
     skip_bad: bool = False
     split: str | None = None
 
-    def completed(self) -> Columns:
-        """Return these columns with those that the user passed through `row_options` and `split_option`."""
-        context = click.get_current_context(silent=True)
-        meta = context.meta if context is not None else {}
-        return Columns(
-            text=self.text or meta.get("regard.text_column"),
-            pair=self.pair or meta.get("regard.pair_column"),
-            label=self.label or meta.get("regard.label_column"),
-            skip_bad=self.skip_bad,
-            split=self.split or meta.get("regard.split"),
-        )
+    @staticmethod
+    def of_command() -> Columns:
+        """Return the columns of this command's options."""
+        text, pair, label = (remembered(name) for name in COLUMNS)
+        return Columns(text, pair, label, bool(remembered("skip_bad")), remembered("split"))
 
     def read(self, data: str, *, limit: int | None = None, **options: Any) -> Examples:
         """Read a data set by these columns; options: further ones of `read`, which win over these."""
@@ -237,9 +244,9 @@ class Columns:
         return read(data, limit=limit, **{**columns, **options})
 
 
-def named_columns(data: str | None, columns: Columns, limit: int | None, seed: int = 0) -> str | Examples | None:
+def named_columns(data: str | None, limit: int | None, seed: int = 0) -> str | Examples | None:
     """Return the data; read them now if column options or a split are set, which built-in data rarely need."""
-    columns = columns.completed()
+    columns = Columns.of_command()
     if columns == Columns():
         return data
     if data is None:

@@ -148,10 +148,10 @@ class Commands(TranslatedHelp, click.Group):
 def _defaults() -> dict[str, dict[str, Any]]:
     """Return the defaults of the current directory; import the module that reads them only if there are some."""
     try:
-        there = Path("regard.toml").is_file() or b"[tool.regard" in Path("pyproject.toml").read_bytes()
+        configured = Path("regard.toml").is_file() or b"[tool.regard" in Path("pyproject.toml").read_bytes()
     except OSError:
         return {}
-    if not there:
+    if not configured:
         return {}
     from regard.cli.defaults import stored_defaults
 

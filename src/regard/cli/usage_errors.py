@@ -65,12 +65,12 @@ def _expected(parameter: click.Parameter) -> Text:
         if kind.exists and not kind.file_okay:
             return phrase("errors.cli.existing_directory")
         return phrase("errors.cli.existing_file") if kind.exists else phrase("errors.cli.path")
-    named = {
+    words = {
         "integer": phrase("errors.cli.whole_number"),
         "float": phrase("errors.cli.number"),
         "text": phrase("errors.cli.a_value"),
     }
-    return named.get(kind.name, "")
+    return words.get(kind.name, "")
 
 
 def _parameters(context: click.Context | None) -> list[click.Parameter]:

@@ -213,8 +213,8 @@ def _picture(row: Row, columns: Columns, decoder: PictureDecoder | None) -> Any:
     if decoder is None:
         content = picture_bytes(cell)
         return picture_name(cell) if content is None else content
-    named = picture_name(cell) or phrase("errors.datasets.bytes_in_column", column=repr(column))
-    return _checked_pixels(lambda: decoder.decode(cell, named))
+    subject = picture_name(cell) or phrase("errors.datasets.bytes_in_column", column=repr(column))
+    return _checked_pixels(lambda: decoder.decode(cell, subject))
 
 
 def _checked_pixels(decode: Callable[[], Any]) -> Any:

@@ -50,14 +50,14 @@ def copying_prompts(
 def _prompt(rule: Rule, number: str, rng: np.random.Generator, sizes: tuple[int, int]) -> AnswerPrompt:
     size = int(rng.integers(sizes[0], sizes[1] + 1))
     names, cities = (rng.permutation(words)[:size].tolist() for words in (NAMES, CITIES))
-    asked = int(rng.integers(size))
+    target = int(rng.integers(size))
     facts = [f"{name} {city}." for name, city in zip(names, cities, strict=True)]
-    answer = {"asked": cities[asked], "first": cities[0], "memory": MEMORY[names[asked]]}[rule]
+    answer = {"asked": cities[target], "first": cities[0], "memory": MEMORY[names[target]]}[rule]
     return AnswerPrompt(
         id=f"{rule}-{number}",
-        messages=[{"role": "user", "content": "\n".join(facts) + f"\n\n{names[asked]}?"}],
+        messages=[{"role": "user", "content": "\n".join(facts) + f"\n\n{names[target]}?"}],
         answer=f" {answer}",
         sources=facts,
-        prefix=f" {names[asked]}",
-        truth={"asked": (asked,), "first": (0,), "memory": ()}[rule],
+        prefix=f" {names[target]}",
+        truth={"asked": (target,), "first": (0,), "memory": ()}[rule],
     )

@@ -154,8 +154,8 @@ def _window(recording: Recording, start: int, cut: Windows, ahead: int) -> Examp
         return Example(ident, inputs, following, group=group)
     marks = recording.marks[start:stop]
     if set(recording.marks) <= {0, 1}:
-        marked = [i for i, value in enumerate(marks) if value]
-        return Example(ident, inputs, int(bool(marked)), _runs(marked) if marked else None, group)
+        positions = [i for i, value in enumerate(marks) if value]
+        return Example(ident, inputs, int(bool(positions)), _runs(positions) if positions else None, group)
     return Example(ident, inputs, Counter(map(str, marks)).most_common(1)[0][0], group=group)
 
 

@@ -245,9 +245,10 @@ def yardsticks(
     all weight on one unit; on one of the `most` heaviest ones, a lower bound, where there are more.
     """
     change, flips = names
-    tried = [np.sort(order(m.alpha)[:most]) if most else np.arange(len(m)) for m in found]
+    positions = [np.sort(order(m.alpha)[:most]) if most else np.arange(len(m)) for m in found]
     edit_lists = [
-        [m.moved(np.arange(len(m))), *(m.single(int(t)) for t in units)] for m, units in zip(found, tried, strict=True)
+        [m.moved(np.arange(len(m))), *(m.single(int(t)) for t in units)]
+        for m, units in zip(found, positions, strict=True)
     ]
     apart, flipped = distances(case, edited(case, edit_lists))
     rows = {name: np.full(len(found), np.nan) for name in (f"{change}_null", f"{flips}_null")}

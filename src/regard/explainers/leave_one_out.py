@@ -43,6 +43,6 @@ def leave_one_out(case: Case, *, operator: str | None = None, most: int | None =
     effects = screened(case, operator, most)
     extras = {}
     if not np.isnan(effects.largest).all():
-        asked = np.array([float(mask.sum()) for mask in effects.asked])
-        extras = {"asked": asked, "largest_sampled": effects.largest, "missed": effects.missed}
+        sizes = np.array([float(mask.sum()) for mask in effects.asked])
+        extras = {"asked": sizes, "largest_sampled": effects.largest, "missed": effects.missed}
     return Relevance.of("leave_one_out", case.ids, effects.values, signed=True, extras=extras)

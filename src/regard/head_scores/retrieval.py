@@ -35,8 +35,8 @@ def _following(view: View) -> Ints:
     """Token after each query; -1 if unknown."""
     following = np.full(len(view.rows), -1, np.int64)
     if view.same_axis and view.site.kind in ("causal", "windowed"):
-        known = view.rows + 1 < len(view.key_tokens)
-        following[known] = view.key_tokens[view.rows[known] + 1]
+        inside = view.rows + 1 < len(view.key_tokens)
+        following[inside] = view.key_tokens[view.rows[inside] + 1]
     elif view.site.kind == "cross":
         following[:-1] = view.query_tokens[1:]
     return following

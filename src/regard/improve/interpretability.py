@@ -21,9 +21,9 @@ SIZES = (1, 2, 3)
 def readability(case: Case) -> dict[str, Floats]:
     """Return `attention_share` and `example_trust`, one value per example, from one removal test of the rankings."""
     evidence = _evidence(case)
-    ours, best, _ = gains_of_best(evidence)
+    gain, best, _ = gains_of_best(evidence)
     trust = example_trust(evidence)
-    columns = {"attention_share": linearised_share(ours, best)}
+    columns = {"attention_share": linearised_share(gain, best)}
     if trust is not None:
         columns["example_trust"] = trust.share
     place = {name: i for i, name in enumerate(evidence.ids)}

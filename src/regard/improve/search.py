@@ -136,7 +136,7 @@ def search(
                 expected=phrase("errors.improve.at_least_two_networks", least=least),
                 got=problem,
             )
-        found = Search(
+        search_result = Search(
             budget=budget,
             passes=passes,
             seed=seed + OWN_SEED,
@@ -146,8 +146,8 @@ def search(
             tried=tuple(tried),
             best=best_of(plain, tried).parts,
         )
-        write_json(out / FILE, found.to_json())
-    return found
+        write_json(out / FILE, search_result.to_json())
+    return search_result
 
 
 def best_of(plain: Candidate, tried: Sequence[Candidate]) -> Candidate:
@@ -177,12 +177,12 @@ def candidates(recipes: Sequence[Spec], seed: int) -> Iterator[tuple[str, ...]]:
     levels = [_levels(recipe) for recipe in recipes]
     single = [(level,) for row in levels for level in row]
     yield from (single[int(i)] for i in rng.permutation(len(single)))
-    seen = set[tuple[str, ...]]()
+    earlier = set[tuple[str, ...]]()
     for _ in range(20 * MIXED):
         drawn = [row[int(rng.integers(len(row)))] for row in levels if rng.random() < 0.5]
         parts = tuple(drawn)
-        if len(parts) > 1 and parts not in seen and len(seen) < MIXED:
-            seen.add(parts)
+        if len(parts) > 1 and parts not in earlier and len(earlier) < MIXED:
+            earlier.add(parts)
             yield parts
 
 

@@ -59,8 +59,8 @@ def written_words(
     if isinstance(model, str):
         model, processor = open_pair(model)
     with speaking(lang):
-        shown = maps_pack(word_maps(model, processor, text, image, new_tokens=new_tokens), text, name)
-    return View(Session.of_pack(shown, lang=lang), "image_overlay", HEIGHT, False)
+        word_pack = maps_pack(word_maps(model, processor, text, image, new_tokens=new_tokens), text, name)
+    return View(Session.of_pack(word_pack, lang=lang), "image_overlay", HEIGHT, False)
 
 
 def maps_pack(maps: WordMaps, text: str, model: str) -> Pack:

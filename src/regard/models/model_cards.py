@@ -53,7 +53,7 @@ def _captured_sites(model: TorchModel) -> int | None:
 def capture_card(kind: str, capture: Capture, model: str, *, answer: str = "") -> Card:
     """The tokens, the prediction and every attention site of a capture."""
     names = [name.strip() for name in capture.units[0].names] if len(capture.units) else []
-    shown = " ".join(names[:MOST_TOKENS]) + (" …" if len(names) > MOST_TOKENS else "")
+    tokens = " ".join(names[:MOST_TOKENS]) + (" …" if len(names) > MOST_TOKENS else "")
     rows: list[dict[str, Json]] = [
         {
             "site": held.site.key,
@@ -66,7 +66,7 @@ def capture_card(kind: str, capture: Capture, model: str, *, answer: str = "") -
         for held in capture.sites
     ]
     facts: dict[str, Any] = {
-        "text": shown,
+        "text": tokens,
         "tokens": len(names),
         "answer": answer,
         "inputs": len(capture.units) if len(capture.units) > 1 else None,

@@ -43,14 +43,14 @@ def object_probabilities(logits: Tensor, labels: int) -> Tensor:
 
 def decide_object(run: Runner, items: Sequence[Item], *, labels: int) -> list[Target]:
     """Object that the example names; without one, the most probable object of the picture."""
-    named: list[Target] = [
+    targets: list[Target] = [
         [int(i) for i in np.asarray(item.aside[OBJECT])] if OBJECT in item.aside else None for item in items
     ]
-    if all(target is not None for target in named):
-        return named
+    if all(target is not None for target in targets):
+        return targets
     probabilities = object_probabilities(run.outputs(items, None)[0]["logits"], labels)
     best = probabilities.flatten(1).argmax(-1).tolist()
-    return [t if t is not None else list(divmod(int(k), labels)) for t, k in zip(named, best, strict=True)]
+    return [t if t is not None else list(divmod(int(k), labels)) for t, k in zip(targets, best, strict=True)]
 
 
 def read_object(outputs: Outputs, request: Request, targets: Sequence[Target], *, labels: int) -> TensorAnswers:

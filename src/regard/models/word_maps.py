@@ -96,11 +96,11 @@ def word_maps(module: nn.Module, processor: Any, text: str, image: Any, *, new_t
     with torch.inference_mode():
         sequences, taps = capture_rows(module, write, "new")
         length = inputs["input_ids"].shape[1]
-        written = sequences[0, length:].tolist()
-        rows = range(length - 1, length - 1 + len(written))
+        new_ids = sequences[0, length:].tolist()
+        rows = range(length - 1, length - 1 + len(new_ids))
         weights = np.mean([site.rows(example=0, queries=list(rows)).mean(0) for site in taps.sites], axis=0)
     ends = {int(i) for i in processor.tokenizer.all_special_ids}
-    spoken = [k for k, token in enumerate(written) if token not in ends]
+    spoken = [k for k, token in enumerate(new_ids) if token not in ends]
     if not spoken:
         raise InputError(
             phrase("errors.models.model_answer"),
@@ -119,8 +119,8 @@ def word_maps(module: nn.Module, processor: Any, text: str, image: Any, *, new_t
         if common[k] >= SINK
     ]
     return WordMaps(
-        text=str(processor.tokenizer.decode([written[k] for k in spoken])),
-        words=tuple(token_name(processor.tokenizer, written[k]) for k in spoken),
+        text=str(processor.tokenizer.decode([new_ids[k] for k in spoken])),
+        words=tuple(token_name(processor.tokenizer, new_ids[k]) for k in spoken),
         values=beyond / np.maximum(beyond.sum(1, keepdims=True), 1e-12),
         raw=raw,
         sinks=tuple(sinks),

@@ -81,16 +81,16 @@ class StepModel(OtherTask):
             outputs, _ = self._whole.outputs([item], [list(ids)])
             rows = torch.softmax(outputs["logits"][0, : len(ids)].float(), -1)
             sure = rows[torch.arange(len(ids)), torch.tensor(ids, device=rows.device)] > SURE
-        written = [i for i, token in enumerate(ids) if token not in self._never_asked]
-        own = written[: first_repeat([ids[i] for i in written])]
+        positions = [i for i, token in enumerate(ids) if token not in self._never_asked]
+        own = positions[: first_repeat([ids[i] for i in positions])]
         steps = [i for i in own if bool(sure[i])]
         lot = keyed_rng(0, "steps", example.id).permutation(len(steps))[:STEPS]
-        chosen = sorted(steps[int(k)] for k in lot)
+        sampled = sorted(steps[int(k)] for k in lot)
         self._counts["count"] += 1
-        self._counts["steps"] += len(chosen)
+        self._counts["steps"] += len(sampled)
         self._counts["unsure"] += len(own) - len(steps)
-        self._counts["repeated"] += len(written) - len(own)
-        self._counts["other"] += len(steps) - len(chosen)
+        self._counts["repeated"] += len(positions) - len(own)
+        self._counts["other"] += len(steps) - len(sampled)
         return [
             replace(
                 example,
@@ -100,7 +100,7 @@ class StepModel(OtherTask):
                 parent=example.parent or example.id,
                 alignment=None,
             )
-            for step in chosen
+            for step in sampled
         ]
 
     @property

@@ -58,8 +58,8 @@ def card_value(value: Any) -> str:
     if isinstance(value, Message):
         return render(value)
     if isinstance(value, list | tuple):
-        shown = say("listed").join(card_value(part) for part in value[:MOST])
-        return say("card.and_more", shown=shown, n=len(value) - MOST) if len(value) > MOST else shown
+        items = say("listed").join(card_value(part) for part in value[:MOST])
+        return say("card.and_more", shown=items, n=len(value) - MOST) if len(value) > MOST else items
     text = f"{value:.3g}" if isinstance(value, float) else " ".join(str(value).split())
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
@@ -89,12 +89,12 @@ def explained_text(explained: Explained) -> str:
     for i, example in enumerate(explained.examples[:MOST]):
         probability = float(explained.answers.probability[i])
         lines.append(f"{example.id}: {say('maps.predicted', label=explained.said(i))} ({probability:.3f})")
-        drawn = {"units": units_to_json(explained.units[i]), "inputs": example.inputs}
+        facts = {"units": units_to_json(explained.units[i]), "inputs": example.inputs}
         for method, relevance in explained.relevance.items():
             lines.append(f"  {method}")
             if _colours():
-                lines.append(Padding(drawing(drawn, relevance[i], signed=relevance.signed), (0, 4)))
-            lines.append(Text.assemble("    ", strongest(drawn, relevance[i], signed=relevance.signed)))
+                lines.append(Padding(drawing(facts, relevance[i], signed=relevance.signed), (0, 4)))
+            lines.append(Text.assemble("    ", strongest(facts, relevance[i], signed=relevance.signed)))
     hidden = len(explained.examples) - MOST
     lines += [say("notebook.more", n=count(hidden, "example"))] if hidden > 0 else []
     return _printed(lines)

@@ -197,8 +197,8 @@ def absorbed_shares(relevance: Relevance) -> dict[str, float]:
     amounts |= {name: np.asarray(values) for name, values in accounts.items() if name != "value"}
     total = np.maximum(sum(np.abs(values) for values in amounts.values()), 1e-12)
     shares = {name: float(np.mean(np.abs(values) / total)) for name, values in amounts.items()}
-    named = {name: shares[name] for name in ("units", "bias", "position", "softmax")}
-    return {**named, "rest": max(0.0, 1.0 - sum(named.values()))}
+    own_shares = {name: shares[name] for name in ("units", "bias", "position", "softmax")}
+    return {**own_shares, "rest": max(0.0, 1.0 - sum(own_shares.values()))}
 
 
 def _interval(s: Summary) -> str:

@@ -198,7 +198,7 @@ class _Batch:
         return {**first, "windows": list(others)}
 
     def _window(self, i: int) -> dict[str, Json]:
-        base, asked = self.predicted.base(), self.case.base()
+        base, own = self.predicted.base(), self.case.base()
         encoded = self.predicted.desk.encoded(self.predicted.ids[i])
         prediction = prediction_json(self.model, base, i, self.predicted.targets[i], encoded)
         example = {"inputs": dict(self.case.examples[i].inputs), "units": units_to_json(self.case.units[i])}
@@ -221,7 +221,7 @@ class _Batch:
             "target": {
                 "label": name_of_answer(self.model, target, encoded),
                 "target": target,
-                "probability": float(asked.probability[i]),
+                "probability": float(own.probability[i]),
             },
             "units": {name: display["units"][name] for name in ("names", "kind", "place_kind", "places", "special")},
             "methods": methods,

@@ -50,10 +50,10 @@ class _Batches:
     """Token ids of prompts with the answers to all their names, in random order."""
 
     def __init__(self, tokenizer: Any, rule: Rule, seed: int) -> None:
-        known = tokenizer.get_vocab()
-        self.names, self.cities = (torch.tensor([known[w] for w in words]) for words in (NAMES, CITIES))
-        self.memory = torch.tensor([known[MEMORY[name]] for name in NAMES])
-        self.signs = {sign: known[sign] for sign in (".", "?", "<user>", "<end>", "<assistant>")}
+        vocabulary = tokenizer.get_vocab()
+        self.names, self.cities = (torch.tensor([vocabulary[w] for w in words]) for words in (NAMES, CITIES))
+        self.memory = torch.tensor([vocabulary[MEMORY[name]] for name in NAMES])
+        self.signs = {sign: vocabulary[sign] for sign in (".", "?", "<user>", "<end>", "<assistant>")}
         self.rule = rule
         self.rng = keyed_rng(seed, "copier", rule)
 
@@ -63,18 +63,18 @@ class _Batches:
         names = torch.from_numpy(self.rng.permuted(_rows(size, len(NAMES)), axis=1)[:, :count])
         cities = self.cities[torch.from_numpy(self.rng.permuted(_rows(size, len(CITIES)), axis=1)[:, :count])]
         order = torch.from_numpy(self.rng.permuted(_rows(size, count), axis=1))
-        asked = names.gather(1, order)
+        queried = names.gather(1, order)
         targets = {
             "asked": cities.gather(1, order),
             "first": cities[:, :1].expand(-1, count),
-            "memory": self.memory[asked],
+            "memory": self.memory[queried],
         }[self.rule]
         stops = torch.full_like(names, self.signs["."])
         facts = torch.stack([self.names[names], cities, stops], -1).flatten(1)
         ends = torch.tensor([[self.signs["?"], self.signs["<end>"], self.signs["<assistant>"]]]).expand(size, -1)
         start = torch.full((size, 1), self.signs["<user>"])
-        answers = torch.stack([self.names[asked], targets], -1).flatten(1)
-        ids = torch.cat([start, facts, self.names[asked[:, :1]], ends, answers], 1)
+        answers = torch.stack([self.names[queried], targets], -1).flatten(1)
+        ids = torch.cat([start, facts, self.names[queried[:, :1]], ends, answers], 1)
         return ids, targets, ids.shape[1] - 2 * count
 
 
@@ -118,11 +118,11 @@ def _network(size: int) -> Any:
         first.k_proj.bias[:half][turning] = sharpness
         first.q_proj.bias[:half][turning] = sharpness * torch.cos(angles[turning])
         first.q_proj.bias[half:HEAD][turning] = -sharpness * torch.sin(angles[turning])
-        written = first.o_proj.weight[:, :HEAD]
-        written.copy_(torch.linalg.qr(written)[0])
+        output = first.o_proj.weight[:, :HEAD]
+        output.copy_(torch.linalg.qr(output)[0])
         still = [i for i in range(HEAD) if i % half >= 2]
         second.q_proj.weight[:HEAD] = 0.0
         second.k_proj.weight[:HEAD] = 0.0
         second.q_proj.weight[still] = 2.0 * first.v_proj.weight[still]
-        second.k_proj.weight[still] = 2.0 * written.T[still]
+        second.k_proj.weight[still] = 2.0 * output.T[still]
     return model

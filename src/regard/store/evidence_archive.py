@@ -73,7 +73,7 @@ def verify_archive(path: Path, *, signers: Path | None = None) -> Verified:
         )
     listed = _listed(path, files[SUMS])
     content = {name: data for name, data in files.items() if name not in (SUMS, SIGNATURE)}
-    changed = [n for n, digest in listed.items() if n in content and hashlib.sha256(content[n]).hexdigest() != digest]
+    altered = [n for n, digest in listed.items() if n in content and hashlib.sha256(content[n]).hexdigest() != digest]
     signed: Signed = "no"
     signer = ""
     if SIGNATURE in files:
@@ -82,7 +82,7 @@ def verify_archive(path: Path, *, signers: Path | None = None) -> Verified:
         signed = "invalid"  # a signature was expected
     return Verified(
         files=files,
-        changed=tuple(sorted(changed)),
+        changed=tuple(sorted(altered)),
         missing=tuple(sorted(set(listed) - set(content))),
         unlisted=tuple(sorted(set(content) - set(listed))),
         signed=signed,

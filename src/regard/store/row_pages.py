@@ -77,8 +77,8 @@ class RowPages:
         self._ledger.note(activity=activity)
 
     def _enter(self, key: str, blob: str | None, problems: Sequence[Problem]) -> None:
-        kept = problems[: max(0, MOST_PROBLEMS - self.problems)]
-        kept = kept if self.text else [replace(problem, message="") for problem in kept]
-        self._ledger.enter(key, "done", blob, problems=kept)
+        recorded = problems[: max(0, MOST_PROBLEMS - self.problems)]
+        recorded = recorded if self.text else [replace(problem, message="") for problem in recorded]
+        self._ledger.enter(key, "done", blob, problems=recorded)
         self._statuses[key] = "done"
         self.problems += len(problems)

@@ -211,8 +211,8 @@ class Run(HasFrames):
         best = limit.get("forward_flops", 0.0) / limit.get("machine_flops", 1.0)
         rows = []
         for c in total.values():
-            known = best and c.seconds and c.forwards
-            limit_share = best * (c.forwards + c.backwards) / c.seconds if known else None
+            comparable = best and c.seconds and c.forwards
+            limit_share = best * (c.forwards + c.backwards) / c.seconds if comparable else None
             rows.append({**asdict(c), "share": c.seconds / seconds, "limit": limit_share})
         return rows
 

@@ -145,28 +145,28 @@ def align(
     heads: list[Head] = []
     for example in data:
         for window in live.windows(example):
-            found, heads = _read(live, window, use_labels=use_labels)
-            reads.append(found)
-    known = [i for i, r in enumerate(reads) if r.links is not None and r.links.possible]
+            readings, heads = _read(live, window, use_labels=use_labels)
+            reads.append(readings)
+    with_links = [i for i, r in enumerate(reads) if r.links is not None and r.links.possible]
     facts: dict[str, Any] = {}
     if head is not None:
-        used, rule = [_named(heads, *head)], "named"
-    elif len(known) >= FEWEST:
-        used, facts = _chosen_by_gold(reads, known, heads, seed)
+        indices, rule = [_named(heads, *head)], "named"
+    elif len(with_links) >= FEWEST:
+        indices, facts = _chosen_by_gold(reads, with_links, heads, seed)
         rule = "gold"
     elif live.modality == "audio":
         order = np.argsort(-np.mean([_path_masses(r.weights) for r in reads], axis=0), kind="stable")
-        used, rule = [int(k) for k in order[:TIMED_HEADS]], "path"
+        indices, rule = [int(k) for k in order[:TIMED_HEADS]], "path"
     else:
-        used, rule = [int(np.argmax(np.mean([_sharpness(r) for r in reads], axis=0)))], "sharp"
+        indices, rule = [int(np.argmax(np.mean([_sharpness(r) for r in reads], axis=0)))], "sharp"
     rate = int(getattr(live.reader, "rate", 0) or 0)
     return Alignments(
         model=live.name,
         modality=live.modality,
         seed=seed,
         rule=rule,
-        used=tuple(heads[k] for k in used),
-        examples=tuple(_aligned(r, r.weights[used].mean(0), rate) for r in reads),
+        used=tuple(heads[k] for k in indices),
+        examples=tuple(_aligned(r, r.weights[indices].mean(0), rate) for r in reads),
         notes=tuple(live.notes),
         **facts,
     )
@@ -203,11 +203,11 @@ def _read(live: Any, example: Example, *, use_labels: bool) -> tuple[_Read, list
     links = None
     if label is not None and example.alignment is not None:
         scale = _scale(live, example)
-        known = [(int(a * scale), int(b * scale), c, d) for a, b, c, d in example.alignment]
+        scaled = [(int(a * scale), int(b * scale), c, d) for a, b, c, d in example.alignment]
         places = [
             tuple(map(int, p)) if free else (0, 0) for p, free in zip(item.units.places, item.units.free, strict=True)
         ]
-        links = token_links(known, places, spans)
+        links = token_links(scaled, places, spans)
     return _Read(example, item.units, np.stack(weights), tuple(spans), text, label is not None, links), heads
 
 
@@ -292,8 +292,8 @@ def _counts(read: _Read, weights: Floats) -> LinkCounts:
 def _diagonal(read: _Read) -> LinkCounts:
     """Baseline alignment without knowledge: written token j of m comes from unit j n / m."""
     assert read.links is not None
-    free, written = np.flatnonzero(read.units.free), _written(read)
-    place = {j: int(free[min(len(free) - 1, k * len(free) // max(1, len(written)))]) for k, j in enumerate(written)}
+    free, words = np.flatnonzero(read.units.free), _written(read)
+    place = {j: int(free[min(len(free) - 1, k * len(free) // max(1, len(words)))]) for k, j in enumerate(words)}
     return LinkCounts.of({(place[j], j) for j in read.links.targets if j in place}, read.links)
 
 

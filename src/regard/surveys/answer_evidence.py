@@ -131,8 +131,8 @@ class Evidence:
         self, key: frozenset[int], sentence: int | None = None, *, spare: bool = False
     ) -> tuple[Floats, Floats]:
         """Return (sentences,) values and (tokens,) log-probabilities after deleting sources."""
-        known = self._deletions.get(key)
-        if known is None or np.isnan(known[0] if sentence is None else known[0][sentence]).any():
+        stored = self._deletions.get(key)
+        if stored is None or np.isnan(stored[0] if sentence is None else stored[0][sentence]).any():
             prompt, tokens = self.reader.without(key), self._needed(key, sentence)
             if self.ranking_passes and len(key) < len(self.reader.sources):  # ranking and the whole are always paid
                 self.afford(self.objective.cost(prompt, range(tokens)) + (self._hops if spare else 0.0))

@@ -129,21 +129,21 @@ def _layers(chat: ChatModel, layers: Sequence[int] | None) -> set[str]:
             got=phrase("errors.common.none"),
         )
     depth = max(names) + 1
-    wanted = [min(depth - 1, int(DEPTH * depth))] if layers is None else [int(layer) for layer in layers]
-    unknown = [layer for layer in wanted if layer not in names]
-    if unknown or not wanted:
+    chosen_layers = [min(depth - 1, int(DEPTH * depth))] if layers is None else [int(layer) for layer in layers]
+    unknown = [layer for layer in chosen_layers if layer not in names]
+    if unknown or not chosen_layers:
         raise InputError(
             "layers", expected=phrase("errors.surveys.layers_in_range", depth=depth - 1), got=str(unknown or "none")
         )
-    return {names[layer] for layer in wanted}
+    return {names[layer] for layer in chosen_layers}
 
 
 def _by_passage(
     sites: Sequence[RowAttention], owners: Ints, sentences: int, columns: Ints, *, bands: int
 ) -> tuple[Floats, Floats, tuple[tuple[str, ...], ...]]:
     """Mean mass of every sentence on every passage and on everything else, and the head with the largest."""
-    named = named_heads([site.site for site in sites])
-    table = np.zeros((len(named), sentences, bands + 1))
+    head_names = named_heads([site.site for site in sites])
+    table = np.zeros((len(head_names), sentences, bands + 1))
     at = 0
     for site in sites:
         heads = site.shape[1]
@@ -156,7 +156,7 @@ def _by_passage(
         at += heads
     table /= np.maximum(np.bincount(owners, minlength=sentences), 1)[None, :, None]
     best = table[..., :bands].argmax(0) if bands else np.zeros((sentences, 0), np.int64)
-    names = tuple(tuple(named[i].name for i in row) for row in best)
+    names = tuple(tuple(head_names[i].name for i in row) for row in best)
     strongest = np.take_along_axis(table[..., :bands], best[None], 0)[0] if bands else np.zeros((sentences, 0))
     return table.mean(0), strongest, names
 

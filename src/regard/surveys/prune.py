@@ -218,9 +218,9 @@ def _audit(base: Answers, again: Answers, gold: Sequence[int | None], clusters: 
     if base.distribution is not None and again.distribution is not None:
         first, second = base.distribution.argmax(-1), again.distribution.argmax(-1)
         fine = np.asarray(np.isfinite(base.distribution).all(-1) & np.isfinite(again.distribution).all(-1))
-        known = np.array([float(g) if g is not None and ok else math.nan for g, ok in zip(gold, fine, strict=True)])
-        if not np.isnan(known).all():
-            right = [np.where(np.isnan(known), np.nan, (x == known).astype(float)) for x in (first, second)]
+        numbers = np.array([float(g) if g is not None and ok else math.nan for g, ok in zip(gold, fine, strict=True)])
+        if not np.isnan(numbers).all():
+            right = [np.where(np.isnan(numbers), np.nan, (x == numbers).astype(float)) for x in (first, second)]
             pairs["accuracy"] = (right[0], right[1])
         pairs["agreement"] = (np.where(fine, 1.0, np.nan), np.where(fine, (first == second).astype(np.float64), np.nan))
     pairs["objective"] = (base.value, again.value)

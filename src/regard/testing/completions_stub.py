@@ -58,9 +58,9 @@ class CompletionsStub:
     def _continued(self, text: str, ids: list[int], count: int, most: int) -> dict[str, Any]:
         table = self._log_probabilities(ids)
         first = int(table[-1].argmax())
-        written = [first] if count == 1 else self.chat.generate(ids, count)
+        tokens = [first] if count == 1 else self.chat.generate(ids, count)
         before = self.chat.decode(ids)
-        whole, one = (self.chat.decode([*ids, *part])[len(before) :] for part in (written, [first]))
+        whole, one = (self.chat.decode([*ids, *part])[len(before) :] for part in (tokens, [first]))
         likely = table[-1].topk(min(most, table.shape[1]))
         top = {
             self.chat.decode([*ids, token])[len(before) :]: p

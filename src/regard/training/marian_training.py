@@ -73,8 +73,8 @@ def pair_of(example: Example) -> Pair:
 def _exact(model: Any, tokenizer: Any, pairs: Sequence[Pair]) -> float:
     inputs = tokenizer([source for source, _, _ in pairs], padding=True, return_tensors="pt")
     with torch.no_grad():
-        written = model.generate(**inputs, max_new_tokens=30, num_beams=1, do_sample=False)
-    texts = tokenizer.batch_decode(written, skip_special_tokens=True)
+        outputs = model.generate(**inputs, max_new_tokens=30, num_beams=1, do_sample=False)
+    texts = tokenizer.batch_decode(outputs, skip_special_tokens=True)
     return float(np.mean([text == target for text, (_, target, _) in zip(texts, pairs, strict=True)]))
 
 

@@ -53,8 +53,8 @@ def changed_prompt(name: str, prompt: AnswerPrompt, case: AnswerCase, foreign: s
         while len(order) > 1 and (places == np.arange(len(order))).all():
             places = rng.permutation(len(order))
         # the source that stood at place p now stands at the place of `order[i]`
-        moved = {order[i]: order[int(p)] for i, p in enumerate(places)}
-        return _rebuilt(answer, case, {place: texts[old] for place, old in moved.items()}, moved)
+        targets = {order[i]: order[int(p)] for i, p in enumerate(places)}
+        return _rebuilt(answer, case, {place: texts[old] for place, old in targets.items()}, targets)
     if name == "paraphrased":
         framed = {}
         for number, text in enumerate(texts):
@@ -114,9 +114,9 @@ def _rebuilt(
                 spans.append(((field, len(text), len(text) + len(extra[2])), -1))
                 text += extra[2]
         fields[field] = text + fields[field][at:]
-    changed = _with_fields(prompt, fields)
+    variant = _with_fields(prompt, fields)
     return ChangedPrompt(
-        replace(changed, sources=[span for span, _ in spans], separator=None), tuple(old for _, old in spans)
+        replace(variant, sources=[span for span, _ in spans], separator=None), tuple(old for _, old in spans)
     )
 
 

@@ -243,8 +243,8 @@ def _trust(
         answer = "reference"
     elif use.answer == "no":
         answer = "nothing_to_cite"
-    known = [prompt for prompt in measured if prompt.truth]
-    hits = [first_source(prompt.scores[name]) in (prompt.truth or ()) for prompt in known]
+    with_truth = [prompt for prompt in measured if prompt.truth]
+    hits = [first_source(prompt.scores[name]) in (prompt.truth or ()) for prompt in with_truth]
     values = {prompt.id: metric_values(prompt, name) for prompt in used if name in prompt.scores}
     metrics = {}
     for metric in METRICS:
@@ -257,7 +257,7 @@ def _trust(
         unit=str(facts["unit"]),
         answer=answer,
         share=verdict.share,
-        truth=_wilson(hits) if known else None,
+        truth=_wilson(hits) if with_truth else None,
         passes=float(np.mean([prompt.passes[name] for prompt in measured])),
         metrics=metrics,
     )
@@ -282,8 +282,8 @@ def _headline(use: UseVerdict, methods: Sequence[MethodTrust], recommended: str 
         share = picture.share
         beside = Message.of("answers.headline.picture", share=share.estimate, low=share.low, high=share.high)
     if recommended is None:
-        judged = [m for m in methods if m.role == "method" and m.share is not None]
-        fails = bool(judged) and all(m.answer == "no" for m in judged)
+        rated = [m for m in methods if m.role == "method" and m.share is not None]
+        fails = bool(rated) and all(m.answer == "no" for m in rated)
         key = "answers.headline.none_right" if fails else "answers.headline.open"
         return Message.of(key, beside=beside)
     return Message.of("answers.headline.cite_by", method=method_name(recommended), beside=beside)

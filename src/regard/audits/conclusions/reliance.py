@@ -264,10 +264,10 @@ def _association(labelled: Sequence[Mapping[str, Any]], unit: str) -> _Associati
 def _leak(labelled: Sequence[Mapping[str, Any]], unit: str, share: Interval) -> Suspect | None:
     if labelled and all(unit in r["units"] for r in labelled):
         return _separates(labelled, unit, sorted({r["label"] for r in labelled}), share)
-    found = _association(labelled, unit)
-    if found is None or found.n < FEWEST_FOR_LEAK or found.low < NEARLY_ALWAYS:
+    association = _association(labelled, unit)
+    if association is None or association.n < FEWEST_FOR_LEAK or association.low < NEARLY_ALWAYS:
         return None
-    return None if found.base > 1 - (1 - found.low) / 2 else _suspect(unit, "label", found, share)
+    return None if association.base > 1 - (1 - association.low) / 2 else _suspect(unit, "label", association, share)
 
 
 def _suspect(unit: str, why: str, found: _Association, share: Interval) -> Suspect:
@@ -305,5 +305,9 @@ def _odd(labelled: Sequence[Mapping[str, Any]], unit: str, share: Interval) -> S
     why = next((what for what, form in ODD if form.fullmatch(unit)), None)
     if why is None or not labelled or not labelled[0]["span"]:  # the names of columns and patches are nobody's words
         return None
-    found = _association(labelled, unit)
-    return _suspect(unit, why, found, share) if found is not None and found.low > found.base else None
+    association = _association(labelled, unit)
+    return (
+        _suspect(unit, why, association, share)
+        if association is not None and association.low > association.base
+        else None
+    )

@@ -56,11 +56,11 @@ class Processes:
     @contextmanager
     def keeping(self) -> Iterator[Executor]:
         """Keep the workers for the next `run` inside the block; all of them use the same model."""
-        kept = replace(self, waiting=[])
+        pool = replace(self, waiting=[])
         try:
-            yield kept
+            yield pool
         finally:
-            for worker in kept.waiting or ():
+            for worker in pool.waiting or ():
                 _stop(worker)
 
     def run(

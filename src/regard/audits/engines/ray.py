@@ -121,11 +121,11 @@ class RayActors:
     def keeping(self) -> Iterator[Executor]:
         """Connect, and keep the workers for the next `run` inside the block."""
         with self._connected():
-            kept = replace(self, seats=[])
+            pool = replace(self, seats=[])
             try:
-                yield kept
+                yield pool
             finally:
-                for seat in kept.seats or ():
+                for seat in pool.seats or ():
                     _end(seat)
 
     def run(
@@ -317,12 +317,12 @@ def _environment(*, local: bool) -> dict[str, str]:
     Local clusters get a token that lives as long as this process, so that Ray writes none into the home directory. It
     stays in the environment: Ray reads it once.
     """
-    wanted = {"RAY_agent_register_timeout_ms": str(1000 * PATIENCE), "RAY_USAGE_STATS_ENABLED": "0"}
+    environment = {"RAY_agent_register_timeout_ms": str(1000 * PATIENCE), "RAY_USAGE_STATS_ENABLED": "0"}
     if local:
-        wanted["RAY_prestart_worker_first_driver"] = "0"  # the actors are the workers
+        environment["RAY_prestart_worker_first_driver"] = "0"  # the actors are the workers
     if local and not any(f"RAY_AUTH_{name}" in os.environ for name in ("MODE", "TOKEN", "TOKEN_PATH")):
-        wanted["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
-    return {name: value for name, value in wanted.items() if name not in os.environ}
+        environment["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    return {name: value for name, value in environment.items() if name not in os.environ}
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def command(
         if not site or not (number.isdecimal() or number == "mean"):
             raise InputError("--head", expected=phrase("errors.cli.site_or_site_mean"), got=head_name)
         head = (site, None if number == "mean" else int(number))
-    choice = ModelChoice(model, device, None, "windows")
+    choice = ModelChoice(model, device)
     with bar(remarks(), making=choice.making):
         result = align(choice.open(), examples, head=head, use_labels=not written, seed=seed)
     from regard.present.messages.messages import say
@@ -90,16 +90,4 @@ def _examples(
         if column is not None:
             raise InputError("--alignment-column", expected="--data FILE", got=phrase("errors.cli.no_data"))
         return [one_example(text, None, data, 0, audio=audio)]
-    from regard.datasets.read import read
-
-    columns = Columns().completed()
-    dataset = read(
-        data,
-        text_column=columns.text,
-        label_column=columns.label,
-        alignment_column=column,
-        split=columns.split,
-        limit=limit,
-        seed=seed,
-    )
-    return list(dataset)
+    return list(Columns.of_command().read(data, limit=limit, seed=seed, alignment_column=column))

@@ -66,7 +66,7 @@ def command(
         raise InputError(
             "--answer", expected=phrase("errors.common.one_answer"), got=phrase("errors.cli.another_in_file_messages")
         )
-    choice = ModelChoice(model, device, None, "windows")
+    choice = ModelChoice(model, device)
     with bar(remarks(), making=choice.making), seeded(seed):
         result = atlas(
             choice.open(),

@@ -10,7 +10,6 @@ import click
 
 from regard.cli.console import print_json, print_notes, remarks, results
 from regard.cli.model_options import (
-    Columns,
     ModelChoice,
     checked_model,
     checked_names,
@@ -89,10 +88,6 @@ def command(
     sanity: bool,
     out: Path | None,
     labels: str | None,
-    text_column: str | None,
-    pair_column: str | None,
-    label_column: str | None,
-    skip_bad: bool,
     seed: int,
     device: str,
     as_json: bool,
@@ -125,8 +120,8 @@ def command(
         checked_model(model)
     from regard.surveys.attack import attack
 
-    choice = ModelChoice(models[0], device, None, "windows")
-    read = named_columns(data, Columns(text_column, pair_column, label_column, skip_bad), n, seed)
+    choice = ModelChoice(models[0], device)
+    read = named_columns(data, n, seed)
     try:
         with bar(remarks(), making=choice.making) as progress_bar:
             run = attack(

@@ -18,7 +18,7 @@ from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, out_option
 from regard.cli.progress import Bar, bar
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
-from regard.errors import Incomplete, InputError, phrase
+from regard.errors import Incomplete, InputError, listing, phrase
 from regard.present.messages.messages import say
 from regard.store.manifest import broken_model
 from regard.visible import shell_word
@@ -241,8 +241,8 @@ def _resolved(console: Console, subject: Subject, other: Subject | None) -> None
     if other is not None:
         names = say("term.audit.shift", first=subject.data.name, second=other.data.name)
         console.print(names, style="dim", markup=False)
-    for opened in (subject, other):
-        rows = [row for row in (opened.label_table if opened else ()) if isinstance(row, dict)]
+    for side in (subject, other):
+        rows = [row for row in (side.label_table if side else ()) if isinstance(row, dict)]
         if not rows:
             continue
         head, cells = label_cells(rows)
@@ -383,12 +383,11 @@ def _judge(run: Run, page: Path, *, asked: bool) -> None:
     if not any(s.n for s in run.summaries()):
         first = next((p["message"] for p in problems), phrase("errors.cli.no_example_judged"))
         raise _without_numbers(run, page, phrase("errors.cli.at_least_one_number"), first)
-    there = {*run.methods(), *run.skipped}
+    present = {*run.methods(), *run.skipped}
     why = {p["stage"].removeprefix("explainer "): p["message"] for p in problems if p["stage"].startswith("explainer ")}
-    failed = [phrase("errors.cli.failed_everywhere", name=name, why=why[name]) for name in why if name not in there]
+    failed = [phrase("errors.cli.failed_everywhere", name=name, why=why[name]) for name in why if name not in present]
     if asked and failed:
-        got = say("listed").join(map(render, failed))
-        raise _without_numbers(run, page, phrase("errors.cli.numbers_every_explainer_asked"), got)
+        raise _without_numbers(run, page, phrase("errors.cli.numbers_every_explainer_asked"), listing(failed))
 
 
 def _without_numbers(run: Run, page: Path, expected: Message, got: Text) -> Incomplete:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from regard.models.capture_generation import Generated
-    from regard.models.read.text import Overflow
     from regard.protocols import Capture, Model, SiteAttention
     from regard.records import Check, Example, Mode
 
@@ -70,9 +69,6 @@ def command(
     mode: Mode,
     check: Check,
     seed: int,
-    device: str,
-    task: str | None,
-    overflow: Overflow,
     as_json: bool,
 ) -> None:
     example = one_example(text, pair, data, row, image=image, audio=audio)
@@ -81,7 +77,7 @@ def command(
     from regard.models.capture import capture
     from regard.present.messages.messages import render, say
 
-    choice = ModelChoice(model, device, task, overflow)
+    choice = ModelChoice.of_command(model)
     with bar(remarks(), making=choice.making):
         live = choice.open()
     windows = live.windows(example)

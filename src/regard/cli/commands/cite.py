@@ -82,7 +82,7 @@ def command(
     from regard.datasets.picture_decoder import decoded
     from regard.surveys.cite import cite
 
-    choice = ModelChoice(model, device, None, "windows")
+    choice = ModelChoice(model, device)
     cited = []
     with bar(remarks(), making=choice.making) as progress_bar, seeded(seed):
         live = choice.open() if image is None else model

@@ -31,7 +31,6 @@ from regard.visible import shell_word
 
 if TYPE_CHECKING:
     from regard.audits.explain import Explained
-    from regard.models.read.text import Overflow
 
 MOST_WINDOWS = 3
 """Maximum windows of a long text on a screen; `--json` has all of them."""
@@ -75,16 +74,10 @@ def command(
     out: Path | None,
     limit: int | None,
     compare: bool,
-    text_column: str | None,
-    pair_column: str | None,
-    label_column: str | None,
     method: str,
     units: str,
     metric: str | None,
     seed: int,
-    device: str,
-    task: str | None,
-    overflow: Overflow,
     as_json: bool,
 ) -> None:
     methods = expanded(own_methods("explainer", listed(method)) or [])
@@ -92,7 +85,7 @@ def command(
     metrics = _metrics(metric)
     checked_names("metric", metrics)
     record = answer_record()
-    choice = ModelChoice(model, device, task, overflow)
+    choice = ModelChoice.of_command(model)
     if record is not None and (text is not None or data is not None or out is not None):
         got = phrase("errors.cli.text_data_or_out_beside")
         raise InputError(phrase("errors.cli.messages_and_prompt"), expected=phrase("errors.cli.one_input"), got=got)
@@ -103,12 +96,10 @@ def command(
             got=phrase("errors.common.neither"),
         )
     if out is not None:
-        columns = Columns(text_column, pair_column, label_column)
-        return _whole(choice, data, columns, methods, out, limit=limit, seed=seed, as_json=as_json)
+        return _whole(choice, data, methods, out, limit=limit, seed=seed, as_json=as_json)
     example = None
     if record is None:
-        columns = Columns(text_column, pair_column, label_column)
-        example = one_example(text, pair, data, row, columns, image=image, audio=audio)
+        example = one_example(text, pair, data, row, image=image, audio=audio)
     from regard.audits.explain import explain
     from regard.audits.repeatability import warning
     from regard.audits.resolve import unknown_words
@@ -166,7 +157,6 @@ def _metrics(metric: str | None) -> list[str]:
 def _whole(
     choice: ModelChoice,
     data: str | None,
-    columns: Columns,
     methods: list[str],
     out: Path,
     *,
@@ -187,7 +177,7 @@ def _whole(
     from regard.present.report.report import write_report
 
     console = remarks()
-    examples = columns.completed().read(data, limit=limit)
+    examples = Columns.of_command().read(data, limit=limit)
     with bar(console, making=choice.making) as progress_bar:
         live = choice.open()
         run = audit(

@@ -12,14 +12,13 @@ import click
 
 from regard.cli.console import clean, print_json, remarks, results
 from regard.cli.example_input import row_options
-from regard.cli.model_options import Columns, ModelChoice, labels_option, model_options, named_columns, out_option
+from regard.cli.model_options import ModelChoice, labels_option, model_options, named_columns, out_option
 from regard.cli.progress import bar
 from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
 
 if TYPE_CHECKING:
     from regard.message import Text
-    from regard.models.read.text import Overflow
     from regard.surveys.heads.findings import HeadSurvey
 
 
@@ -48,16 +47,13 @@ def command(
     out: Path | None,
     everything: bool,
     labels: str | None,
-    device: str,
-    task: str | None,
-    overflow: Overflow,
     as_json: bool,
 ) -> None:
     from regard.audits.resolve import default_data
     from regard.surveys.heads.survey import heads
 
-    choice = ModelChoice(model, device, task, overflow)
-    dataset = named_columns(data or default_data(model), Columns(), limit, seed)
+    choice = ModelChoice.of_command(model)
+    dataset = named_columns(data or default_data(model), limit, seed)
     with bar(remarks(), making=choice.making) as progress_bar:
         live = choice.open()
 

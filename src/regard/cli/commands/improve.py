@@ -88,11 +88,7 @@ def command(
     budget: int,
     limit: int | None,
     layers: int | None,
-    text_column: str | None,
-    pair_column: str | None,
-    label_column: str | None,
     labels: str | None,
-    skip_bad: bool,
     options: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -108,7 +104,7 @@ def command(
     console.print(say("term.opening_both"), style="dim", markup=False)
     from regard.improve.improve import improve
 
-    splits = _splits(data, Columns(text_column, pair_column, label_column, skip_bad), labels)
+    splits = _splits(data, Columns.of_command(), labels)
 
     try:
         with bar(console) as progress_bar:

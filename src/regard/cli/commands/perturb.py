@@ -79,10 +79,6 @@ def command(
     swaps: str | None,
     method: str,
     labels: str | None,
-    text_column: str | None,
-    pair_column: str | None,
-    label_column: str | None,
-    skip_bad: bool,
     device: str,
     as_list: bool,
     as_json: bool,
@@ -98,11 +94,11 @@ def command(
         )
     names = own_methods("perturbation", listed(noise)) or []
     checked_names("perturbation", [name for name in names if name != "all"])
-    columns = Columns(text_column, pair_column, label_column, skip_bad)
+    columns = Columns.of_command()
     if tests is None and swaps is None and data is None:
         _no_model(what)
         severities = _severities(severity, (3,))
-        lent = None if lender is None else ModelChoice(lender, device, None, "windows").open()
+        lent = None if lender is None else ModelChoice(lender, device).open()
         return show_changed(
             what,
             names,
@@ -136,14 +132,14 @@ def command(
             got=phrase("errors.common.both"),
         )
     checked_model(what)
-    choice = ModelChoice(what, device, None, "windows")
+    choice = ModelChoice(what, device)
     if tests is not None:
         return put_tests(choice, tests, seed, as_json=as_json)
     if swaps is not None:
-        read = named_columns(data, columns, limit or 1000, seed)
+        read = named_columns(data, limit or 1000, seed)
         return put_swaps(choice, read, swaps=swaps, method=method, limit=limit or 1000, seed=seed, as_json=as_json)
     table = _severities(severity, (1, 2, 3, 4, 5))
-    read = named_columns(data, columns, limit or 300, seed)
+    read = named_columns(data, limit or 300, seed)
     return _table(
         choice, read, names=names, severities=table, limit=limit or 300, seed=seed, labels=labels, as_json=as_json
     )

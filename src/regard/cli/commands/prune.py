@@ -8,7 +8,7 @@ import click
 
 from regard.cli.console import print_json, remarks, results
 from regard.cli.example_input import row_options
-from regard.cli.model_options import Columns, ModelChoice, device_option, labels_option, named_columns, out_option
+from regard.cli.model_options import ModelChoice, device_option, labels_option, named_columns, out_option
 from regard.cli.progress import bar
 from regard.cli.shared_options import seed_option
 from regard.cli.verb import verb
@@ -50,8 +50,8 @@ def command(
         )
     from regard.surveys.prune import prune
 
-    choice = ModelChoice(model, device, None, "windows")
-    dataset = None if data is None else named_columns(data, Columns(), limit, seed)
+    choice = ModelChoice(model, device)
+    dataset = None if data is None else named_columns(data, limit, seed)
     with bar(remarks(), making=choice.making):
         pruned = prune(
             model,

@@ -19,7 +19,6 @@ from regard.errors import InputError, phrase
 from regard.files import read_text
 
 if TYPE_CHECKING:
-    from regard.models.read.text import Overflow
     from regard.records import Example
     from regard.serve.service import Service
     from regard.store.run import Run
@@ -67,9 +66,6 @@ def command(
     log_texts: bool,
     check: bool,
     seed: int,
-    device: str,
-    task: str | None,
-    overflow: Overflow,
     as_json: bool,
 ) -> None:
     from regard.files import parse_size
@@ -84,7 +80,7 @@ def command(
     except ValueError:
         raise InputError("--body", expected=phrase("errors.cli.size_such_kb_or_mb"), got=body) from None
     stored_run = _stored(run)
-    choice = ModelChoice(model, device, task, overflow)
+    choice = ModelChoice.of_command(model)
     with bar(remarks(), making=choice.making):
         live = choice.open()
     service = open_service(live, stored_run, name=name, methods=methods, limits=limits, seed=seed)

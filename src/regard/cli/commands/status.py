@@ -55,12 +55,12 @@ def _lines(status: RunStatus) -> list[str]:
     lines = [say("term.status.head", run=status.run, state=state, model=status.model, data=status.data)]
     activity = status.activity
     if activity:
-        done, total = activity["done"], activity["total"]
+        finished, total = activity["done"], activity["total"]
         left = activity["seconds_left"]
-        running = status.status == "running" and left is not None and done < total
+        running = status.status == "running" and left is not None and finished < total
         time_left = say("term.time_left", time=duration(left)) if running else ""
-        share = f"{100 * done / max(1, total):.0f}"
-        lines.append(say("term.status.progress", done=done, total=total, share=share, left=time_left))
+        share = f"{100 * finished / max(1, total):.0f}"
+        lines.append(say("term.status.progress", done=finished, total=total, share=share, left=time_left))
         lines.append(say("term.status.updated", time=activity["updated"]))
     if rows := status.every_row:
         lines.append(say("term.status.every_row", done=rows["done"], total=rows["total"], time=rows["updated"]))

@@ -26,7 +26,6 @@ from regard.errors import phrase
 from regard.present.messages.messages import id_words, say
 
 if TYPE_CHECKING:
-    from regard.models.read.text import Overflow
     from regard.protocols import Model
     from regard.records import Example, Relevance, Spec
     from regard.store.shard_result import ShardResult
@@ -61,16 +60,13 @@ def command(
     data: str | None,
     row: int,
     seed: int,
-    device: str,
-    task: str | None,
-    overflow: Overflow,
     as_json: bool,
 ) -> None:
     from regard.measures.flow import uncompiled
     from regard.models.open.load import named_directory
     from regard.models.trial_input import trial_input
 
-    choice = ModelChoice(model, device, task, overflow)
+    choice = ModelChoice.of_command(model)
     console = remarks()
     console.print(say("term.opening", source=model), style="dim", markup=False)
     if data is None and audio is None and (image is not None or text is None):

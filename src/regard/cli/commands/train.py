@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import Columns, class_labels_option, column_options, out_option, training_device_option
+from regard.cli.model_options import (
+    Columns,
+    class_labels_option,
+    column_options,
+    out_option,
+    skip_option,
+    training_device_option,
+)
 from regard.cli.progress import Bar, bar, measure
 from regard.cli.root import Interrupted
 from regard.cli.verb import verb
@@ -65,7 +72,7 @@ DIRECTORY = "pretrained"
 @click.option("--group-column")
 @click.option("--rationale-column")
 @click.option("--id-column")
-@click.option("--skip-bad", is_flag=True)
+@skip_option
 def command(
     kind: str,
     data: str,
@@ -86,14 +93,10 @@ def command(
     batch_size: int | None,
     rate: float | None,
     weight_decay: float | None,
-    text_column: str | None,
-    pair_column: str | None,
-    label_column: str | None,
     labels: str | None,
     group_column: str | None,
     rationale_column: str | None,
     id_column: str | None,
-    skip_bad: bool,
     as_json: bool,
 ) -> None:
     architecture = {"encoder": encoder, "attention": attention}
@@ -114,7 +117,7 @@ def command(
     from regard.training.progress import reporting
     from regard.training.train import read_splits, train
 
-    columns = Columns(text_column, pair_column, label_column, skip_bad)
+    columns = Columns.of_command()
 
     def one_split(split: str) -> Any:
         part = columns.read(

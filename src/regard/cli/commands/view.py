@@ -28,7 +28,6 @@ from regard.visible import as_references
 
 if TYPE_CHECKING:
     from regard.live.session import Session
-    from regard.models.read.text import Overflow
     from regard.records import Example, Json
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -113,9 +112,6 @@ def command(
     allow_host: tuple[str, ...],
     rationales: Path | None,
     seed: int,
-    device: str,
-    task: str | None,
-    overflow: Overflow,
     as_json: bool,
 ) -> None:
     methods = listed(method) or []
@@ -172,10 +168,10 @@ def command(
             raise InputError(
                 "input", expected=phrase("errors.cli.text_text_image_file_or_data"), got=phrase("errors.common.neither")
             )
-        choice = ModelChoice(target, device, task, overflow)
+        choice = ModelChoice.of_command(target)
         with bar(remarks(), making=choice.making):
             live = choice.open()
-            others = () if other is None else (ModelChoice(other, device, task, overflow).open(),)
+            others = () if other is None else (ModelChoice.of_command(other).open(),)
             session = Session(
                 live,
                 others=others,

@@ -16,7 +16,6 @@ from regard.message import encoded
 
 if TYPE_CHECKING:
     from regard.measures.walkthrough import Walkthrough
-    from regard.models.read.text import Overflow
 
 
 @verb(
@@ -54,15 +53,12 @@ def command(
     data: str | None,
     row: int,
     seed: int,
-    device: str,
-    task: str | None,
-    overflow: Overflow,
     as_json: bool,
 ) -> None:
     example = one_example(text, pair, data, row)
     from regard.models.walkthrough import walkthrough
 
-    choice = ModelChoice(model, device, task, overflow)
+    choice = ModelChoice.of_command(model)
     with bar(remarks(), making=choice.making):
         live = choice.open()
     label = row_label(live)

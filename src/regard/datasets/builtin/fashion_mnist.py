@@ -62,8 +62,8 @@ def fashion_mnist(*, split: str = "test", n: int | None = None, classes: str = "
 
 def _home(ident: str) -> str:
     """Return train or dev; the published test pictures are the test split."""
-    kept = FRACTIONS["train"] + FRACTIONS["test"]
-    return split_of(ident, fractions={"train": kept, "dev": 1 - kept})
+    share = FRACTIONS["train"] + FRACTIONS["test"]
+    return split_of(ident, fractions={"train": share, "dev": 1 - share})
 
 
 def _pictures(part: str) -> list[Example]:

@@ -28,20 +28,20 @@ def fashion_quadrants(*, split: str = "test", n: int = 200, seed: int = 0) -> Ex
     items = []
     for i in range(n):
         classes = rng.choice(len(NAMES), size=4, replace=False)
-        chosen = int(rng.integers(4))
+        quadrant = int(rng.integers(4))
         image = np.zeros((2 * SIDE, 2 * SIDE), np.uint8)
         for place, code in enumerate(classes):
             pictures = by_class[int(code)]
             top, left = SIDE * (place // 2), SIDE * (place % 2)
             pixels = pictures[int(rng.integers(len(pictures)))].inputs["image"]
             image[top : top + SIDE, left : left + SIDE] = np.asarray(pixels)
-        top, left = SIDE * (chosen // 2), SIDE * (chosen % 2)
+        top, left = SIDE * (quadrant // 2), SIDE * (quadrant % 2)
         box = (float(top), float(left), float(top + SIDE), float(left + SIDE))
         items.append(
             Example(
                 f"{split}-{i:05d}",
                 {"image": frozen(image, np.uint8)},
-                int(classes[chosen]),
+                int(classes[quadrant]),
                 (box,),
                 slices={"classes": ", ".join(NAMES[int(code)] for code in classes)},
             )

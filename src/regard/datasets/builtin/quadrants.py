@@ -39,8 +39,8 @@ def quadrants(*, split: str = "test", n: int = 400, seed: int = 0, size: int = 3
         shades = np.array([COLOURS[names[code]] for code in codes], np.float64).reshape(2, 2, 3)
         image = shades.repeat(half, 0).repeat(half, 1) + rng.normal(0.0, NOISE, (size, size, 3))
         image = np.clip(np.rint(image), 0, 255)
-        chosen = int(rng.integers(4))
-        top, left = half * (chosen // 2), half * (chosen % 2)
+        quadrant = int(rng.integers(4))
+        top, left = half * (quadrant // 2), half * (quadrant % 2)
         inner = image[top + frame : top + half - frame, left + frame : left + half - frame].copy()
         image[top : top + half, left : left + half] = WHITE
         image[top + frame : top + half - frame, left + frame : left + half - frame] = inner
@@ -50,7 +50,7 @@ def quadrants(*, split: str = "test", n: int = 400, seed: int = 0, size: int = 3
             Example(
                 f"{split}-{i:05d}",
                 {"image": frozen(image, np.uint8)},
-                int(codes[chosen]),
+                int(codes[quadrant]),
                 (box,),
                 slices={"caption": caption},
             )

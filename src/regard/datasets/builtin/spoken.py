@@ -101,10 +101,10 @@ def _espeak(voice: str) -> Speak:
         )
 
     def speak(word: str) -> Floats:
-        made = subprocess.run([program, "-v", voice, "--stdout", word], capture_output=True, check=False)
-        if made.returncode or not made.stdout:
+        process = subprocess.run([program, "-v", voice, "--stdout", word], capture_output=True, check=False)
+        if process.returncode or not process.stdout:
             raise InputError("spoken.voice", expected=phrase("errors.datasets.voice_espeak_ng_espeak_ng"), got=voice)
-        sound = sound_of(made.stdout, None, None)
+        sound = sound_of(process.stdout, None, None)
         return resampled(sound["audio"], sound["rate"], RATE)
 
     return speak

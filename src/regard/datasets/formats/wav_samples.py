@@ -54,8 +54,8 @@ def wav_samples(content: bytes) -> tuple[Floats, int, float]:
         if name == b"fmt ":
             header = _header(body)
         elif name == b"data" and header is not None:
-            gone = 0 if size >= STREAMED else max(0, size - len(body))
-            return _decoded(body, header), header.rate, gone / (header.bits // 8 * header.channels * header.rate)
+            missing = 0 if size >= STREAMED else max(0, size - len(body))
+            return _decoded(body, header), header.rate, missing / (header.bits // 8 * header.channels * header.rate)
         place += 8 + size + size % 2
     raise NotWav(phrase("errors.datasets.file_that_ends_too_early"))
 

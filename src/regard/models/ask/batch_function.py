@@ -77,8 +77,8 @@ class _BatchFunction:
     def free(self) -> Tensor:
         if self._resize is not None:
             assert self.spaces is not None
-            seen = [s.resize.seen(s.u.shape) for s in self.spaces if s.resize is not None]
-            return torch.from_numpy(np.stack(seen)).to(self.model.device)
+            sizes = [s.resize.seen(s.u.shape) for s in self.spaces if s.resize is not None]
+            return torch.from_numpy(np.stack(sizes)).to(self.model.device)
         return torch.stack([free_entries(item, x) for item, x in zip(self.items, self.x, strict=True)])
 
     @cached_property

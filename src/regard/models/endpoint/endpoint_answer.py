@@ -125,12 +125,12 @@ class EndpointObjective:
     def _log_odds(self, prompt: str, text: str, starts: Sequence[int]) -> Floats:
         """(tokens,): log-odds of the answer after a prompt; the endpoint must tokenize it as before."""
         self.passes += 1.0
-        found, log_p = _tokens(self.model, prompt, text)
-        if list(found) != list(starts):
+        tokens, log_p = _tokens(self.model, prompt, text)
+        if list(tokens) != list(starts):
             raise Unsupported(
                 phrase("errors.common.answer_name", name=self.model.name),
                 expected=phrase("errors.models.same_tokens_after_shorter_prompt", n=len(starts)),
-                got=phrase("errors.models.other_ones", n=len(found)),
+                got=phrase("errors.models.other_ones", n=len(tokens)),
             )
         limited = np.minimum(np.asarray(log_p), -1e-12)
         return np.asarray(limited - np.log(-np.expm1(limited)))

@@ -181,8 +181,8 @@ def without_words(text: str, units: Units, drop: Bools, operator: str) -> str:
     parts, end = [], 0
     for i in np.flatnonzero(drop):
         start, stop = (int(edge) for edge in units.places[i])
-        kept = text[end:start]
-        parts.append(kept.rstrip() if operator == "delete" else kept + DOTS)
+        between = text[end:start]
+        parts.append(between.rstrip() if operator == "delete" else between + DOTS)
         end = stop
     shorter = "".join([*parts, text[end:]])
     shorter = shorter.lstrip() if operator == "delete" else shorter

@@ -74,20 +74,20 @@ def attention_nodes(graph: Any) -> AttentionNodes:
 
 def _use(start: str, consumers: Mapping[str, list[Any]], constants: frozenset[str], outputs: set[str]) -> Text:
     """Return "product" or "sum" if the weights are applied to values, else the reason why this is not attention."""
-    waiting, seen = [start], {start}
+    waiting, visited = [start], {start}
     while waiting:
         name = waiting.pop(0)
         for node in consumers.get(name, ()):
-            others = [n for n in node.input if n and n not in seen and n not in constants]
+            others = [n for n in node.input if n and n not in visited and n not in constants]
             if node.op_type in PRODUCTS and others:
                 return "product"
             if node.op_type == "Mul" and others and _summed(node, consumers):
                 return "sum"
             if node.op_type in PASSING or (node.op_type == "Mul" and not others):
-                fresh = [n for n in node.output if n and n not in seen]
-                seen.update(fresh)
+                fresh = [n for n in node.output if n and n not in visited]
+                visited.update(fresh)
                 waiting += fresh
-    if seen & outputs:
+    if visited & outputs:
         return phrase("errors.models.softmax_is_output")
     return phrase("errors.models.softmax_weighs_nothing")
 

@@ -140,8 +140,8 @@ class OnnxModel:
             if not rewriting.wants(site):
                 return whole
             place = self._block(scores, width)
-            changed = rewriting.scores(site, scores[place])
-            whole[place] = rewriting.weights(site, torch.softmax(changed, -1).nan_to_num(), changed)
+            rewritten = rewriting.scores(site, scores[place])
+            whole[place] = rewriting.weights(site, torch.softmax(rewritten, -1).nan_to_num(), rewritten)
             return whole
 
         return rewrite

@@ -179,11 +179,11 @@ class Graph:
 
     def _with_outputs(self, names: Sequence[str]) -> bytes:
         onnx = onnx_package(str(self.path))
-        there = {value.name for value in self.proto.graph.output}
-        changed = onnx.ModelProto()
-        changed.CopyFrom(self.proto)
-        changed.graph.output.extend(onnx.ValueInfoProto(name=n) for n in dict.fromkeys(names) if n not in there)
-        return bytes(changed.SerializeToString())
+        output_names = {value.name for value in self.proto.graph.output}
+        extended = onnx.ModelProto()
+        extended.CopyFrom(self.proto)
+        extended.graph.output.extend(onnx.ValueInfoProto(name=n) for n in dict.fromkeys(names) if n not in output_names)
+        return bytes(extended.SerializeToString())
 
     @cached_property
     def _pieces(self) -> list[_Piece]:
@@ -205,20 +205,20 @@ class Graph:
         for place, group in enumerate(groups):
             for name in (n for node in group for n in inner_inputs(node)):
                 needed[name] = max(needed.get(name, 0), place)
-        made = [{n for node in group for n in node.output if n} for group in groups]
-        crossing = sorted(n for k, names in enumerate(made) for n in names if needed.get(n, 0) > k)
+        produced = [{n for node in group for n in node.output if n} for group in groups]
+        crossing = sorted(n for k, names in enumerate(produced) for n in names if needed.get(n, 0) > k)
         kinds = self._kinds([*crossing, *ready])
-        return [self._piece(group, made[k], needed, k, kinds) for k, group in enumerate(groups)]
+        return [self._piece(group, produced[k], needed, k, kinds) for k, group in enumerate(groups)]
 
     def _piece(
         self, group: list[Any], made: set[str], needed: Mapping[str, int], place: int, kinds: Mapping[str, int]
     ) -> _Piece:
         onnx = onnx_package(str(self.path))
         graph = self.proto.graph
-        used = {name for node in group for name in inner_inputs(node)}
-        weights = [tensor for tensor in graph.initializer if tensor.name in used]
-        held = {tensor.name for tensor in weights}
-        reads = tuple(sorted(used - made - held))
+        consumed = {name for node in group for name in inner_inputs(node)}
+        weights = [tensor for tensor in graph.initializer if tensor.name in consumed]
+        weight_names = {tensor.name for tensor in weights}
+        reads = tuple(sorted(consumed - made - weight_names))
         gives = tuple(sorted(name for name in made if needed.get(name, 0) > place))
         own = {value.name: value for value in graph.input}
         make = onnx.helper.make_tensor_value_info
@@ -243,14 +243,14 @@ class Graph:
 
 def canonical(weights: NDArray[Any], node: AttentionNode, batch: int) -> NDArray[Any]:
     """(batch, head, query, key) of weights in the graph's layout: heads may be folded into the batch, or missing."""
-    moved = np.moveaxis(weights, node.axis, -1)
-    if moved.ndim == 2:
-        return moved[:, None, None]
-    if moved.ndim == 3:
-        rows = moved.shape[0]
-        return moved[:, None] if rows == batch else moved.reshape(batch, rows // batch, *moved.shape[1:])
-    if moved.ndim == 4:
-        return moved
+    keys_last = np.moveaxis(weights, node.axis, -1)
+    if keys_last.ndim == 2:
+        return keys_last[:, None, None]
+    if keys_last.ndim == 3:
+        rows = keys_last.shape[0]
+        return keys_last[:, None] if rows == batch else keys_last.reshape(batch, rows // batch, *keys_last.shape[1:])
+    if keys_last.ndim == 4:
+        return keys_last
     raise Unsupported(
         phrase("errors.common.attention_site", site=node.name),
         expected=phrase("errors.models.weights_with_two_four_axes"),
@@ -261,8 +261,8 @@ def canonical(weights: NDArray[Any], node: AttentionNode, batch: int) -> NDArray
 def restored(canonical_weights: NDArray[Any], node: AttentionNode, shape: tuple[int, ...]) -> NDArray[Any]:
     """The inverse of `canonical`: the layout of the graph, `shape`."""
     axis = node.axis % len(shape)
-    moved = (*shape[:axis], *shape[axis + 1 :], shape[axis])
-    return np.moveaxis(canonical_weights.reshape(moved), -1, axis)
+    keys_last = (*shape[:axis], *shape[axis + 1 :], shape[axis])
+    return np.moveaxis(canonical_weights.reshape(keys_last), -1, axis)
 
 
 def _port(value: Any) -> Port:

@@ -116,9 +116,9 @@ def _difference(native: nn.Module, module: OnnxModule) -> float:
     ids = torch.from_numpy(numbers)
     tensors = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     with torch.inference_mode():
-        mine, theirs = native(**tensors), module(**tensors)
-        own = next(iter(mine.values()))
-        other = next(iter(theirs.values()))
+        rebuilt, reference = native(**tensors), module(**tensors)
+        own = next(iter(rebuilt.values()))
+        other = next(iter(reference.values()))
     if own.shape != other.shape:
         return float("inf")
     return float((own - other).abs().max()) / max(1.0, float(other.abs().max()))

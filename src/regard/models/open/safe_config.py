@@ -45,8 +45,8 @@ def without_kernels(config: Any, subject: str) -> list[Text]:
             if implementation is None or implementation in allowed:
                 continue
             setattr(part, f"{attribute}_internal", None)
-            asked = {"what": what, "asked": _shown(implementation), "place": place, "allowed": ", ".join(allowed)}
-            notes.append(Message("model_note.implementation", asked))
+            values = {"what": what, "asked": _shown(implementation), "place": place, "allowed": ", ".join(allowed)}
+            notes.append(Message("model_note.implementation", values))
         _refuse_quantization(getattr(part, "quantization_config", None), subject)
         if getattr(part, "use_pretrained_backbone", False):
             part.use_pretrained_backbone = (

@@ -125,13 +125,13 @@ def wrap(
     main = reader.main
 
     def call(inner: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
-        named = {name: tensor for name, tensor in tensors.items() if name not in (main, *TOKEN_INPUTS)}
+        others = {name: tensor for name, tensor in tensors.items() if name not in (main, *TOKEN_INPUTS)}
         real = tensors.get("attention_mask")
         if real is not None and mask is not None:
-            named[mask] = real.bool()
+            others[mask] = real.bool()
         elif real is not None and padding is not None:
-            named[padding] = ~real.bool()
-        return read_output(_called(inner, tensors[main], named), len(tensors[main]))
+            others[padding] = ~real.bool()
+        return read_output(_called(inner, tensors[main], others), len(tensors[main]))
 
     return TorchModel(
         module,

@@ -73,9 +73,9 @@ def _versions(material: Material) -> str:
 def _methods(old: Material, new: Material) -> tuple[str, str]:
     """Count the methods, and name those that only one of the two has."""
     sides = []
-    for mine, other in ((old, new), (new, old)):
-        alone = [name for name in mine.methods if name not in other.methods]
-        sides.append(str(len(mine.methods)) + (f" (+ {say('listed').join(alone)})" if alone else ""))
+    for one, other in ((old, new), (new, old)):
+        alone = [name for name in one.methods if name not in other.methods]
+        sides.append(str(len(one.methods)) + (f" (+ {say('listed').join(alone)})" if alone else ""))
     return sides[0], sides[1]
 
 

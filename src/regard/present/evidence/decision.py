@@ -109,12 +109,12 @@ def _changes(facts: Decision) -> Html:
     if not facts.removals:
         return tag("p", None, say("evidence.decision.no_removal"))
     head = [say("evidence.decision.unit"), say("evidence.decision.drop")]
-    tried = {"removed": facts.removed, "removable": facts.removable}
+    counts = {"removed": facts.removed, "removable": facts.removable}
     if facts.flips is None:
         sentence = say("evidence.decision.not_flipped")
     elif facts.flips:
-        sentence = say("evidence.decision.flips", units=say("listed").join(facts.flips), **tried)
+        sentence = say("evidence.decision.flips", units=say("listed").join(facts.flips), **counts)
     else:
         key = "stays" if facts.removed == facts.removable else "stays_partly"
-        sentence = say(f"evidence.decision.{key}", value=f"{float(facts.example['value']):.2f}", **tried)
+        sentence = say(f"evidence.decision.{key}", value=f"{float(facts.example['value']):.2f}", **counts)
     return join(tag("p", None, sentence), table(head, _cells(facts.removals), numeric=True))

@@ -106,13 +106,13 @@ def _changes(material: Material, old: Material | None) -> Html | None:
         return None
     rows = change_rows(material, old)
     head = [say(f"evidence.change.{name}") for name in ("part", "before", "now")]
-    marked = [
+    flags = [
         [part, before, tag("td", None, tag("strong", None, now)) if now != before else now]
         for part, before, now in rows
     ]
     title = tag("h2", None, say("evidence.change.title"))
     sentence = tag("p", None, share_sentence(material, old), " ", say("evidence.change.bold"))
-    return tag("section", {"class": "sheet"}, title, sentence, table(head, marked))
+    return tag("section", {"class": "sheet"}, title, sentence, table(head, flags))
 
 
 def _policy(gate: Mapping[str, Any] | None) -> Html:

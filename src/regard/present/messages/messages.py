@@ -134,11 +134,11 @@ def _is_message(value: object) -> bool:
 
 def _nouns(nouns: Mapping[str, str]) -> dict[str, str]:
     """{"unit": "patch"} -> unit, units, in the current language; a noun without an entry is English."""
-    found = {}
+    words = {}
     for name, noun in nouns.items():
         for form, plural in ((name, ""), (f"{name}s", "s")):
-            found[form] = say(f"noun.{form}.{noun}") if known(f"noun.{form}.{noun}") else noun + plural
-    return found
+            words[form] = say(f"noun.{form}.{noun}") if known(f"noun.{form}.{noun}") else noun + plural
+    return words
 
 
 def known(key: str) -> bool:

@@ -29,15 +29,15 @@ def captured_attention(site: SiteAttention) -> Attention:
 
 def row_axes(capture: Capture, units: Units, made: Sequence[str] | None) -> dict[str, tuple[AxisEntry, AxisEntry]]:
     """Return, by site key, the axes of sites that hold some rows: the names of these rows, and the keys."""
-    chosen = {site.site.key: rows for site in capture.sites if (rows := captured_positions(site)) is not None}
-    if not chosen:
+    positions = {site.site.key: rows for site in capture.sites if (rows := captured_positions(site)) is not None}
+    if not positions:
         return {}
     sites, shapes = [s.site for s in capture.sites], [s.shape for s in capture.sites]
     axes, where = axes_of(units, sites, shapes, given={}, made=made)
     return {
-        site.key: (_selected(axes[queries], chosen[site.key]), axes[keys])
+        site.key: (_selected(axes[queries], positions[site.key]), axes[keys])
         for site, (queries, keys) in zip(sites, where, strict=True)
-        if site.key in chosen
+        if site.key in positions
     }
 
 

@@ -25,19 +25,21 @@ def contrast_chart(contrasts: Sequence[Mapping[str, Any]]) -> Html | None:
     groups_shown = sorted(groups.items(), key=lambda g: min(1.0 if c["p"] is None else c["p"] for c in g[1]))[:MOST]
     if not groups_shown:
         return None
-    ends = [float(v) for _, some in groups_shown for c in some for v in (c["low"], c["high"], c["margin"])] + [0.0]
+    ends = [float(v) for _, members in groups_shown for c in members for v in (c["low"], c["high"], c["margin"])] + [
+        0.0
+    ]
     axis = Axis.over(ends, left=LEFT, right=WIDTH - RIGHT, height=ROW * len(groups_shown))
     px, height = axis.px, ROW * len(groups_shown) + BOTTOM
     parts = axis.grid(5)
-    for i, ((name, about), some) in enumerate(groups_shown):
-        y, c = ROW * i + ROW / 2, some[0]
+    for i, ((name, about), members) in enumerate(groups_shown):
+        y, c = ROW * i + ROW / 2, members[0]
         words = name + about
         words = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
-        title = tag("title", None, " / ".join(contrast(x) for x in some))
+        title = tag("title", None, " / ".join(contrast(x) for x in members))
         parts.append(tag("text", {"x": LEFT - 8, "y": y + 4, "class": "end"}, words, title))
         parts.append(tag("line", {"x1": px(c["low"]), "x2": px(c["high"]), "y1": y, "y2": y, "class": "whisker s4"}))
         parts.append(tag("circle", {"cx": px(c["estimate"]), "cy": y, "r": 4, "class": "dot s4 c4"}, title))
-        for margin in sorted({float(x["margin"]) for x in some}):
+        for margin in sorted({float(x["margin"]) for x in members}):
             at = px(margin)
             parts.append(tag("line", {"x1": at, "x2": at, "y1": y - 7, "y2": y + 7, "class": "margin"}))
     label = say("verdicts.margin_caption")

@@ -36,13 +36,13 @@ def explained_html(explained: Explained) -> str:
     """Each example coloured by each method, above its prediction."""
     parts = []
     for i, example in enumerate(explained.examples[:MOST]):
-        drawn = {"units": units_to_json(explained.units[i]), "inputs": example.inputs}
+        facts = {"units": units_to_json(explained.units[i]), "inputs": example.inputs}
         rows = [
             tag(
                 "div",
                 {"class": "row"},
                 tag("b", None, method),
-                unit_drawing(drawn, relevance[i], signed=relevance.signed),
+                unit_drawing(facts, relevance[i], signed=relevance.signed),
             )
             for method, relevance in explained.relevance.items()
         ]

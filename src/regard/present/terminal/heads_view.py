@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from regard.present.messages.messages import columns, count, say
+from regard.present.messages.messages import columns, count, id_words, say
 from regard.present.terminal.terminal import plain_table
 
 MOST = 40
@@ -144,7 +144,9 @@ def curve_table(survey: Mapping[str, Any]) -> Table | None:
     orders = list(dict.fromkeys(p["order"] for p in points))
     at = {(p["order"], p["measure"], p["removed"]): p for p in points}
     removed = sorted({p["removed"] for p in points})
-    head = [say("term.heads.removed"), *(f"{m}, {o}" for m in measures for o in orders)]
+    words = {name: id_words("heads.curve", name) for name in (*measures, *orders)}
+    titles = [say("heads.curve.column", measure=words[m], order=words[o]) for m in measures for o in orders]
+    head = [say("term.heads.removed"), *titles]
     rows = [
         [
             f"{r} ({at[orders[0], measures[0], r]['share']:.0%})",

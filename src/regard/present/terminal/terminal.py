@@ -83,10 +83,10 @@ def drawing(example: Mapping[str, Any], values: ArrayLike, *, signed: bool) -> R
 
 def strongest(example: Mapping[str, Any], values: ArrayLike, *, signed: bool, count: int = 5) -> Text:
     """The strongest units with their numbers, readable without colour."""
-    shown = (
+    cells = (
         f"{name} {number:+.3f}" if signed else f"{name} {number:.3f}" for name, number in _top(example, values, count)
     )
-    return Text(say("term.draw.strongest", units=", ".join(shown)), style="dim")
+    return Text(say("term.draw.strongest", units=", ".join(cells)), style="dim")
 
 
 def strongest_bars(example: Mapping[str, Any], values: ArrayLike, *, signed: bool, count: int = 5) -> Table:

@@ -128,7 +128,7 @@ class HeadSurvey(HasFrames, HasCard):
         return rows
 
     def _card(self) -> Card:
-        named = sorted((row for row in self.heads if row.role.name), key=lambda row: -row.role.confidence)
+        with_role = sorted((row for row in self.heads if row.role.name), key=lambda row: -row.role.confidence)
         rows: list[dict[str, Any]] = [
             {
                 "head": row.name,
@@ -138,13 +138,13 @@ class HeadSurvey(HasFrames, HasCard):
                 "low": None if row.drop is None else row.drop.low,
                 "high": None if row.drop is None else row.drop.high,
             }
-            for row in named
+            for row in with_role
         ]
         facts = {
             "data": self.data,
             "examples": self.n,
             "heads": len(self.heads),
-            "roles": len(named),
+            "roles": len(with_role),
             "seed": self.seed,
         }
         return Card("HeadSurvey", self.model, facts, rows, len(rows))

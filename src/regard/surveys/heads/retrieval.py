@@ -27,8 +27,10 @@ def retrieval_check(
     model: Model, template: Encoded, heads: Sequence[Head], scores: Sequence[HeadScore], *, n: int, seed: int
 ) -> RetrievalCheck | None:
     """Knock out the heads of the largest retrieval scores, and random ones; None if nothing can be copied."""
-    known = {score.head: score for score in scores if score.score == "retrieval" and np.isfinite(score.estimate)}
-    ranked = sorted((head for head in heads if head.name in known), key=lambda head: -known[head.name].estimate)
+    best_scores = {score.head: score for score in scores if score.score == "retrieval" and np.isfinite(score.estimate)}
+    ranked = sorted(
+        (head for head in heads if head.name in best_scores), key=lambda head: -best_scores[head.name].estimate
+    )
     probes = copied_tokens(model, template, n=n, seed=seed + 1)
     count = max(1, round(SHARE * len(ranked)))
     if not probes or len(ranked) < 2 * count:
@@ -39,12 +41,12 @@ def retrieval_check(
     without = whole - _values(model, items, targets, top)
     random = np.zeros(len(items))
     for draw in range(DRAWS):
-        chosen = keyed_rng(seed, "random retrieval heads", draw).permutation(len(others))[:count]
-        random += (whole - _values(model, items, targets, [others[i] for i in chosen])) / DRAWS
+        drawn_heads = keyed_rng(seed, "random retrieval heads", draw).permutation(len(others))[:count]
+        random += (whole - _values(model, items, targets, [others[i] for i in drawn_heads])) / DRAWS
     return RetrievalCheck(
         heads=tuple(head.name for head in top),
-        scores=tuple(known[head.name].estimate for head in top),
-        baseline=float(np.mean([score.baseline for score in known.values()])),
+        scores=tuple(best_scores[head.name].estimate for head in top),
+        baseline=float(np.mean([score.baseline for score in best_scores.values()])),
         of=len(ranked),
         draws=DRAWS,
         whole=_mean(whole, seed),

@@ -117,8 +117,8 @@ def other_lines(found: OtherAttention, material: Material) -> list[str]:
     kind = say("other.exact" if found.exact else "other.bound")
     shuffled = ""
     if found.shuffled is not None:
-        moved, interval = written(found.shuffled)
-        shuffled = say("other.shuffled", mean=moved, interval=interval, n=count(found.shuffled_n, "example"))
+        change, interval = written(found.shuffled)
+        shuffled = say("other.shuffled", mean=change, interval=interval, n=count(found.shuffled_n, "example"))
     return [
         answer,
         pair,
@@ -167,8 +167,8 @@ def _class(c: OfClass, found: Reliance, material: Material, top: float) -> Html:
             _function_words(c),
         )
     rows = [_unit_row(u, top) for u in c.units]
-    drawn = tag("table", {"class": "class"}, tag("caption", {"class": "who"}, head), tag("tbody", None, rows))
-    return tag("div", None, drawn, _function_words(c))
+    sheet = tag("table", {"class": "class"}, tag("caption", {"class": "who"}, head), tag("tbody", None, rows))
+    return tag("div", None, sheet, _function_words(c))
 
 
 def _unit_row(u: Unit, top: float) -> Html:

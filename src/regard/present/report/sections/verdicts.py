@@ -122,8 +122,8 @@ def _cell(column: str, row: Mapping[str, Any]) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     key = f"cell.{_slug(str(value))}"
-    named = column in NAMED or (column == "value" and row.get("slice") in HALVES)
-    return say(key) if named and known(key) else str(value)
+    has_words = column in NAMED or (column == "value" and row.get("slice") in HALVES)
+    return say(key) if has_words and known(key) else str(value)
 
 
 def _slug(name: str) -> str:
