@@ -11,7 +11,7 @@ from regard.message import Json
 
 @dataclass(frozen=True, slots=True)
 class InProfile:
-    """Place of a method in default audits. rank: its position. params: as in name:key=value,key=value.
+    """Place of a method in default audits. rank: its position. params: in the form key=value,key=value.
 
     In the profile "headline", params replace those of the audit's profile, whose own setting then runs later.
     """
@@ -22,8 +22,7 @@ class InProfile:
 
 
 HEADLINE = ("headline",)
-"""Answers a headline question, or costs next to nothing beside a method that does: computed in the first stage of an
-audit with a budget."""
+"""Stage of methods that answer a headline question, or cost next to nothing beside one: an audit runs it first."""
 EVERY = ("headline", "quick", "standard", "full")
 THOROUGH = ("standard", "full")
 Profiles = tuple[str | InProfile, ...]
@@ -34,9 +33,9 @@ Profiles = tuple[str | InProfile, ...]
 class Explainer:
     """Facts about an explainer: `def NAME(case, *, own parameters) -> Relevance`.
 
-    needs: "attention", "gradient", "removal". role: "method" or "baseline". misleads: when not to trust it.
-    cost: its passes, in words. passes_per: how they grow: "none" (no pass), per "input", "layer", "unit", or as a
-    "setting" of the method says; the app computes the cheap ones first.
+    needs: "attention", "gradient", "removal". role: "method" or "baseline". misleads: when not to trust it. cost: its
+    passes, in words. passes_per: how they grow: "none" (no pass), per "input", "layer", "unit", or by a "setting" of
+    the method; the app computes the cheap ones first.
 
     formula: f is the objective, x the input, r_j the relevance of unit j, a_ij a weight from row i to key j.
     adapter: it brings in results that somebody else computed, and is never part of `all`.
@@ -60,10 +59,13 @@ class Metric:
 
     better: "higher", "lower" or "none". family: "faithfulness", "agreement", "plausibility" (only where the data
     name decisive places), "robustness", "randomisation", "polarity" or "complexity". baseline, ceiling: names of
-    explainers at the ends of the scale, or words.
+    explainers at the ends of the scale, or words. amount: neither its values nor their interval can be negative.
+    detail: it removes units many times, and no verdict rests on it; audits with few passes ask it by one removal
+    operator, and not about explainers that see a sample of the examples.
     """
 
     better: str
+    amount: bool = False
     needs: tuple[str, ...] = ()
     cite: str = ""
     formula: str = ""
@@ -72,16 +74,17 @@ class Metric:
     cost: str = ""
     misleads: str = ""
     family: str = "faithfulness"
+    detail: bool = False
     profile: Profiles = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """role: the name of a head that does this more than its baseline; "" for a plain description.
+    """Facts about a head score. role: name of a head that scores above its baseline; "" for a plain description.
 
-    positional: it is about places, so a head that always looks at one place is no baseline for it. probe: causal
-    models are asked on generated sequences of repeated tokens. resting: where attention lies when a head has nothing
-    to do; a head that also does something else is called by that.
+    positional: it measures positions, so a head that always attends to one position is no baseline for it. probe:
+    causal models run on generated sequences of repeated tokens. resting: position that attention falls back to when a
+    head is idle; a head that also has another role is named by that.
     """
 
     formula: str
@@ -95,12 +98,12 @@ class Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """question: in plain words. needs: "attention", "gradient", "removal", "training".
+    """Facts about an experiment. question: in plain words. needs: "attention", "gradient", "removal", "training".
 
-    scope: "case" is `def NAME(case, *, own parameters) -> Findings`, asked shard by shard; "study" is
-    `def NAME(study, *, own parameters) -> Findings`, asked once about all examples (it trains, or needs them all).
-    trainings: networks that it trains for each of its `seeds` (and each of its `weights`). gives: quantities with one
-    value per example about one attention, which questions of the judge look up by name.
+    scope: "case" is `def NAME(case, *, own parameters) -> Findings`, run shard by shard; "study" is `def NAME(study, *,
+    own parameters) -> Findings`, run once on all examples (it trains, or needs them all). trainings: networks that it
+    trains for each of its `seeds` (and each of its `weights`). gives: quantities with one value per example about one
+    attention, which questions of the judge look up by name.
     """
 
     question: str
@@ -117,7 +120,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Perturbation:
-    """A noise that keeps the label: `def NAME(example, severity, rng, *, own parameters) -> Perturbed`.
+    """Facts about a label-preserving noise: `def NAME(example, severity, rng, *, own parameters) -> Perturbed`.
 
     modality: "text", "image", "audio", "series" or "table". family: the kind of noise ("character", "word", "blur").
     scale: the meaning of severities 1 to 5, in words. needs: ("model",) takes the model as a fourth argument.
@@ -133,10 +136,12 @@ class Perturbation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """access: "black box" (answers alone), "white box" (gradients, the vocabulary) or "none" (asks once, does not
-    search). modality: "text", "image", "series", "tabular", or "embeddings" of a text. goal: "prediction",
-    "explanation" (the prediction stays), or "same prediction". role: "method" or "baseline" (noise of the same size).
-    scope: "example", each by itself, or "case", one change for all of them.
+    """Facts about an attack. access: "black box" (predictions alone), "white box" (gradients, the vocabulary) or "none"
+    (one query, no search).
+
+    modality: "text", "image", "series", "tabular", or "embeddings" of a text. goal: "prediction", "explanation" (the
+    prediction stays), or "same prediction". role: "method" or "baseline" (noise of the same size). scope: "example",
+    each by itself, or "case", one change for all of them.
     """
 
     access: str
@@ -152,13 +157,12 @@ class Attack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citer:
-    """Facts about a method that scores the sources of a prompt: `def NAME(case, *, own parameters)` -> (spans, sources)
-    scores.
+    """Facts about a method that scores the sources of a prompt: `def NAME(case, *, own parameters)`.
 
-    needs: "deletion" (of sources, the prompt rendered again), "rows" (the answer computed again from the cache),
-    "gradient", "attention". unit: "nats" (drops of log-odds), "mass" (shares of attention) or "rank" (only the order
-    has a meaning). role: "method", "picture" (shown, never a citation by itself), "reference" (the exact effects that
-    the others are judged by) or "baseline".
+    Returns (spans, sources) scores. needs: "deletion" (of sources, the prompt rendered again), "rows" (the answer
+    computed again from the cache), "gradient", "attention". unit: "nats" (drops of log-odds), "mass" (shares of
+    attention) or "rank" (only the order has a meaning). role: "method", "picture" (shown, never a citation by itself),
+    "reference" (the exact effects that judge the others) or "baseline".
     """
 
     unit: str
@@ -172,7 +176,8 @@ class Citer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """`def NAME(*, own parameters) -> Executor`. in_process: it takes the open model as its one argument.
+    """Facts about an engine: `def NAME(*, own parameters) -> Executor`. in_process: it takes the open model as its one
+    argument.
 
     remote: its workers may be other machines, so a model in a Python file of the user needs `--allow-code`.
     """
@@ -183,7 +188,7 @@ class Engine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreFunction:
-    """`def NAME(query, key) -> Tensor`, (..., q, d) and (..., k, d') -> (..., q, k).
+    """Facts about a score function: `def NAME(query, key) -> Tensor`, (..., q, d) and (..., k, d') -> (..., q, k).
 
     sizes: it has weights: `def NAME(query_size, key_size, hidden) -> Module` that computes the same. imposed: the
     module takes the attention weights as a third argument.
@@ -195,7 +200,7 @@ class ScoreFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question of the judge: `def NAME(evidence) -> Draft | None`, asked in its docstring's first line.
+    """A question of the judge: `def NAME(evidence) -> Draft | None`, worded in the first line of its docstring.
 
     rank: its place. family: "first" (they decide the reading), "map" and "further" are ours, pre-registered and
     corrected together. A question of another package is judged beside them and corrected among such questions; it

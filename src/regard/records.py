@@ -475,7 +475,6 @@ class Summary(ShortHtml):
     where: Mapping[str, Json] = field(default_factory=dict)
 
 
-
 AttackStatus = Literal["success", "failed", "skipped"]
 
 

@@ -15,7 +15,7 @@ from regard.store.judgements import answer_id
 from regard.visible import shell_word
 
 QUESTIONS = ("map", "matter", "points", "mixture", "stable", "better_method")
-"""Headline questions: is there a map, does it matter, does it point, is it so everywhere, which method is better."""
+"""Headline questions: is there a map, does it matter, does it point, everywhere, is it stable, what is better."""
 TEXT = "--text '...'"
 PAIR = "--text '...' --pair '...'"
 ROOM = 4 / 3

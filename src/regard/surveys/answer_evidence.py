@@ -103,6 +103,7 @@ class Evidence:
         """Return (sentences,) the exact effect of deleting sources together.
 
         sentence: the requested one; if the limit is short, sentences that do not need it may be NaN.
+        spare: only if the passes that hops may need are left.
         """
         return self.objective.base - self._without(frozenset(numbers), sentence, spare=spare)[0]
 

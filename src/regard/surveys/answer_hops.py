@@ -110,7 +110,7 @@ class Tracer:
         if np.exp(self.base[own]).min() < SUFFICIENT:
             return None  # a word that nothing makes likely: the sentence may share no more than its form
         direct = {c for c, effect in enumerate(self.evidence.effects[u]) if effect >= self.evidence.delta}
-        named = [w for w in range(u) if _sources(earlier[w]) and direct <= set(_sources(earlier[w]))]
+        sourced = [w for w in range(u) if _sources(earlier[w]) and direct <= set(_sources(earlier[w]))]
         nearest = [w for w in reversed(sourced) if self.decided(w, earlier[w]).any()][:NEAREST]
         try:
             if len(nearest) > 1 and self._joint_effect(u, nearest) < self.evidence.delta:

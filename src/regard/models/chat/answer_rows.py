@@ -26,6 +26,8 @@ from regard.records import Bools, Floats, Ints
 
 CELLS = 1 << 26
 """Maximum entries of the mask, and of the logits, in one call."""
+REMEMBERED = 1024
+"""Positions of other prompts whose keys and values are cached; the shortest and the last may exceed it."""
 REPEATED = 8
 """Rows that the first call repeats with nothing hidden."""
 TOLERANCE = 1e-3
@@ -70,9 +72,9 @@ class AnswerRows:
     def deleted(self, prompt: Sequence[int], part: Sequence[int] | None = None) -> Floats:
         """Return (tokens,) the log-odds of the answer after another prompt; a common beginning is not read again.
 
-        part: indices of the answer tokens to read, directly after the prompt; None: all of them. The shortest prompt is
-        cached, and the last one that is short or was read with a part: another part after the same prompt costs its own
-        tokens only.
+        part: indices of the answer tokens to read, directly after the prompt; None: all of them. Prompts are
+        cached, so that another part after the same prompt costs its own tokens only: the shortest, the last one that is
+        short or was read with a part, and others up to `REMEMBERED` positions.
         """
         new = list(prompt)
         if not new:

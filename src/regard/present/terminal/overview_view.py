@@ -1,4 +1,4 @@
-"""First page of a result in a terminal: headline, gauge, five answers, next steps; at most 40 lines."""
+"""First page of a result in a terminal: headline, gauge, six answers, next steps; at most 40 lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""First page: headline, gauge, one example by two methods, five answers, next steps."""
+"""First page: headline, gauge, one example by two methods, six answers, next steps."""
 
 from __future__ import annotations
 
