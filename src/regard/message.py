@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
 
 @dataclass(frozen=True, slots=True)
 class Message:

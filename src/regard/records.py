@@ -7,10 +7,9 @@ Columns (one array for many examples, with offsets) rather than one object per r
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from html import escape
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import InputError, phrase
+from regard.message import Json as Json
 from regard.message import Message as Message
 from regard.message import Text as Text
 from regard.message import decoded as decoded
@@ -26,8 +26,15 @@ from regard.message import encoded as encoded
 from regard.message import is_message as is_message
 from regard.message import joined as joined
 from regard.random_keys import keyed_rng
+from regard.threat import Goal as Goal
+from regard.threat import Threat as Threat
+from regard.verdict_records import Answer as Answer
+from regard.verdict_records import Contrast as Contrast
+from regard.verdict_records import Graded as Graded
+from regard.verdict_records import Judgement as Judgement
+from regard.verdict_records import Reading as Reading
+from regard.verdict_records import Verdict as Verdict
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -466,185 +473,6 @@ class Summary(ShortHtml):
     better: Literal["higher", "lower", "none"] = "none"
     role: Literal["method", "baseline", "ceiling", "null"] = "method"
     where: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Contrast:
-    """Comparison of a mean with a threshold, made by a rule of the judge.
-
-    claim: that the mean is above or below `margin`. p: one-sided, of the opposite; `corrected` after Holm's correction
-    over the audit. low, high: the interval at `level`, that of the whole family. where: class, operator, sizes.
-    subject: the method or head that is compared; "" where the comparison is about the audited attention.
-    """
-
-    name: Text
-    claim: Literal["above", "below"]
-    margin: float
-    estimate: float
-    low: float
-    high: float
-    level: float
-    n: int
-    clusters: int
-    p: float
-    corrected: float
-    where: Mapping[str, Json] = field(default_factory=dict)
-    subject: str = ""
-
-
-Answer = Literal["holds", "fails", "mixed", "uninformative"]
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """An answer to one question, with the rule and the evidence behind it.
-
-    question: its id ("points", "better_method"). rule: its id; `rule_in_words` is for people. not_claimed: the claims
-    that the answer does not make. contrasts: every comparison; the answer rests on the first `rests_on` of them, or
-    they left the question open, hardest first. rows: the findings per class and operator, where there are such.
-    decides_at: examples that would probably settle an open question; decides_between: the range of numbers that mostly
-    would, whose end is None if no such number is known. overruled: reason for withdrawing the rule's answer.
-    """
-
-    question: str
-    answer: Answer
-    sentence: Text
-    rule: str
-    rule_in_words: Text
-    not_claimed: Text
-    contrasts: tuple[Contrast, ...] = ()
-    rows: tuple[Mapping[str, Json], ...] = ()
-    decides_at: int | None = None
-    decides_between: tuple[int, int | None] | None = None
-    rests_on: int = 0
-    overruled: Text = ""
-
-
-Reading = Literal[
-    "read as evidence", "for most inputs", "debugging only", "do not read", "nothing to read", "undecided"
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Graded:
-    """Graded answer: the degree to which attention is an explanation, settled or not, and the method to show meanwhile.
-
-    share: of the best method's effect that attention finds, chance subtracted, with its interval over n examples; NaN
-    where no method has an effect. best: the ranking it is compared with. ruled_out: readings that are already excluded.
-    show: the method to show instead, "" for none; ahead: its lead over attention with the interval; ties: methods that
-    cannot be distinguished from it. effect: of the best method's first unit beyond chance, in probability, with its
-    interval; the share is a share of it.
-    """
-
-    share: float
-    low: float
-    high: float
-    level: float
-    n: int
-    best: str = ""
-    ruled_out: tuple[Reading, ...] = ()
-    show: str = ""
-    ties: tuple[str, ...] = ()
-    ahead: tuple[float, float, float] = (math.nan, math.nan, math.nan)
-    effect: tuple[float, float, float] = (math.nan, math.nan, math.nan)
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The overall reading of one attention of one model, and the verdicts that it follows from.
-
-    attention: the rows, layer and heads that "the attention" means here, in words. classes: predictions for which the
-    reading holds; () if it does not depend on them. margins: every number that a rule compares with, by its id. graded:
-    None where no rankings were compared.
-    """
-
-    reading: Reading
-    sentence: Text
-    why: Text
-    attention: Text
-    n: int
-    verdicts: tuple[Verdict, ...]
-    classes: tuple[str, ...] = ()
-    margins: Mapping[str, Json] = field(default_factory=dict)
-    notes: tuple[Text, ...] = ()
-    decides_at: int | None = None
-    decides_between: tuple[int, int | None] | None = None
-    graded: Graded | None = None
-
-    def __repr__(self) -> str:
-        from regard.registry import upstairs
-
-        return str(upstairs("judgements_text")([self]))
-
-    def _repr_html_(self) -> str:
-        """The answers in a notebook."""
-        from regard.registry import upstairs
-
-        return str(upstairs("judgements_html")([self]))
-
-
-Goal = Literal["untargeted", "targeted"]
-
-
-@dataclass(frozen=True, slots=True)
-class Threat:
-    """Goal and constraints of an attacker; the attack decides how to search.
-
-    goal: any other class than the one predicted, or the class `target` (its name or index). budget: queries to the
-    model per example; a gradient counts as one. max_share: of the words of a text. max_edits: characters that change in
-    a word (edit distance), None for any number. min_similarity: overlap of character n-grams with the original text,
-    0..1; it compares letters, not meaning. stop_words: whether "the", "not" ... may be changed. keep: words that may
-    not.
-
-    >>> Threat(budget=50, keep=("not",)).words()  # doctest: +ELLIPSIS
-    Message(key='threat.limits', ...)
-    """
-
-    goal: Goal = "untargeted"
-    target: str | int | None = None
-    budget: int = 500
-    max_share: float = 0.25
-    max_edits: int | None = None
-    min_similarity: float = 0.0
-    stop_words: bool = False
-    keep: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.goal not in ("untargeted", "targeted"):
-            raise InputError(
-                phrase("errors.records.goal_goal", goal=repr(self.goal)),
-                expected=phrase("errors.records.untargeted_or_targeted"),
-                got=self.goal,
-            )
-        if (self.goal == "targeted") != (self.target is not None):
-            raise InputError(
-                phrase("errors.records.targeted_attack"),
-                expected=phrase("errors.records.goal_targeted_and_target_class"),
-                got=str(self.target),
-            )
-        if self.budget < 1 or not 0 < self.max_share <= 1:
-            raise InputError(
-                phrase("errors.records.threat"),
-                expected=phrase("errors.records.budget_at_least_and_share"),
-                got=phrase("errors.common.and_model", model=self.budget, model_option=self.max_share),
-            )
-        object.__setattr__(self, "keep", tuple(self.keep))
-
-    def to_json(self) -> dict[str, Json]:
-        return {**asdict(self), "keep": list(self.keep)}
-
-    def words(self, *, text: bool = True, more: Sequence[str] = ()) -> Message:
-        """Return the constraints, and `more` of the attack's own; those about words only if it changes a text."""
-        untargeted = self.target is None
-        goal = Message("threat.untargeted") if untargeted else Message.of("threat.target", target=self.target)
-        limits = [Message.of("threat.budget", budget=self.budget)]
-        if text:
-            limits.append(Message.of("threat.share", share=100 * self.max_share))
-            limits += [] if self.stop_words else [Message("threat.no_stop_words")]
-            limits += [] if self.max_edits is None else [Message.of("threat.max_edits", n=self.max_edits)]
-            limits += [] if not self.min_similarity else [Message.of("threat.min_similarity", x=self.min_similarity)]
-            limits += [] if not self.keep else [Message.of("threat.keep", words=" ".join(self.keep))]
-        return Message.of("threat.limits", goal=goal, limits=[*limits, *more])
 
 
 AttackStatus = Literal["success", "failed", "skipped"]
