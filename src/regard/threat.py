@@ -16,11 +16,11 @@ Goal = Literal["untargeted", "targeted"]
 class Threat:
     """Goal and constraints of an attacker; the attack decides how to search.
 
-    goal: any other class than the one predicted, or the class `target` (its name or index). budget: questions to the
-    model per example, a gradient counts as one. max_share: of the words of a text. max_edits: characters that change
-    in a word (edit distance), None for any number. min_similarity: overlap of character n-grams with the original text,
-    0..1; it is about letters, not about meaning. stop_words: whether "the", "not" ... may be changed. keep: words that
-    may not.
+    goal: any other class than the one predicted, or the class `target` (its name or index). budget: queries to the
+    model per example; a gradient counts as one. max_share: of the words of a text. max_edits: characters that change in
+    a word (edit distance), None for any number. min_similarity: overlap of character n-grams with the original text,
+    0..1; it compares letters, not meaning. stop_words: whether "the", "not" ... may be changed. keep: words that may
+    not.
 
     >>> Threat(budget=50, keep=("not",)).words()  # doctest: +ELLIPSIS
     Message(key='threat.limits', ...)

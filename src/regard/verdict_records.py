@@ -12,7 +12,7 @@ from regard.message import Json, Text
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Comparison of a mean with a threshold, as a rule of the judge makes it.
+    """Comparison of a mean with a threshold, made by a rule of the judge.
 
     claim: that the mean is above or below `margin`. p: one-sided, of the opposite; `corrected` after Holm's correction
     over the audit. low, high: the interval at `level`, that of the whole family. where: class, operator, sizes.
@@ -45,7 +45,7 @@ class Verdict:
     that the answer does not make. contrasts: every comparison; the answer rests on the first `rests_on` of them, or
     they left the question open, hardest first. rows: the findings per class and operator, where there are such.
     decides_at: examples that would probably settle an open question; decides_between: the range of numbers that mostly
-    would, whose end is None where no number is known to. overruled: why the rule's answer was withdrawn.
+    would, whose end is None if no such number is known. overruled: reason for withdrawing the rule's answer.
     """
 
     question: str
@@ -69,12 +69,12 @@ Reading = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """Graded answer: how far attention is an explanation, settled or not, and what to do until it is.
+    """Graded answer: the degree to which attention is an explanation, settled or not, and the method to show meanwhile.
 
     share: of the best method's effect that attention finds, chance subtracted, with its interval over n examples; NaN
     where no method has an effect. best: the ranking it is compared with. ruled_out: readings that are already excluded.
     show: the method to show instead, "" for none; ahead: its lead over attention with the interval; ties: methods that
-    are not told apart from it. effect: of the best method's first unit beyond chance, in probability, with its
+    cannot be distinguished from it. effect: of the best method's first unit beyond chance, in probability, with its
     interval; the share is a share of it.
     """
 
@@ -95,9 +95,9 @@ class Graded:
 class Judgement:
     """The overall reading of one attention of one model, and the verdicts that it follows from.
 
-    attention: which rows, layer and heads "the attention" is here, in words. classes: for which predictions the
-    reading holds; () where it does not depend on them. margins: every number that a rule compares with, by its id.
-    graded: None where no rankings were compared.
+    attention: the rows, layer and heads that "the attention" means here, in words. classes: predictions for which the
+    reading holds; () if it does not depend on them. margins: every number that a rule compares with, by its id. graded:
+    None where no rankings were compared.
     """
 
     reading: Reading
