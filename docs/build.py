@@ -53,7 +53,7 @@ PAGES = [
     ("cookbook.md", "Cookbook: your own model"),
     ("training.md", "Training"),
     ("metrics.md", "Metrics"),
-    ("explainer-comparison.md", "LRP beside other explainers"),
+    ("explainer-comparison.md", "LRP compared with other explainers"),
     ("experiments.md", "Experiments that train"),
     ("robustness.md", "Noise"),
     ("attacks.md", "Attacks"),

@@ -193,7 +193,7 @@ def sentences() -> Iterator[tuple[str, str]]:
     )
     yield r"best of (\d+) heads", str(len(HEADS) - 1)
     yield r"all heads\), n = (\d+) unless", str(max(len(values(score("head_gain", h))) for h in HEADS))
-    yield r"right in [^(]+ of (\d+) examples as they are", _n(right)
+    yield r"right in [^(]+ of (\d+) unchanged examples", _n(right)
     yield r"it is right in [^(]+\(n = (\d+)\)", _n(by_example([*levels.values()]))
     yield rf"under the worst of them, {worst}, in [^(]+\(n = (\d+)\)", _n(levels[worst])
     yield r"as it is: [^(]+\(n = (\d+)\) of the examples", _n(values(score("worst_case_accuracy", severity="all")))
