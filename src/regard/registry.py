@@ -351,8 +351,7 @@ class Perturbation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """Facts about an attack. access: "black box" (predictions alone), "white box" (gradients, the vocabulary) or "none"
-    (one query, no search).
+    """Facts about an attack. access: "black box" (predictions alone), "white box" (gradients) or "none" (no search).
 
     modality: "text", "image", "series", "tabular", or "embeddings" of a text. goal: "prediction", "explanation" (the
     prediction stays), or "same prediction". role: "method" or "baseline" (noise of the same size). scope: "example",
@@ -391,8 +390,7 @@ class Citer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """Facts about an engine: `def NAME(*, own parameters) -> Executor`. in_process: it takes the open model as its one
-    argument.
+    """Facts about an engine: `def NAME(*, own parameters) -> Executor`. in_process: its argument is the open model.
 
     remote: its workers may be other machines, so a model in a Python file of the user needs `--allow-code`.
     """
@@ -676,9 +674,7 @@ def upstairs(name: str) -> Callable[..., Any]:
 
 
 def arguments(spec: Spec) -> dict[str, Any]:
-    """Return the parameters of a Spec as function arguments, checked against the catalogue; import no method of
-    ours.
-    """
+    """Return the parameters of a Spec as checked function arguments, without importing a method of ours."""
     parameters = {p.name: p for p in entry(spec.kind, spec.name).parameters}
     bound: dict[str, Any] = {}
     for key, value in spec.params.items():

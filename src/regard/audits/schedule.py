@@ -134,9 +134,7 @@ def allowance(budget: Budget, spent: int, elapsed: float, seconds_per_pass: floa
 
 
 def pilot_size(passes: int, spent: int, first: int, available: int) -> int:
-    """Return the size of the pilot: 16 examples, or fewer if those would cost more than half of the rest. first: cost
-    of one.
-    """
+    """Return the size of the pilot: 16 examples, fewer if those cost more than half of the rest. first: cost of one."""
     affordable = int(PILOT_SHARE * (passes - spent) / max(1, first)) + 1
     return min(available, PILOT, max(SMALLEST_PILOT, affordable))
 
