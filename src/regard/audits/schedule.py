@@ -11,7 +11,7 @@ from regard.audits.rounds import PILOT, SMALLEST_PILOT, planned_looks
 from regard.records import Json, Message
 
 END_SHARE = 0.15
-"""Of a budget in time: set aside for verdicts, conclusions and the report until the pilot has timed the judge."""
+"""Share of a time budget reserved for verdicts, conclusions and the report until the pilot has timed the judge."""
 LEAST_END_SHARE, MOST_END_SHARE = 0.05, 0.4
 END_JUDGINGS = 12
 """As long as asking the judge so many times takes the end of an audit (7 to 10 measured), and a look before it."""

@@ -60,7 +60,7 @@ class Row:
 
     @property
     def seeds_differ(self) -> bool:
-        """Whether only the paired t over seeds keeps the difference from counting."""
+        """Return whether only the paired t over seeds fails."""
         return self.verdict == "no significant change" and self.corrected < LEVEL and self.seeds >= FEW_SEEDS
 
     def to_json(self) -> dict[str, Json]:
