@@ -15,7 +15,8 @@ def test_a_table_with_denominators_and_sanity_lines(regard: Callable[..., Result
     shown = " ".join(result.stdout.split())
     for words in ("predicted correctly before any attack", "threat: goal untargeted; at most 40 queries",
                   "no stop words", "95 % interval", "worst case", "Wilson", "success by query",
-                  "character n-gram overlap", "least changed", "stronger than noise", "white box at least", "written:", "seed 0"):  # fmt: skip
+                  "character n-gram overlap", "least changed", "stronger than noise", "white box at least",
+                  "written:", "seed 0"):  # fmt: skip
         assert words in shown, words
     lines = [json.loads(text) for text in (place / "atk" / "attacks.jsonl").read_text("utf-8").splitlines()]
     assert lines[0]["threat"]["budget"] == 40
