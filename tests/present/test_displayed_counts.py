@@ -118,7 +118,7 @@ def test_attacks_name_their_denominators(page: Page, attack: str) -> None:
 
 COUNTED = re.compile(r"\bn = \d+|(?<![\d.])\d+ (?:of|to) \d+|(?<![\d.])\d+ examples?\b|\bof \d+ \w+", re.IGNORECASE)
 NO_DATA = re.compile(
-    r"on \d+ planted models.*?decided rightly[^.]*\.|Sealed half.*?times\.|regard \d[\d.]*\w*|below \d+ predictions"
+    r"on \d+ planted models.*?decided correctly[^.]*\.|Sealed half.*?times\.|regard \d[\d.]*\w*|below \d+ predictions"
     r"|in at least 5 examples"
 )
 """Counts about regard itself."""

@@ -196,7 +196,7 @@ def sentences() -> Iterator[tuple[str, str]]:
     yield r"right in [^(]+ of (\d+) unchanged examples", _n(right)
     yield r"it is right in [^(]+\(n = (\d+)\)", _n(by_example([*levels.values()]))
     yield rf"under the worst of them, {worst}, in [^(]+\(n = (\d+)\)", _n(levels[worst])
-    yield r"severity tried: [^(]+\(n = (\d+)\) of the examples", _n(values(score("worst_case_accuracy", severity="all")))
+    yield r"tried: [^(]+\(n = (\d+)\) of the examples", _n(values(score("worst_case_accuracy", severity="all")))
     yield r"keyboard ocr Bands: 95 % intervals, n = (\d+ to \d+)\.(?= keyboard)", _between([right, *curves])
     yield r"keyboard ocr Bands: 95 % intervals, n = (\d+ to \d+)\.(?= Does)", _between(flips)
     ranks = {m: values(score("explanation_rank", m, noise="keyboard")) for m in METHODS[:2]}
