@@ -71,7 +71,7 @@ PAGES = [
     ("evidence.md", "Evidence for auditors"),
     ("pipelines.md", "Into your pipelines"),
     ("reading.md", "Reading the numbers"),
-    ("truth.md", "The judge is judged"),
+    ("truth.md", "Testing the judge"),
     ("replication.md", "The published tables"),
     ("exit-codes.md", "Command line"),
     ("peers.md", "Beside other libraries"),
