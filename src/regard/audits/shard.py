@@ -191,7 +191,7 @@ def _learned(case: DeskCase, known: Mapping[Spec, Relevance]) -> dict[Spec, Rele
 
 
 def _part(case: DeskCase, relevance: Relevance) -> DeskCase:
-    """The case of the examples of a relevance."""
+    """Return the case of a relevance's examples."""
     return case if relevance.ids == case.ids else case.subset([case.ids.index(name) for name in relevance.ids])
 
 
