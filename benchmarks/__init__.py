@@ -1,1 +1,1 @@
-"""Speed and memory, side by side with the peers, as ratios measured in one run."""
+"""Speed and memory beside other libraries, as ratios measured in one run."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME ...]`: runs every benchmark, prints ratio against bar, writes results/bench.json.
+"""`python -m benchmarks [NAME ...]`: run every benchmark, print each ratio and its bar, write results/bench.json.
 
 A benchmark is a file here with `run() -> list[Line]`. Ratios only: both sides measured in the same run, on one thread,
 by CPU time, as the minimum over interleaved repeats.

@@ -36,7 +36,7 @@ def seconds(one: WholeAttention, block: int, every: int) -> float:
 
 
 def run() -> list[Line]:
-    """8,192 positions exactly; 32,768 positions exactly and sampled. The ratio is CPU time / bar."""
+    """Measure 8,192 positions exactly, and 32,768 exactly and sampled; the ratio is CPU time / bar."""
     torch.set_num_threads(1)
     lines = []
     for positions, block, every, bar in ((8192, 64, 1, 3.0), (32768, 256, 8, 60.0), (32768, 256, 1, 60.0)):
@@ -50,7 +50,7 @@ def run() -> list[Line]:
 
 
 def page_lines(positions: int) -> list[Line]:
-    """The page of a long layer: its size, and the time from a mouse move to the frame that reads the block out."""
+    """Measure the page of a long layer: its size, and the time from a mouse move to the frame with the values."""
     from playwright.sync_api import sync_playwright
 
     chromium = os.environ.get("REGARD_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -85,7 +85,7 @@ def page_lines(positions: int) -> list[Line]:
 
 
 def _hovers(page: Any, path: Path) -> float:
-    """Milliseconds from a mouse move to the frame after the read-out; the median of 20 places."""
+    """Return the median over 20 places of the milliseconds from a mouse move to the frame with the values."""
     page.goto(path.as_uri())
     page.wait_for_function("() => globalThis.regardAtlas && document.getElementById('map').width > 300")
     page.evaluate(

@@ -1,9 +1,9 @@
 """Attacks: batched candidates against one by one on MiniLM, and PGD on the small ViT against foolbox.
 
-Where the ratio of the first comes from: what every example asks for at the same time is read in one go, sorted by
-length and run in batches that the processor's cache holds, and a text that the search comes to again is remembered; on
-a CPU batches are worth more the shorter the texts are (alone they are worth 2.6 to 2.9 here). The
-second: an example that is answered otherwise takes no further steps.
+Where the ratio of the first comes from: the candidates of all examples are read together, sorted by length and run in
+batches that fit into the processor's cache, and the answers to repeated texts are cached; on a CPU batches are worth
+more the shorter the texts are (alone they are worth 2.6 to 2.9 here). The second: an example takes no further steps
+once its prediction has flipped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EPS, STEPS, IMAGES = 0.1, 20, 120
 
 
 class _Listening(DeskCase):
-    """A case that remembers the candidates it was asked about."""
+    """A case that records its candidates."""
 
     heard: list[Example]
 
@@ -42,7 +42,7 @@ class _Listening(DeskCase):
 
 
 def _texts() -> list[Example]:
-    """Short sentences, as attacks on sentences usually meet them; without labels, so that all are attacked."""
+    """Short sentences, typical for attacks on sentences; without labels, so that all are attacked."""
     found = [e for e in read("reviews", limit=800) if 6 <= len(str(e.inputs["text"]).split()) <= WORDS]
     return [Example(e.id, e.inputs) for e in found[:MANY]]
 
@@ -53,7 +53,7 @@ def _greedy(model: Any, examples: list[Example]) -> int:
 
 
 def _one_by_one(model: Any, questions: list[Example], targets: list[int]) -> np.ndarray[Any, Any]:
-    """What a loop asks: the tokenizer and the model, one text after the other."""
+    """The work of a plain loop: the tokenizer and the model, one text after the other."""
     said = []
     for example, target in zip(questions, targets, strict=True):
         said.append(model.forward([model.encode(example)], [target]).probability[0])
@@ -79,7 +79,7 @@ def greedy_line() -> Line:
 
 
 def vit() -> tuple[Any, list[Example]]:
-    """The small ViT and digits, as the data have them."""
+    """Load the small ViT and its digits."""
     model: Any = load("digits", device="cpu")
     examples = list(read("digits", limit=2 * IMAGES))[:IMAGES]
     return model, examples

@@ -1,8 +1,8 @@
-"""Other attention with the same model: against running the model again each time.
+"""Replaced attention, against running the whole model each time.
 
-The slow sides are what one writes first: for every permutation, or every step of a search, the whole model is run,
-without any tap. They are measured on a part of the work and multiplied; the fast sides are whole and start from nothing
-(no answer and no attention known). Everything is measured in one run, in CPU seconds of one thread.
+The slow sides are the obvious loops: they run the whole model, without a tap, for every permutation or every step of a
+search. They are measured on a part of the work and multiplied; the fast sides are whole and start from nothing (no
+answer and no attention known). Everything is measured in one run, in CPU seconds of one thread.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _texts(n: int) -> list[Example]:
 
 
 def _warm(model: TorchModel, examples: list[Example]) -> None:
-    """What is only paid once: plans of the tap, first calls."""
+    """Pay one-time costs: plans of the tap, first calls."""
     case = DeskCase(Desk(model), examples)
     read(case, "last", "mean", "bench")
 
@@ -90,7 +90,7 @@ def _permutations(model: TorchModel, examples: list[Example]) -> Line:
     site = cases[0].subset([0]).attention(0)[0].site.key
 
     def again(seed: int) -> None:
-        """The whole model, with its weights in another order."""
+        """Run the whole model with its weights in another order."""
         with torch.inference_mode():
             for some in batches:
                 tensors, asked = model.tensors(some, [0] * len(some))
@@ -101,7 +101,7 @@ def _permutations(model: TorchModel, examples: list[Example]) -> Line:
                 model.row.read(outputs, asked, [0] * len(some))
 
     def plain() -> None:
-        """The same by hand, for this one network."""
+        """Compute the same by hand for this one network."""
         with torch.inference_mode():
             for some in batches:
                 tokens = next(iter(model.tensors(some, [0] * len(some))[0].values()))
@@ -161,7 +161,7 @@ def _adversary(model: TorchModel, examples: list[Example]) -> Line:
 
 
 def _one_by_one(network: AttentionClassifier, tokens: Tensor, target: int, starts: Floats) -> float:
-    """The same objective by autograd, the whole model at every step; the farthest within the cap."""
+    """Maximise the objective by autograd with the whole model at every step; return the farthest map in the cap."""
     with torch.no_grad():
         first = network.read(tokens)
         alpha, p = first.weights.double(), torch.softmax(first.logits.double(), -1)[0, target]
@@ -193,7 +193,7 @@ def _divergence(share: Tensor, alpha: Tensor) -> Tensor:
 
 
 def _last_layer(examples: list[Example]) -> Line:
-    """MiniLM with real weights: many attentions in its last layer, for one text."""
+    """MiniLM with real weights: many attention maps in its last layer, for one text."""
     model = open_model("minilm", "cpu")
     assert isinstance(model, TorchModel)
     example = max(examples[:50], key=lambda e: len(str(e.inputs["text"])))

@@ -42,7 +42,7 @@ WORDS = ("film", "good", "bad", "story", "the", "a", "music", "slow", "bright", 
 
 
 def measured(tree: Path, arguments: Sequence[str], out: Path, *, listed: bool = False) -> dict[str, float]:
-    """Run an audit with the code of a tree: CPU seconds, peak memory, passes. listed: by the list of the reference."""
+    """Run an audit with the code of a tree: CPU seconds, peak memory, passes. listed: with the reference's list."""
     program = ["benchmarks.listed_audit"] if listed else ["regard", "audit"]
     command = [sys.executable, "-m", *program, *arguments, "--out", str(out)]
     if (tree / "src/regard/audits/budget.py").exists():
@@ -66,12 +66,12 @@ def measured(tree: Path, arguments: Sequence[str], out: Path, *, listed: bool = 
 
 
 def answers(tree: Path, run: Path) -> dict[str, str]:
-    """Verdict rule up to its first point -> answer."""
+    """Map each verdict's rule, up to its first point, to its answer."""
     return {str(rule).partition(".")[0]: answer for rule, answer, _ in verdicts(tree, run)}
 
 
 def judged_today(run: Path) -> dict[str, str]:
-    """The answers that the judge of this tree gives to the evidence of a run, so that only the evidence differs."""
+    """Judge the evidence of a run with this tree's judge, so that only the evidence differs."""
     from regard.judge.verdicts import verdicts as judgements
     from regard.store.run import Run
 
@@ -99,7 +99,7 @@ def side_of(side: str, model: str, limit: int, runs: Path | None = None) -> dict
 
 
 def compared(sides: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Both sides of the same size, joined."""
+    """Join both sides of the same size."""
     before, after = (sides[side]["cost"] for side in SIDES)
     by_side = {side: sides[side]["answers"] for side in SIDES}
     old, new = (sides[side].get("judged_today", {}) for side in SIDES)
@@ -121,7 +121,7 @@ SETTINGS = ("share", "most", "references", "explainers", "others", "one_pass", "
 
 
 def values_of(run: Path, table: str) -> dict[tuple[str, ...], float]:
-    """(metric, method, setting, example) -> value."""
+    """Map (metric, method, setting, example) to its value."""
     values: dict[tuple[str, ...], float] = {}
     for row in pq.read_table(run / "tables" / f"{table}.parquet").to_pylist():
         where = {k: v for k, v in json.loads(row["where"]).items() if k not in SETTINGS and v is not None}
@@ -151,7 +151,7 @@ def _sides(old: T, new: T) -> tuple[tuple[str, T, T], tuple[str, T, T]]:
 
 
 def compare(model: str, limit: int) -> dict[str, Any]:
-    """The same standard audit by the reference and by this tree."""
+    """Run the same standard audit with the code of the reference and of this tree."""
     return compared({side: side_of(side, model, limit) for side in SIDES})
 
 
@@ -187,7 +187,7 @@ def small_model(layers: int, place: Path) -> Path:
 
 
 def small_data(examples: int, tokens: int, place: Path) -> Path:
-    """Texts of that many tokens, two of them special."""
+    """Texts of so many tokens, two of them special."""
     rng = np.random.default_rng(0)
     path = place / f"texts-{examples}-{tokens}.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -199,7 +199,7 @@ def small_data(examples: int, tokens: int, place: Path) -> Path:
 
 
 def growth() -> list[dict[str, Any]]:
-    """A quick audit for every value of every dimension, the others at their smallest; exponents of passes and time."""
+    """Run a quick audit for every value of every dimension, the others at their smallest; fit the exponents."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

@@ -1,4 +1,4 @@
-"""Looks of the judge at values with known bounds, of which early looks can decide nothing: wrong claims over all looks.
+"""Wrong claims over all looks, for values with known bounds, where early looks can decide nothing.
 
 Used by `benchmarks.coverage` (part "bounded looks"). Where the truth lies exactly at the margin, every claim is wrong;
 where all values are small, it is right. "all looks" spends the level on every look, "deciding looks" on those at which
@@ -24,7 +24,7 @@ SMALL = "small"
 
 
 def bounded_looks(runs: int, seed: int, sizes: Sequence[int] = MOST) -> list[dict[str, Json]]:
-    """One row for every margin, number of examples and kind of values: (part that moves, by how much)."""
+    """Return one row per margin, number of examples and kind of values: (share that moves, size of the move)."""
     rows: list[dict[str, Json]] = []
     for margin in (DOES_NOT_MATTER, MATTERS, PASSES_BY):
         for most in sizes:

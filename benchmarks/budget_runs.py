@@ -1,4 +1,4 @@
-"""`python -m benchmarks.budget_runs [NAME ...] [--budget 5m]`: does an audit of five minutes end in a usable headline?
+"""`python -m benchmarks.budget_runs [NAME ...] [--budget 5m]`: does an audit of five minutes give a usable headline?
 
 Audits every named model within the budget. Bar: the reading is settled, or the share that attention captures has an
 interval narrower than .25; where no method has an effect to share, that effect has one. `long_minilm`: a MiniLM
@@ -57,7 +57,7 @@ CONTRADICTING = {"holds", "fails"}
 
 
 def answers(judgement: Judgement) -> dict[str, str]:
-    """Headline question -> answer, where anything was measured."""
+    """Map each headline question with evidence to its answer."""
     return {v.question: v.answer for v in judgement.verdicts if v.question in HEADLINE and v.contrasts}
 
 
@@ -71,7 +71,7 @@ def facts(judgement: Judgement) -> dict[str, Any]:
 
 
 def width_of(graded: Graded | None) -> float:
-    """Of the interval of the share, or of the effect where that is too small to share."""
+    """Width of the share's interval, or of the effect's where the effect is too small to share."""
     if graded is None:
         return math.inf
     low, high = (graded.low, graded.high) if math.isfinite(graded.share) else graded.effect[1:]
@@ -79,7 +79,7 @@ def width_of(graded: Graded | None) -> float:
 
 
 def measured(name: str, budget: str, folder: Path) -> dict[str, Any]:
-    """One audit within the budget."""
+    """Run one audit within the budget."""
     model, data = LONG[name]() if name in LONG else MODELS.get(name, (name, None))
     started, cpu = time.monotonic(), time.process_time()
     run = audit(model, data, out=folder, budget=budget)
@@ -103,7 +103,7 @@ def measured(name: str, budget: str, folder: Path) -> dict[str, Any]:
 
 
 def sampled(name: str, folder: Path) -> dict[str, Any]:
-    """The whole data set and ten disjoint samples of it, judged as an audit with a budget that explains all of each."""
+    """Judge the whole data set and ten disjoint samples of it, as an audit does whose budget covers all of each."""
     methods = {kind: default_methods(kind, HEADLINE_METHODS) for kind in ("explainer", "experiment")}
     run = audit(
         SAMPLES[name],
@@ -133,13 +133,13 @@ def sampled(name: str, folder: Path) -> dict[str, Any]:
 
 
 def disjoint(rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Ten samples by lot. Every tenth of the round order is none: classes take turns there, so it holds one class."""
+    """Draw ten random samples. In the round order classes alternate: every tenth of it would hold one class."""
     order = keyed_rng(0, "samples", len(rows)).permutation(len(rows))
     return [[rows[int(i)] for i in sorted(order[start::COUNT])] for start in range(COUNT)]
 
 
 def judged(run: Run, rows: Sequence[Mapping[str, Any]]) -> Judgement:
-    """The judgement on some examples of a run at the last of the looks that an audit of them plans."""
+    """Judge some examples of a run at the last look that an audit of them plans."""
     manifest = run.manifest
     looks = planned_looks(min(PILOT, len(rows)), len(rows))
     specs = [Spec.from_json(spec) for spec in manifest["settings"]["explainers"]]

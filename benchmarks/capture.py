@@ -1,4 +1,4 @@
-"""What capture costs: against the plain forward of the same model, and against `output_attentions` with eager.
+"""The cost of capture: against the plain forward of the same model, and against `output_attentions` with eager.
 
 `python -m benchmarks.capture dense [512 1024]` runs the part with SmolLM2 only.
 """
@@ -32,7 +32,7 @@ def run() -> list[Line]:
 
 
 def dense_lines(lengths: Sequence[int] = DENSE_TOKENS) -> list[Line]:
-    """All weights as arrays of float32, by both modes, against `output_attentions` with eager on SmolLM2.
+    """Capture all weights as float32 arrays in both modes, against `output_attentions` with eager on SmolLM2.
 
     The ratio is the median over rounds in which all sides run; its lowest and highest round are in the detail.
     """

@@ -55,7 +55,7 @@ class Prompt:
         self.spans = [(self.text.index(p), self.text.index(p) + len(p)) for p in self.passages]
 
     def rendered(self, content: str) -> str:
-        """Render a user message, with the beginning of the answer behind it."""
+        """Render a user message, followed by the beginning of the answer."""
         turns = [{"role": "user", "content": content}]
         page = self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
         return str(page) + str(self.planted.prefix)
@@ -194,7 +194,7 @@ METHODS: dict[str, Method] = {
 
 
 def measure(name: str, n: int) -> dict[str, Any]:
-    """Run one method on every prompt, in this process."""
+    """Run one method on every prompt in this process."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -228,7 +228,7 @@ def measure(name: str, n: int) -> dict[str, Any]:
 
 
 def _counted(model: Any) -> list[float]:
-    """Count the positions that the model computes; with gradients three times."""
+    """Count the positions that the model computes; passes with gradients count three times."""
     import torch
 
     computed = [0.0]
@@ -257,7 +257,7 @@ def _replace_unused() -> None:
 
 
 def _row(name: str, n: int) -> dict[str, Any]:
-    """Measure one method in a process of its own; a reason instead where it does not run."""
+    """Measure one method in its own process; return the reason if it does not run."""
     package = next((PACKAGES[key] for key in PACKAGES if name.startswith(key)), None)
     row: dict[str, Any] = {"method": name}
     if package is not None:
@@ -303,7 +303,7 @@ def main() -> int:
 
 
 def write(rows: list[dict[str, Any]]) -> None:
-    """Write the rows that were measured so far."""
+    """Write the rows measured so far."""
     record = {
         "command": "python -m benchmarks.citation_peers",
         "commit": commit(),

@@ -2,12 +2,13 @@
 
 Cites planted prompts, whose truth is known (`regard.datasets.planted_answers`), and counts, with Wilson intervals: the
 first source of the ranking is a true one; both passages of an agreeing pair come first; the citation names a true
-passage, or a wrong one; answers that come from no passage are cited all the same. Chinese prompts are counted apart.
-Writes results/citations.json; rows are remembered in a file beside it, so that a stopped run goes on. Answers are
-teacher-forced, so a model that would answer otherwise is measured too; `top_1_right` counts only answers that the model
-gives more than half of its probability. `--model copier` measures the second decoder with weights, a tiny one that is
-trained here, on prompts of its own (three models: each copies, or answers from memory). `--model gemma3` measures
-Gemma-3-270M, if its packages are installed: a base model without chat template reads the same words as a plain prompt.
+passage, or a wrong one; answers without a source passage are cited nevertheless. Chinese prompts are counted apart.
+Writes results/citations.json; rows are cached in a file beside it, so that an interrupted run continues. Answers are
+teacher-forced, so a model that would give another answer is measured too; `top_1_right` counts only answers that the
+model gives more than half of its probability. `--model copier` measures the second decoder with weights, a tiny one
+that is trained here, on prompts of its own (three models: each copies, or answers from memory). `--model gemma3`
+measures Gemma-3-270M, if its packages are installed: a base model without chat template reads the same words as a plain
+prompt.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def _sentence(sentence: CitedSentence, gold: Sequence[int]) -> Row:
 
 
 def share(rows: Iterable[T], hit: Callable[[T], bool]) -> dict[str, float | int | None]:
-    """Count the rows that hit, with the Wilson interval of their share."""
+    """Count the hits, with the Wilson interval of their share."""
     hits = [bool(hit(row)) for row in rows]
     if not hits:
         return {"k": 0, "n": 0, "low": None, "high": None}

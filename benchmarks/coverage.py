@@ -59,7 +59,7 @@ Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 
 @dataclass(frozen=True)
 class Truth:
-    """A distribution whose mean lies on a threshold. bounds: those that the judge knows."""
+    """A distribution with its mean on a threshold. bounds: the bounds that the judge knows."""
 
     name: str
     mean: float
@@ -80,7 +80,7 @@ def share(part: float) -> Truth:
 
 
 def spread(mean: float, size: float) -> Truth:
-    """Beta values, the more skewed the smaller the size."""
+    """Beta values; a smaller size gives more skew."""
     return Truth(
         f"beta {mean:g}, {size:g}",
         mean,
@@ -94,7 +94,7 @@ def normal(mean: float) -> Truth:
 
 
 def beyond(part: float, moves: float, size: float, noise: float) -> Truth:
-    """Ours - part x best, where the best moves some examples and ours finds that part of them."""
+    """Differences ours - part x best, where the best moves some examples and ours finds that part of them."""
 
     def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
         best = size * (rng.random(shape) < moves)
@@ -129,7 +129,7 @@ def sizes_of(design: str, clusters: int) -> list[int]:
 
 
 def samples(truth: Truth, design: str, clusters: int, rng: np.random.Generator, runs: int) -> Iterator[ClusterSums]:
-    """Clusters of examples, seven of ten of which copy one value of their cluster (intra-cluster correlation .5)."""
+    """Clusters of examples; seven of ten examples copy one value of their cluster (intra-cluster correlation .5)."""
     sizes = np.array(sizes_of(design, clusters))
     where = np.repeat(np.arange(clusters), sizes)
     names = tuple(map(str, range(clusters)))
@@ -151,7 +151,7 @@ def designs(fast: bool) -> list[tuple[str, int]]:
 
 
 def measured(runs: int, seed: int, *, fast: bool = False) -> list[dict[str, Json]]:
-    """One row for every distribution and design: rates of wrong claims, and coverage of every kind of interval."""
+    """Return one row per distribution and design: rates of wrong claims, and coverage of every kind of interval."""
     rng, rows = np.random.default_rng(seed), list[dict[str, Json]]()
     for truth in truths()[:: 4 if fast else 1]:
         for design, clusters in designs(fast):
@@ -176,7 +176,7 @@ def measured(runs: int, seed: int, *, fast: bool = False) -> list[dict[str, Json
 
 
 def drawn_again(rows: Sequence[Mapping[str, Any]], runs: int, seed: int) -> list[dict[str, Json]]:
-    """Every cell with a rate above the level, with other seeds and more runs: its rates with exact intervals."""
+    """Draw every cell with a rate above the level again, with other seeds and more runs; add exact intervals."""
     by_name = {truth.name: truth for truth in truths()}
     fresh: list[dict[str, Json]] = []
     for row in rows:
@@ -201,12 +201,12 @@ def _p_values(mean: BoundedMean, truth: Truth) -> tuple[float, float]:
 
 
 def _covers(mean: BoundedMean, truth: Truth) -> bool:
-    """Whether the interval of .95 holds the truth; it ends where the claims of .025 end."""
+    """Whether the 95 % interval contains the truth; it ends where the claims at .025 end."""
     return min(_p_values(mean, truth)) >= 0.025
 
 
 def _printed(sums: ClusterSums, truth: Truth) -> dict[str, int]:
-    """Whether the intervals of the kinds that suit such values hold the truth."""
+    """Whether the intervals of the kinds that suit such values contain the truth."""
     summary = {"summary": int(_covers(BoundedMean.of(sums, scale="unknown", alike=NEARLY), truth))}
     if truth.bounds is None or truth.bounds[0] < 0:
         return {**summary, "difference": int(_covers(BoundedMean.of(sums, scale="signed", alike=NEARLY), truth))}
@@ -220,7 +220,7 @@ def _printed(sums: ClusterSums, truth: Truth) -> dict[str, int]:
 
 
 def evidence(shares: Mapping[str, float], n: int, rng: np.random.Generator, sd: float = 0.45) -> Evidence:
-    """n examples of classes in which attention finds these shares of what the best ranking finds, in noise."""
+    """Draw n examples of classes in which attention finds these shares of the best ranking's effect, with noise."""
     classes = [list(shares)[i % len(shares)] for i in range(n)]
     finds = np.array([shares[c] for c in classes]) + sd * rng.standard_normal(n)
     best = np.clip(0.35 + 0.15 * rng.standard_normal(n), 0.0, 0.5)
@@ -245,7 +245,7 @@ CASES: dict[str, tuple[dict[str, float], str]] = {
 
 
 def by_size(runs: int, seed: int, sizes: Sequence[int] = (40, 80, 120, 200, 400)) -> list[dict[str, Json]]:
-    """The answers of the whole rule; wrong: another answer than that of the truth."""
+    """Return the answers of the whole rule; wrong: answers that differ from the truth."""
     rows: list[dict[str, Json]] = []
     for name, (shares, right) in CASES.items():
         for n in sizes:
@@ -260,7 +260,7 @@ def by_size(runs: int, seed: int, sizes: Sequence[int] = (40, 80, 120, 200, 400)
 
 
 def by_share(runs: int, seed: int, sizes: Sequence[int] = (30, 60, 120, 300)) -> list[dict[str, Json]]:
-    """Coverage of the graded share; the truth is that of very many examples, whose noise is clipped alike."""
+    """Coverage of the graded share; the truth comes from very many examples with noise clipped in the same way."""
     rows: list[dict[str, Json]] = []
     for name, (shares, _) in CASES.items():
         truth = graded(evidence(shares, 20_000, np.random.default_rng([seed, len(rows)])), ()).share
@@ -278,7 +278,7 @@ def by_share(runs: int, seed: int, sizes: Sequence[int] = (30, 60, 120, 300)) ->
 
 
 def by_looks(runs: int, seed: int, looks: Sequence[int] = (16, 32, 64, 128, 200)) -> list[dict[str, Json]]:
-    """Values that are looked at after every round, at the threshold and beyond it."""
+    """Judge values after every round, at the threshold and beyond it."""
     rows: list[dict[str, Json]] = []
     for effect in (0.0, 0.2, 0.5, 1.0):
         rng = np.random.default_rng([seed, int(100 * effect)])
@@ -314,7 +314,7 @@ def expected_examples(looks: Sequence[int] = (16, 32, 64, 128, 256, 512)) -> lis
 
 
 def ranges(runs: int, seed: int, *, most: int = 6000) -> dict[str, Json]:
-    """How often the number of examples that settles a claim lies in the range that was given at 60 of them."""
+    """Count how often the number of examples that settles a claim lies in the range forecast at 60 of them."""
     rng = np.random.default_rng(seed)
     inside, open_ended, total = 0, 0, 0
     while total < runs:
@@ -346,7 +346,7 @@ def _first_settled(values: Floats) -> float:
 
 
 def bars(parts: Mapping[str, list[dict[str, Any]]], runs: int) -> list[str]:
-    """Return the bars that are not met."""
+    """Return the bars that were missed."""
     misses = []
     for row in parts[AGAIN]:
         place = f"{row['values']}, {row['design']} {row['clusters']}"
@@ -364,12 +364,12 @@ def bars(parts: Mapping[str, list[dict[str, Any]]], runs: int) -> list[str]:
 
 
 def _noise(runs: int) -> float:
-    """Three standard errors of a rate near the level."""
+    """Return three standard errors of a rate near the level."""
     return 3 * math.sqrt(LEVEL * (1 - LEVEL) / runs)
 
 
 def worst_claims(parts: Mapping[str, list[dict[str, Any]]]) -> dict[str, float]:
-    """The largest rate by kind of claim: of the cells drawn again, those of the second draw."""
+    """Return the largest rate by kind of claim; for cells drawn again, the rate of the second draw."""
     doubted = {(r["values"], r["design"], r["clusters"], r["claim"]): r["rate"] for r in parts[AGAIN]}
     rates: dict[str, float] = {}
     for claim in ("above", "below"):
@@ -415,13 +415,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def summary(parts: Mapping[str, list[dict[str, Any]]], runs: int) -> dict[str, Any]:
-    """The largest rates of wrong claims, the least coverage of every kind of interval, and the bars that are missed."""
+    """Return the largest rates of wrong claims, the least coverage of every kind of interval, and the missed bars."""
     least = {k: min(r["coverage"].get(k, 1.0) for r in parts[MEANS]) for k in KINDS}
     return {"worst": worst_claims(parts), "least coverage": least, "misses": bars(parts, runs)}
 
 
 def _again(names: Sequence[str], runs: int) -> int:
-    """Measure some parts of the stored record again; `again` says at which commit."""
+    """Measure some parts of the stored record again; `again` stores the commit."""
     record = json.loads(RESULTS.read_text("utf-8"))
     for name in names:
         if name == MEANS:

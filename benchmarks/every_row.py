@@ -1,7 +1,7 @@
 """A pass over every row of a large file: does the memory of the driver stay flat, and is every row counted once?
 
 Writes Parquet and jsonl files of 10,000 and of ROWS rows, audits a stub model on them with `--every-row predictions`,
-each in a process of its own, and compares the peak memory of the processes. Bars: at most 1.25 times the memory for 100
+each in its own process, and compares the peak memory of the processes. Bars: at most 1.25 times the memory for 100
 times the rows; the numbers of both formats and of one and two workers are equal to the last bit.
 """
 
@@ -27,7 +27,7 @@ WORDS = ("good", "bad", "dull", "great", "film", "plot", "very", "not", "fine", 
 
 
 class Stub(ToyModel):
-    """A bag of words that answers in microseconds; workers open it by name."""
+    """A bag of words with answers within microseconds; workers open it by name."""
 
     spec = Spec("function", "benchmarks.every_row:stub")
 
@@ -37,7 +37,7 @@ def stub() -> Stub:
 
 
 def rows(count: int) -> Iterator[dict[str, str]]:
-    """Texts of four words with a serial number, so that no two are alike; labels by the first word."""
+    """Texts of four words with a serial number, so that all differ; labels by the first word."""
     for i in range(count):
         words = [WORDS[(i // 12**k) % 12] for k in range(4)]
         yield {"text": f"{' '.join(words)} n{i}", "label": "positive" if i % 3 else "negative", "site": f"s{i % 7}"}
@@ -67,7 +67,7 @@ def write(folder: Path, count: int, suffix: str) -> Path:
 
 
 def measure(path: str, out: str, engine: str) -> None:
-    """In a process of its own: audit, and print peak memory, seconds and the numbers."""
+    """Audit in its own process; print peak memory, seconds and the numbers."""
     from regard.audits.audit import audit
     from regard.audits.every_row import EveryRow
 

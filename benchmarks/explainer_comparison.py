@@ -2,8 +2,8 @@
 
 For every model and method: comprehensiveness, sufficiency, agreement with leave-one-out (Kendall's tau, signed) and the
 CPU time of explaining one example alone, each with a bootstrap interval over the examples; and for `lrp` the share of
-the objective that reaches the units and the shares that biases, positions, softmax and baseline absorb. A method that a
-model refuses is listed with the reason. Random ranks are the floor. Adds to results/explainer_comparison.json;
+the objective that reaches the units and the shares that biases, positions, softmax and baseline absorb. Where a method
+does not run on a model, the reason is listed. Random ranks are the floor. Adds to results/explainer_comparison.json;
 `--table` prints it.
 """
 
@@ -53,7 +53,7 @@ EXAMPLES = 32
 
 
 def compare(name: str, count: int) -> dict[str, Any]:
-    """Every method on the first examples of a model's data."""
+    """Run every method on the first examples of a model's data."""
     model = load(name, device="cpu")
     examples = examples_of(name, count)
     rows: dict[str, Any] = {}
@@ -78,7 +78,7 @@ def compare(name: str, count: int) -> dict[str, Any]:
 
 
 def milliseconds(model: Model, example: Example, method: str) -> float:
-    """CPU time of explaining one example alone, after its prediction."""
+    """Return the CPU time of explaining one example alone, after its prediction."""
     case = DeskCase(Desk(model), [example])
     case.base()
     start = time.process_time()
@@ -87,7 +87,7 @@ def milliseconds(model: Model, example: Example, method: str) -> float:
 
 
 def examples_of(name: str, count: int) -> list[Example]:
-    """The first examples of a model's data, without labels."""
+    """Return the first examples of a model's data, without labels."""
     if DATA[name] != COPYING:
         return [Example(e.id, e.inputs) for e in read(DATA[name], limit=count)]
     from transformers import AutoTokenizer
@@ -103,7 +103,7 @@ def examples_of(name: str, count: int) -> list[Example]:
 
 
 def interval(values: Any) -> list[float] | None:
-    """Mean, low and high of the mean at 95 %; None where nothing is known."""
+    """Return the mean and the ends of its 95 % interval; None without values."""
     known = np.asarray(values, np.float64)
     known = known[np.isfinite(known)]
     if len(known) < 2:
@@ -113,7 +113,7 @@ def interval(values: Any) -> list[float] | None:
 
 
 def shares(relevance: Relevance) -> dict[str, float]:
-    """Medians over the examples of what reaches the units, and of each account, over |objective|."""
+    """Return medians over the examples: the share of |objective| that reaches the units, and that of each account."""
     value = np.abs(relevance.extras["value"])
     parts = {"units": np.array([row.sum() for row in relevance])}
     parts |= {k: v for k, v in relevance.extras.items() if k.startswith("absorbed_") or k == "special"}
@@ -122,7 +122,7 @@ def shares(relevance: Relevance) -> dict[str, float]:
 
 
 def table(models: dict[str, Any]) -> str:
-    """The stored results as a Markdown table."""
+    """Return the stored results as a Markdown table."""
     head = "| model (n) | method | comprehensiveness | sufficiency | agreement with leave-one-out | ms |"
     lines = [head, "|---|---|---|---|---|---|"]
     for name, result in models.items():

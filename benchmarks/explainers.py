@@ -1,9 +1,9 @@
 """Integrated gradients, SmoothGrad, LIME and KernelSHAP against Captum on the same budget: CPU time and peak memory.
 
-Captum is used as its users use it: text by text with all of a text's samples in one batch, and, where it can
-(gradients), in padded batches of texts as they come. Its LIME and KernelSHAP take one text at a time.
-Where the ratio comes from: rows of like length are batched across texts, so short texts fill the machine and nothing
-is padded. Values are compared where both sides compute the same thing (integrated gradients).
+Captum runs as its documentation shows: text by text with all of a text's samples in one batch, and, where it can
+(gradients), in padded batches of texts as they come. Its LIME and KernelSHAP take one text at a time. Where the ratio
+comes from: rows of like length are batched across texts, so short texts fill the machine and nothing is padded. Values
+are compared where both sides compute the same thing (integrated gradients).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FIRST = 8
 
 
 class _Bare:
-    """The native module, used without regard: the same objective (projection on the text's own embedding)."""
+    """The native module without regard, with the same objective (projection on the text's own embedding)."""
 
     def __init__(self, model: Any, examples: list[Example]) -> None:
         self.module, self.blank = model.module, model.reader.alphabet.blank
@@ -62,7 +62,7 @@ class _Bare:
         return share
 
     def batches(self, size: int) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]]:
-        """(embeddings, mask, baseline, own embedding) of texts as they come, padded."""
+        """Return (embeddings, mask, baseline, own embedding) of texts in the given order, padded."""
         out = []
         for start in range(0, len(self.ids), size):
             rows, free = self.ids[start : start + size], self.free[start : start + size]
@@ -123,7 +123,7 @@ def _surrogate(bare: _Bare, kind: Any, per_eval: int) -> Callable[[], object]:
 
 
 def _spent(call: Callable[[], object]) -> tuple[float, float]:
-    """CPU seconds of a call, and the MB that it needs beyond what is there, in a process of its own."""
+    """Return CPU seconds of a call, and the additional MB that it needs, in its own process."""
     context = multiprocessing.get_context("fork")
     there, here = context.Pipe(duplex=False)
 

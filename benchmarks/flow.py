@@ -36,7 +36,7 @@ def attentions(depth: int) -> list[np.ndarray]:
 
 
 def run() -> list[Line]:
-    """One thread, CPU time: ours the minimum of repeats over all 64 targets, networkx once over four of them."""
+    """Measure CPU time on one thread: ours as minimum of repeats on all 64 targets, networkx once on four of them."""
     lines = []
     for depth in DEPTHS:
         layers, entrance = attentions(depth), np.eye(TOKENS)[0]

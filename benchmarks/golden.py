@@ -49,12 +49,12 @@ print(json.dumps([j["verdicts"] for j in Run(sys.argv[1]).manifest.get("judgemen
 
 
 def environment(tree: Path) -> dict[str, str]:
-    """One thread and the code of this tree, with the model cache of the caller."""
+    """Environment with one thread, the code of this tree and the caller's model cache."""
     return {**os.environ, "PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 
 
 def run_audit(tree: Path, name: str, out: Path) -> float:
-    """Audit with the code of a tree; CPU seconds."""
+    """Audit with the code of a tree; return CPU seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     budget = ["--budget", "none"] if (tree / "src/regard/audits/budget.py").exists() else []
     command = [sys.executable, "-m", "regard", "audit", *AUDITS[name], "--profile", "quick", *budget, "--out", str(out)]
@@ -70,7 +70,7 @@ def known(tree: Path, name: str) -> bool:
 
 
 def verdicts(tree: Path, run: Path) -> list[Any]:
-    """Rule, answer and the numbers of every contrast of a stored run."""
+    """Return rule, answer and the numbers of every contrast of a stored run."""
     command = [sys.executable, "-c", VERDICTS, str(run)]
     printed = subprocess.run(command, env=environment(tree), check=True, capture_output=True, text=True).stdout
     return [
@@ -101,7 +101,7 @@ WORDING = {"attention", "constraints", "similarity"}
 
 
 def values(column: Any) -> str:
-    """The values of a column without the wording in `where`, written so that every bit counts."""
+    """Return the values of a column without the wording in `where`, written so that every bit counts."""
     cells = column.to_pylist()
     if column.type == "string" and any(str(cell).startswith("{") for cell in cells):
         cells = [{k: v for k, v in json.loads(c).items() if k not in WORDING} if c else c for c in cells]
@@ -109,7 +109,7 @@ def values(column: Any) -> str:
 
 
 def table_differences(before: Path, after: Path) -> list[str]:
-    """Columns that differ in any bit; costs hold seconds and are compared by passes."""
+    """Return the columns that differ in any bit; costs contain seconds and are compared by passes."""
     names = {p.name for run in (before, after) for p in (run / "tables").glob("*.parquet")} - {"costs.parquet"}
     differences = []
     for name in sorted(names):
@@ -126,7 +126,7 @@ def table_differences(before: Path, after: Path) -> list[str]:
 
 
 def rows(run: Path, name: str) -> dict[tuple[str, ...], str]:
-    """The value of every row of a table by example, method, metric and settings without wording."""
+    """Map every row of a table, by example, method, metric and settings without wording, to its value."""
     table = {}
     for row in pq.read_table(run / "tables" / f"{name}.parquet").to_pylist():
         where = {k: v for k, v in json.loads(row["where"] or "{}").items() if k not in WORDING}
@@ -153,20 +153,20 @@ def row_differences(before: Path, after: Path) -> dict[str, Any]:
 
 
 def passes(run: Path) -> dict[str, int]:
-    """Forward and backward passes of a run."""
+    """Return the forward and backward passes of a run."""
     table = pq.read_table(run / "tables" / "costs.parquet")
     return {column: sum(table[column].to_pylist()) for column in ("forwards", "backwards")}
 
 
 def report_text(run: Path) -> list[str]:
-    """The lines of the report that a person reads."""
+    """Return the lines of the report that a person reads."""
     page = re.sub(r"<(script|style)\b.*?</\1>", " ", (run / "report.html").read_text("utf-8"), flags=re.S)
     text = re.sub(r"[ \t]+", " ", html.unescape(re.sub(r"<[^>]+>", "\n", page)))
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def compare(reference: Path, name: str, repeats: int, place: Path) -> dict[str, Any]:
-    """One audit by both codes, or by this one alone where the reference does not have its model."""
+    """Run one audit with both trees, or with this one alone if the reference lacks its model."""
     if not known(reference, name):
         return alone(name, repeats, place)
     seconds: dict[str, list[float]] = {"before": [], "after": []}
@@ -195,7 +195,7 @@ def compare(reference: Path, name: str, repeats: int, place: Path) -> dict[str, 
 
 
 def alone(name: str, repeats: int, place: Path) -> dict[str, Any]:
-    """One audit by this tree: nothing to compare with, and its numbers for the next reference."""
+    """Run one audit with this tree only, and store its numbers for the next reference."""
     seconds = [run_audit(ROOT, name, place / f"{name}-after-{turn}") for turn in range(repeats)]
     after = place / f"{name}-after-0"
     return {

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.improvement [SIZE] [RECIPE ...]`: what `regard improve` makes of a BiLSTM; SIZE: see `SIZES`.
+"""`python -m benchmarks.improvement [SIZE] [RECIPE ...]`: `regard improve` on a BiLSTM; SIZE: see `SIZES`.
 
 Trains the network without and with each recipe on seeds 0 to 4, then attacks and explains the same test sentences
 before and after; goes on where it was stopped (in the cache). RECIPE: only these, of which the record then speaks.
@@ -44,7 +44,7 @@ MOST_LOST = 0.01
 
 @dataclass(frozen=True)
 class Size:
-    """learner: what is trained first, "" for the default model as it is. limit: sentences to learn from."""
+    """One size of the run. learner: the network to train first, "" for the default model. limit: training sentences."""
 
     learner: str = ""
     settings: Mapping[str, Json] = field(default_factory=dict)
@@ -98,7 +98,7 @@ def measured(name: str, only: tuple[str, ...] = ()) -> Improvement:
 
 
 def answers(found: Improvement) -> dict[str, bool]:
-    """The two questions, the second one of every recipe."""
+    """Answer the two questions, the second for every recipe."""
 
     def cheap(arm: str) -> bool:
         return found.row(arm, "accuracy").difference >= -MOST_LOST
@@ -119,7 +119,7 @@ def answers(found: Improvement) -> dict[str, bool]:
 
 
 def confirmed(found: Improvement) -> dict[str, bool]:
-    """The one claim of `confirm`, without correction: it is the only one."""
+    """Test the one claim of `confirm`, without correction because there is no other claim."""
     (arm,) = (arm for arm, against in found.comparisons if against == "plain")
     share, lost = found.row(arm, "attention_share"), -found.row(arm, "accuracy").difference
     seeds = share.p_seeds is not None and share.p_seeds < 0.05

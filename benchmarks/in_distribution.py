@@ -106,7 +106,7 @@ def broken(folder: Path, seed: int) -> Path:
 
 
 def degraded(case: Case, lost: float, seed: int) -> Relevance:
-    """The rationale as a relevance, of which a share `lost` of the marks has moved to random words."""
+    """Return the rationale as a relevance, with a share `lost` of its marks moved to random words."""
     rows = []
     for i, units in enumerate(case.units):
         rng = keyed_rng(seed, case.ids[i], "degraded", round(10 * lost))
@@ -119,7 +119,7 @@ def degraded(case: Case, lost: float, seed: int) -> Relevance:
 
 
 def order_recovered(case: Case, name: str, seed: int) -> list[float]:
-    """Spearman correlation between what is left of the truth and the mean score, and its 95 % interval over texts."""
+    """Spearman correlation of the remaining truth with the mean score, and its 95 % interval over texts."""
     metric, params = METRICS[name]
     scores = np.stack([metric(case, degraded(case, lost, seed), **params).values for lost in STEPS])
     rows = keyed_rng(seed, "texts").integers(scores.shape[1], size=(DRAWS, scores.shape[1]))
@@ -130,7 +130,7 @@ def order_recovered(case: Case, name: str, seed: int) -> list[float]:
 
 
 def measured(seeds: Sequence[int], n: int) -> dict[str, Any]:
-    """Correlations by metric and usable seed; the figures of the twins that were refused."""
+    """Return correlations by metric and usable seed, and the figures of refused twins."""
     package = subprocess.run(["git", "rev-parse", "HEAD:src/regard"], capture_output=True, text=True, check=True)
     stopped = cache_directory() / f"in_distribution-texts-{package.stdout[:12]}-{n}.json"
     stored: dict[str, Any] = json.loads(stopped.read_text("utf-8")) if stopped.exists() else {}
@@ -146,7 +146,7 @@ def measured(seeds: Sequence[int], n: int) -> dict[str, Any]:
 
 
 def of_seed(seed: int, n: int) -> dict[str, list[float]] | str:
-    """The correlation of every metric with the true order; why the twin is refused, where it is."""
+    """Return the correlation of every metric with the true order, and the reason if the twin is refused."""
     with tempfile.TemporaryDirectory() as place:
         model = load(broken(Path(place), seed))
         case = DeskCase(Desk(model, seed=seed), list(read(DATA, split="test", limit=n)))

@@ -1,7 +1,7 @@
 """Kendall's tau-b of 10,000 pairs of 20 to 200 values: all at once against a loop of `scipy.stats.kendalltau`.
 
 Values are rounded to four places, so that there are ties, and none that only regard (which ties values closer than
-1e-6) would see. Without numba the fallback is measured and must say the same; its own bar is lower.
+1e-6) would see. Without numba the fallback is measured; it must give the same values, and its bar is lower.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Leave-one-out: the desk against the loop that everybody writes, and against Captum; results are the same.
+"""Leave-one-out: the desk against a plain loop and against Captum, with equal results.
 
 Where the ratio comes from: a batch of 16 like lengths keeps the matrix product busy (at most 1.4x on a CPU, which the
 loop already uses to 70 %), sorting by length avoids padding, and a shared prefix halves the work of a causal model.
@@ -30,13 +30,13 @@ SHORT = 28
 
 
 def _sentences(longest: int = 1000) -> list[str]:
-    """Review sentences of many lengths (at most so many words), in the order they come."""
+    """Review sentences of many lengths (at most so many words), in their stored order."""
     found = [str(example.inputs["text"]) for example in read("reviews", limit=8 * MANY)]
     return [text for text in found if len(text.split()) <= longest][:MANY]
 
 
 def _answers(model: Any, examples: list[Example]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Leave-one-out of every example through the desk, as an audit asks for it."""
+    """Compute leave-one-out of every example through the desk, as an audit does."""
     desk = Desk(model)
     questions = []
     for example in examples:
@@ -87,7 +87,7 @@ def _captum(model: Any, example: Example, per_eval: int) -> Callable[[], np.ndar
 
 
 def _causal(length: int) -> tuple[Any, Example]:
-    """A small Llama with random weights; what is shared does not depend on them."""
+    """A small Llama with random weights; sharing does not depend on them."""
     words = [f"w{i}" for i in range(500)]
     inner = Tokenizer(models.WordLevel({"<end>": 0, "_": 1, **{w: i + 2 for i, w in enumerate(words)}}, unk_token="_"))
     inner.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -121,7 +121,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def _measured(sides: dict[str, Callable[[], Array]], repeats: int) -> tuple[dict[str, float], dict[str, Array]]:
-    """CPU seconds of each side, and what each of them said."""
+    """Return CPU seconds and results of each side."""
     said: dict[str, Array] = {}
 
     def keeping(name: str) -> Callable[[], object]:

@@ -1,4 +1,4 @@
-"""One line of a benchmark: what, measured ratio, the bar it must meet; and the fair way to measure two sides."""
+"""One line of a benchmark: its name, the measured ratio and its bar; and a fair way to measure two sides."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Line:
 
 
 def side_by_side(sides: dict[str, Callable[[], object]], *, repeats: int = 7) -> dict[str, float]:
-    """CPU seconds of each side: the minimum over interleaved repeats, after one unmeasured round."""
+    """Return CPU seconds of each side: the minimum over interleaved repeats, after one unmeasured round."""
     return {name: min(seconds) for name, seconds in interleaved(sides, repeats=repeats).items()}
 
 
 def interleaved(sides: dict[str, Callable[[], object]], *, repeats: int) -> dict[str, list[float]]:
-    """CPU seconds of each side in every round; all sides run in a round, and one round before is not measured."""
+    """Return CPU seconds of each side in every round; every round runs all sides, and the first one is not counted."""
     rounds: dict[str, list[float]] = {name: [] for name in sides}
     for turn in range(repeats + 1):
         for name, call in sides.items():
@@ -56,5 +56,5 @@ def interleaved(sides: dict[str, Callable[[], object]], *, repeats: int) -> dict
 
 
 def peak_memory_mb() -> float:
-    """Peak resident memory of this process so far."""
+    """Return the peak resident memory of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,6 +1,6 @@
 """`python -m benchmarks.listed_audit ARGUMENTS`: `regard audit` without the default methods that f476f33 did not have.
 
-So that both sides of `benchmarks.audit_cost` ask the same list of questions.
+With it, both sides of `benchmarks.audit_cost` run the same list of methods.
 """
 
 from __future__ import annotations

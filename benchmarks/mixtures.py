@@ -26,7 +26,7 @@ FAMILY = 10
 
 
 def share(draw: Draw, n: int, runs: int, *, noise: float, units: int, clusters: int, found: bool) -> float:
-    """The share of runs in which two populations are called, or found to be right on most."""
+    """Return the share of runs that are called two populations, or found right on most inputs."""
     count = 0
     for seed in range(runs):
         draft = mixture(simulated(draw, n, seed, noise=noise, units=units, clusters=clusters))

@@ -1,4 +1,4 @@
-"""Norm-based analysis by the Gram identity, against making the n x n x d tensor of all parts."""
+"""Norm-based analysis by the Gram identity, against building the n x n x d tensor of all parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOKENS, HEADS, WIDTH = 128, 12, 384
 
 
 def run() -> list[Line]:
-    """Same weights and values for both sides, float32, one thread, CPU time."""
+    """Measure CPU time on one thread, with the same float32 weights and values for both sides."""
     weights, values = made(WIDTH)
 
     def tensor() -> np.ndarray:
@@ -23,7 +23,7 @@ def run() -> list[Line]:
         return np.linalg.norm(parts, axis=-1)
 
     def batched() -> np.ndarray:
-        """The same tensor by the fastest way we know: one matrix product per key."""
+        """Build the same tensor in the fastest known way: one matrix product per key."""
         parts = weights.transpose(2, 1, 0) @ values.transpose(1, 0, 2)
         return np.sqrt(np.einsum("kqd,kqd->qk", parts, parts))
 
@@ -57,7 +57,7 @@ def made(width: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def memory(width: int) -> float:
-    """MB that the Gram identity takes at most, beside its inputs."""
+    """Return the largest MB that the Gram identity needs, without its inputs."""
     weights, values = made(width)
     return _peak(lambda: part_norms(weights, values))
 

@@ -42,7 +42,7 @@ TEXT = " ".join(["The river rises in the hills, passes the old mill and the town
 
 
 def ferret() -> list[Line]:
-    """Comprehensiveness of the same scores by masking, ferret's evaluator against one `Case.removed`."""
+    """Compare comprehensiveness of the same scores by masking: ferret's evaluator and one `Case.removed`."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     measures: Any = importlib.import_module("ferret.evaluators.faithfulness_measures")
@@ -86,7 +86,7 @@ def ferret() -> list[Line]:
 
 
 def quantus() -> list[Line]:
-    """The Gini index of the same maps."""
+    """Compare the Gini index of the same maps."""
     library: Any = importlib.import_module("quantus")
     maps = np.random.default_rng(0).random((MAPS, 1, 14, 14))
     values: dict[str, np.ndarray] = {}
@@ -283,7 +283,7 @@ PEERS: dict[str, Callable[[], list[Line]]] = {
 
 
 def run(names: tuple[str, ...] = ()) -> list[Line]:
-    """The lines of the peers that import; the reason of the others is printed."""
+    """Return the lines of the peers that import; print the reason for the others."""
     where()
     lines = []
     for name in names or tuple(PEERS):

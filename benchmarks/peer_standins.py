@@ -1,4 +1,4 @@
-"""Stand-ins for what TextAttack imports and its recipe does not use, so that it can be compared at all.
+"""Stand-ins for TextAttack's imports that its recipe does not use, so that it can be compared.
 
 TextAttack 0.3.11 imports flair (tags of parts of speech), which does not import beside transformers 5, and reads NLTK's
 list of stop words, which is a download; scikit-learn's list takes its place. The code that is compared is its own.
@@ -15,14 +15,14 @@ from typing import Any
 
 
 class _Unused:
-    """Stands for a class or function that nobody calls."""
+    """Stand-in for a class or function that is never called."""
 
     def __init__(self, *_: object, **__: object) -> None:
         raise NotImplementedError
 
 
 def textattack() -> Any:
-    """The module `textattack`."""
+    """Return the module `textattack`."""
     if "textattack" in sys.modules:
         return sys.modules["textattack"]
     nltk: Any = importlib.import_module("nltk")
@@ -46,7 +46,7 @@ def textattack() -> Any:
 
 
 def _stand_in(*names: str) -> None:
-    """Put modules without content in the place of these, and of the packages above them."""
+    """Replace these modules, and their parent packages, by empty ones."""
     for name in names:
         package, _, last = name.rpartition(".")
         module: Any = types.ModuleType(name)

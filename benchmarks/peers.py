@@ -51,14 +51,14 @@ SECONDS = 240
 
 
 def where() -> None:
-    """Search the directories of peers after everything else."""
+    """Search the directories of peers last."""
     for folder in os.environ.get("REGARD_PEERS", "").split(os.pathsep):
         if folder and folder not in sys.path:
             sys.path.append(folder)
 
 
 def importable(name: str, module: str) -> dict[str, str]:
-    """Import a peer in a process of its own: its version, and the reason where it fails."""
+    """Import a peer in its own process: return its version, and the reason if it fails."""
     code = f"from benchmarks.peers import where; where(); import {module}"
     try:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS)
@@ -74,7 +74,7 @@ def importable(name: str, module: str) -> dict[str, str]:
 
 
 class _Unit(nn.Module):
-    """The model for pictures on 0..1, as torchattacks and AutoAttack expect them."""
+    """The model for pictures in 0..1, as torchattacks and AutoAttack expect."""
 
     def __init__(self, inner: nn.Module, high: float) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class _Unit(nn.Module):
 
 
 def attack_lines() -> list[Line]:
-    """Success and CPU time of our attacks and of those peers that import."""
+    """Return success and CPU time of our attacks and of the peers that import."""
     where()
     torch.set_num_threads(1)
     model, examples = vit()
@@ -139,7 +139,7 @@ def run() -> list[Line]:
 
 
 def store(lines: Sequence[Line], about: Mapping[str, Any]) -> None:
-    """Put lines into results/peers.json in the place of those of the same name."""
+    """Write lines to results/peers.json, replacing those with the same name."""
     record = json.loads(RESULT.read_text("utf-8"))
     new = {line.what for line in lines}
     others = [one for one in record["lines"] if one["what"] not in new]

@@ -1,4 +1,4 @@
-"""Character noises on 300 review sentences against nlpaug's keyboard noise (nlpaug 1.1.11, as it comes).
+"""Character noise on 300 review sentences against nlpaug's keyboard noise (nlpaug 1.1.11, default settings).
 
 Each of ours also returns where every word comes from and has a random stream of its own for every example; nlpaug
 draws from one global generator and returns the text alone. As it comes nlpaug hits up to ten characters in 30 % of the

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.quality [NAME ...]`: how good the networks are that `regard train` makes, on their test splits.
+"""`python -m benchmarks.quality [NAME ...]`: quality of the networks of `regard train` on their test splits.
 
 Each is trained here and now, as `regard train` does it, with seeds 0 to 4 (a fitted MiniLM with seed 0): the mean over
 seeds must reach the bar, the spread is printed. Hyper-parameters were chosen on dev splits (for the small cancer table
@@ -29,7 +29,7 @@ MINILM = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 @dataclass(frozen=True)
 class Bar:
-    """What is trained on what, and the test metric that the mean over seeds must reach."""
+    """One training: network, data, and the bar of the mean test metric over seeds."""
 
     learner: str
     data: str
@@ -48,7 +48,7 @@ BARS = {
 
 
 def measured(name: str) -> dict[str, object]:
-    """Train, and say how good it is: mean and spread over seeds, size of the test split, seconds."""
+    """Train, and return the quality: mean and spread over seeds, size of the test split, seconds."""
     asked, start = BARS[name], time.monotonic()
     learner = Spec.parse("learner", asked.learner)
     if asked.learner == "pretrained":

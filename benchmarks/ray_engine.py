@@ -31,7 +31,7 @@ KILLED_TASKS, KILLED_SECONDS, KILL_EVERY = 160, 0.25, 3.0
 
 
 def prepare(payload: Mapping[str, Any]) -> None:
-    """Simulated workers have no model."""
+    """Empty stand-in: simulated workers have no model."""
 
 
 def sleep(state: None, payload: Mapping[str, Any]) -> int:
@@ -44,7 +44,7 @@ def _tasks(count: int, seconds: float) -> list[Task]:
 
 
 def simulated(workers: int) -> Line:
-    """Tasks that sleep, after every worker has started."""
+    """Time sleeping tasks, after every worker has started."""
     with RayActors(workers=workers, cpus=0.01).keeping() as engine:
         started: set[str] = set()
         while len(started) < workers:  # until each has done something
@@ -62,7 +62,7 @@ def simulated(workers: int) -> Line:
 
 
 def killed() -> Line:
-    """A random worker is killed every few seconds."""
+    """Kill a random worker every few seconds."""
     moments, kills = random.Random(0), 0
     seen: Counter[str] = Counter()
     begin = last = time.monotonic()
@@ -84,7 +84,7 @@ def killed() -> Line:
 
 
 def real() -> Line:
-    """The same audit with one worker and with two; the start of the workers is part of neither."""
+    """Run the same audit with one worker and with two; their start is not measured."""
     from regard.audits.audit import audit
 
     seconds = {}

@@ -1,7 +1,7 @@
 """`lrp` against integrated gradients and leave-one-out: CPU time, and the drop of the prediction without the top words.
 
-Both rivals ask the model tens of times per text, `lrp` once forwards and once backwards. Where LXT is installed (or
-in a directory of REGARD_PEERS), the relevances of tiny models are compared with those of its patched modules: its
+Both rivals run the model tens of times per text, `lrp` once forwards and once backwards. Where LXT is installed (or in
+a directory of REGARD_PEERS), the relevances of tiny models are compared with those of its patched modules: its
 repository at f043441 works beside transformers 5, release 2.1 does not.
 """
 
@@ -67,7 +67,7 @@ def run() -> list[Line]:
 def _measured(
     model: Any, examples: list[Example], method: Callable[[DeskCase], Relevance]
 ) -> tuple[float, dict[str, float]]:
-    """(CPU seconds, comprehensiveness by removal operator)."""
+    """Return (CPU seconds, comprehensiveness by removal operator)."""
     case = DeskCase(Desk(model), examples)
     case.base()
     start = time.process_time()

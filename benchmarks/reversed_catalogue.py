@@ -1,8 +1,8 @@
 """`python -m benchmarks.reversed_catalogue [PATH ...]`: the suite with every English message reversed.
 
-A test that is not about wording passes all the same, or the code reads its own prose somewhere. Tests about wording are
-those marked so, and those whose failed assertion compared a reversed word with the English one; both are counted.
-Each directory runs in a process of its own. Writes results/reversed_catalogue.json, with the results of the
+A test that is not about wording must still pass; if it fails, the code reads its own prose somewhere. Tests about
+wording are those marked so, and those whose failed assertion compared a reversed word with the English one; both are
+counted. Each directory runs in a process of its own. Writes results/reversed_catalogue.json, with the results of the
 directories that were not named as they were; exits with 1 if a test failed in a named one.
 """
 

@@ -1,4 +1,4 @@
-"""What a capture of rows costs on SmolLM2 at full depth: CPU time and peak memory against the plain pass.
+"""The cost of a capture of rows on SmolLM2 at full depth: CPU time and peak memory against the plain pass.
 
 Every case is a process of its own, because peaks carry the history of an allocator. `python -m benchmarks.row_capture`
 writes results/row_capture.json; the longest case takes minutes, so `make bench` runs the short ones only. `accuracy`
@@ -172,7 +172,7 @@ def lines_of(result: dict[str, Any]) -> list[Line]:
 
 
 def run() -> list[Line]:
-    """The cases of 1,024 tokens."""
+    """Run the cases of 1,024 tokens."""
     return [line for case in ("forward:1024", "generate:1024") for line in lines_of(compared(case))]
 
 

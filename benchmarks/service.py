@@ -51,7 +51,7 @@ def run() -> list[Line]:
 def _load_line(
     model: Model, pid: int, address: str, texts: list[str], expected: dict[str, float], *, clients: int
 ) -> Line:
-    """The service and the loops in turns."""
+    """Measure the service and the loops in turns."""
     sent = texts if clients > 1 else texts[:64]
     rates = {"served": 0.0, "bare": 0.0, "bare 32": 0.0}
     cpu = {"served": np.inf, "bare": np.inf}
@@ -95,7 +95,7 @@ def _cpu(pid: int) -> float:
 
 
 def bare(model: Model, texts: list[str], batch: int) -> tuple[float, dict[str, float]]:
-    """Texts per second of a loop over batches, and the probability of each."""
+    """Return texts per second of a loop over batches, and the probability of each text."""
     began, answers = time.perf_counter(), {}
     for start in range(0, len(texts), batch):
         part = texts[start : start + batch]
@@ -105,7 +105,7 @@ def bare(model: Model, texts: list[str], batch: int) -> tuple[float, dict[str, f
 
 
 async def loaded(address: str, texts: list[str], clients: int) -> tuple[float, list[float], dict[str, float]]:
-    """Requests of one text each, from `clients` open connections at once: rate, latencies, answers."""
+    """Send requests of one text each over `clients` open connections: rate, latencies, answers."""
     waiting, latencies, answers = iter(texts), [], dict[str, float]()
 
     async def client(session: httpx.AsyncClient) -> None:
@@ -128,7 +128,7 @@ async def loaded(address: str, texts: list[str], clients: int) -> tuple[float, l
 
 
 def started(model: str) -> tuple[subprocess.Popen[str], str]:
-    """The service as a process, and its address."""
+    """Start the service as a process; return its address."""
     words = ["serve", model, "--name", NAME, "--port", "0", "--log", os.devnull, "--device", "cpu", "--json"]
     process = subprocess.Popen(
         [sys.executable, "-m", "regard", *words, "--batch", str(BATCH), "--method", "attention"],

@@ -33,7 +33,7 @@ CLOSE = 1e-4
 
 
 class Expected:
-    """Predictions and relevances of the model in this process, by text."""
+    """Return predictions and relevances of the model in this process, by text."""
 
     def __init__(self, model: Model, texts: list[str]) -> None:
         self.texts = texts
@@ -42,12 +42,12 @@ class Expected:
         self.relevance = {text: np.asarray(explain(model, text, [METHOD]).relevance[METHOD][0]) for text in texts}
 
     def share(self, probabilities: Any) -> float:
-        """Share of right predictions."""
+        """Return the share of right predictions."""
         rows = zip(self.texts, probabilities, strict=True)
         return float(np.mean([abs(float(p) - self.probability[text]) < CLOSE for text, p in rows]))
 
     def explained(self, explanations: list[Any]) -> float:
-        """Share of right explanations, each with its audit mark."""
+        """Return the share of right explanations, each with its audit mark."""
         right = []
         for text, row in zip(self.texts, explanations, strict=True):
             values = np.asarray(row["methods"][METHOD]["relevance"])

@@ -1,4 +1,4 @@
-"""Evidence in which the map finds a given share of what can be found on each example, measured with noise."""
+"""Simulated evidence in which the map finds a given share of the possible effect on each example, with noise."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def simulated(
 ) -> Evidence:
     """Evidence over n examples.
 
-    Effects differ from example to example (bounded, skewed), on a part (`silent`) nothing has any. Random rankings hit
-    the evidence as often as chance does. Noise is that of the operators, with a size of its own for every example.
-    clusters: examples of one cluster have the same share, effect and noise size.
+    Effects differ from example to example (bounded, skewed); a share of the examples (`silent`) has none. Random
+    rankings hit the evidence as often as chance does. Noise is that of the operators, with a size of its own for every
+    example. clusters: examples of one cluster have the same share, effect and noise size.
     """
     rng = np.random.default_rng(seed)
     groups = np.arange(n) // clusters

@@ -1,4 +1,4 @@
-"""What it costs to import regard and to ask for help."""
+"""The cost of importing regard and of printing help."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ hello()
 
 
 def cpu_of(command: list[str]) -> float:
-    """CPU seconds of a child process."""
+    """Return CPU seconds of a child process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, capture_output=True, env={**os.environ, "NO_COLOR": "1"})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,9 +1,8 @@
 """Training throughput: our loop against a minimal hand-written one, and batches of like length against random ones.
 
-The hand-written side is what a tutorial has: a packed bidirectional LSTM, additive attention, Adam, no clipping, no
+The hand-written side is that of a tutorial: a packed bidirectional LSTM, additive attention, Adam, no clipping, no
 schedule, no resumable state, no checks; it gets the same batches, already padded. So the bar is on everything that the
-one loop does besides. Both sides read review sentences, in
-batches of 128, as `regard train classifier` does.
+one loop does besides. Both sides read review sentences, in batches of 128, as `regard train classifier` does.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ TEXTS, BATCH, ROUNDS, SEED = 1920, 128, 8, 0
 
 
 class Tutorial(nn.Module):
-    """The same classifier, as it is usually written."""
+    """The same classifier as tutorials write it."""
 
     def __init__(self, words: int, size: int, hidden: int) -> None:
         super().__init__()
@@ -62,7 +61,7 @@ def by_hand(network: nn.Module, batches: list[Batch]) -> None:
 
 
 class _Same:
-    """Rows in finished batches: both sides do the same arithmetic. Rows of equal length are batched at random."""
+    """Return rows in finished batches, the same for both sides; rows of equal length are batched at random."""
 
     def __init__(self, rows: Rows, lengths: Ints) -> None:
         self.labels, self.lengths = rows.labels, lengths
@@ -74,7 +73,7 @@ class _Same:
 
 
 def _ours(learner: Learner, rows: _Same, dev: Rows) -> Callable[[], None]:
-    """One epoch of `fit` on given batches; dev is one sentence, as the other side has none."""
+    """Run one epoch of `fit` on given batches; dev is one sentence, because the other side has none."""
     settings = Settings(epochs=1, batch_size=BATCH, rate=1e-3, seed=SEED)
     terms, network = weighted_terms({"cross_entropy": 1}), learner.network()
 

@@ -34,7 +34,7 @@ DEV, TEST = 400, 2000
 
 
 def quality(data: str, encoder: str, *, seed: int = 0) -> dict[str, object]:
-    """One translator, trained and judged on sentences it never saw."""
+    """Train one translator and evaluate it on unseen sentences."""
     sizes = (("train", DATA[data]), ("dev", DEV), ("test", TEST))
     splits = Splits(*(read(f"{data}:n={n}", split=split, limit=None) for split, n in sizes))
     start = time.process_time()

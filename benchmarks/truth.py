@@ -77,7 +77,7 @@ class Row:
     examples: int = EXAMPLES
 
     def cells(self) -> Iterable[tuple[str, str, str]]:
-        """(question, truth, said) of everything that is scored: not what is open, nor what was not to be asked."""
+        """Return (question, truth, verdict) of scored cells: neither open ones nor questions not to be asked."""
         for q in QUESTIONS:
             if self.truth.cells[q] != "open" and (q not in self.truth.silenced or self.said[q] in ("holds", "fails")):
                 yield q, self.truth.cells[q], self.said[q]
@@ -114,7 +114,7 @@ def texts(stand: Stand, model: TorchModel, n: int) -> Examples:
 
 
 def evidence(stand: Stand, n: int = EXAMPLES, out: Path | None = None) -> tuple[Run, TorchModel]:
-    """The run of its audit: experiments only. Found again while the code that makes evidence is the same."""
+    """Return the run of the model's audit (experiments only), cached while the code that makes evidence is the same."""
     model = load(stand.key, device="cpu")
     assert isinstance(model, TorchModel)
     about = texts(stand, model, n).fingerprint
@@ -133,7 +133,7 @@ def evidence(stand: Stand, n: int = EXAMPLES, out: Path | None = None) -> tuple[
 
 
 def _code() -> str:
-    """Of the files that evidence is made by."""
+    """Return the hash of the files that make evidence."""
     root = Path(regard.__file__).parent
     files = [root / "experiments" / f"{name}.py" for name in ("_map", "_rankings", *EXPERIMENTS)]
     files += [root / "models" / "ask" / "patching.py", root / "explainers" / "_alignment.py"]
@@ -214,7 +214,7 @@ def row(stand: Stand, truth: Truth, judgement: Judgement) -> Row:
 
 
 def scored(rows: Sequence[Row]) -> dict[str, Any]:
-    """The confusion tables and the two figures."""
+    """Return the confusion tables and the two figures."""
     kept = [r for r in rows if not r.truth.left_out]
     cells = [cell for r in kept for cell in r.cells()]
     tables = {q: _table([(t, s) for name, t, s in cells if name == q]) for q in QUESTIONS}
@@ -378,7 +378,7 @@ def with_seeds(stands: Sequence[Stand], seeds: Sequence[int]) -> list[Stand]:
 
 
 def _opened(models: int, arguments: Sequence[str] | None) -> None:
-    """The sealed half is looked at: written down before it is."""
+    """Log an opening of the sealed half before it happens."""
     told = shlex.join(sys.argv[1:] if arguments is None else arguments)
     OPENINGS.parent.mkdir(exist_ok=True)
     with OPENINGS.open("a", encoding="utf-8") as log:

@@ -63,7 +63,7 @@ def run() -> list[Line]:
 
 
 def attention() -> tuple[Weights, list[str]]:
-    """(12, 12, 512, 512) weights, rows summing to 1, and the tokens."""
+    """Return (12, 12, 512, 512) weights with rows that sum to 1, and the tokens."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -87,7 +87,7 @@ _SHA = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
 def our_page(weights: Weights, names: list[str]) -> str:
-    """All layers, all views, in one file."""
+    """Write all layers and views to one file."""
     rows = weights / weights.sum(-1, keepdims=True)
     n = len(names)
     ends = np.cumsum([len(x) + 1 for x in names])
@@ -102,7 +102,7 @@ def our_page(weights: Weights, names: list[str]) -> str:
 
 
 def their_page(weights: Weights, names: list[str]) -> str:
-    """BertViz's head view of the same, as its own `html_action="return"` gives it."""
+    """Return BertViz's head view of the same weights from its `html_action="return"`."""
     import torch
     from bertviz import head_view
 
@@ -112,7 +112,7 @@ def their_page(weights: Weights, names: list[str]) -> str:
 
 
 def scripts() -> dict[str, bytes]:
-    """The files that BertViz loads from a CDN, by a part of their address."""
+    """Map a part of each CDN address that BertViz loads to its file."""
     cache = _cache() / "bench-cdn"
     if not all((cache / "node_modules" / f).exists() for f in FILES.values()):
         cache.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ def _cache() -> Path:
 
 
 def _short(browser: Any, folder: Path, weights: Weights, names: list[str]) -> list[Line]:
-    """128 tokens, side by side."""
+    """Measure both at 128 tokens."""
     pages = {"ours": our_page(weights, names), "bertviz": their_page(weights, names)}
     paths = {}
     for who, text in pages.items():
@@ -147,7 +147,7 @@ def _short(browser: Any, folder: Path, weights: Weights, names: list[str]) -> li
 
 
 def _long(browser: Any, folder: Path, weights: Weights, names: list[str]) -> list[Line]:
-    """512 tokens, where BertViz does not finish: our own bars."""
+    """Measure 512 tokens, where BertViz does not finish, against our own bars."""
     path = folder / "long.html"
     path.write_text(our_page(weights, names), "utf-8")
     seconds, hovers, memory = [], [], []
@@ -168,7 +168,7 @@ def _long(browser: Any, folder: Path, weights: Weights, names: list[str]) -> lis
 
 
 def _report(browser: Any, folder: Path) -> Line:
-    """The report of a standard audit: loaded, and its viewer drawn."""
+    """Measure the report of a standard audit: its load, and the drawing of its viewer."""
     import regard
     from regard.present.report.report import write_report
 
@@ -229,7 +229,7 @@ def _theirs_ready(page: Any) -> None:
 
 
 def _hover(page: Any) -> float:
-    """Milliseconds from a mouse move to the frame after the drawing that it caused; the median of 20 tokens."""
+    """Return the median over 20 tokens of the milliseconds from a mouse move to the frame with the new drawing."""
     page.evaluate(
         "() => { const c = document.querySelector('[data-regard-viewer]').shadowRoot.querySelector('canvas');"
         " window.took = []; let from = 0; c.addEventListener('pointermove', (e) => { from = e.timeStamp; }, true);"
@@ -248,16 +248,16 @@ def _hover(page: Any) -> float:
 
 
 def _renderers() -> list[psutil.Process]:
-    """Those of the browser that this process started."""
+    """Return the renderers of the browser that this process started."""
     own = psutil.Process().children(recursive=True)
     return [p for p in own if "--type=renderer" in " ".join(p.cmdline())]
 
 
 def _renderer_mb() -> float:
-    """Resident memory of the largest renderer."""
+    """Return the resident memory of the largest renderer."""
     return max(p.memory_info().rss / 1e6 for p in _renderers())
 
 
 def _renderer_seconds() -> dict[int, float]:
-    """CPU seconds of every renderer so far."""
+    """Return the CPU seconds of all renderers so far."""
     return {p.pid: p.cpu_times().user + p.cpu_times().system for p in _renderers()}

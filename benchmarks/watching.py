@@ -1,4 +1,4 @@
-"""What watching a service costs: the same passes with and without `watch(model, every=100)`."""
+"""The cost of watching a service: the same passes with and without `watch(model, every=100)`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run() -> list[Line]:
         return time.process_time() - start
 
     def rounds(every: int, passes: int) -> tuple[float, float, float]:
-        """(median ratio, ms per watched pass, ms per plain pass)"""
+        """Return (median ratio, ms per watched pass, ms per plain pass)."""
         sums = []
         for _ in range(ROUNDS):
             with watch(watched, every=every) as w:

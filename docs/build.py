@@ -1,4 +1,4 @@
-"""Builds the documentation: Markdown in docs/ plus a reference page per kind and per method -> static pages.
+"""Build the documentation: Markdown in docs/ plus a reference page per kind and per method -> static pages.
 
 python docs/build.py site             pages, search, notebooks
 python docs/build.py site --execute   the notebooks with outputs (a few minutes)
@@ -53,7 +53,7 @@ PAGES = [
     ("cookbook.md", "Cookbook: your own model"),
     ("training.md", "Training"),
     ("metrics.md", "Metrics"),
-    ("explainer-comparison.md", "LRP beside other explainers"),
+    ("explainer-comparison.md", "LRP compared with other explainers"),
     ("experiments.md", "Experiments that train"),
     ("robustness.md", "Noise"),
     ("attacks.md", "Attacks"),
@@ -71,7 +71,7 @@ PAGES = [
     ("evidence.md", "Evidence for auditors"),
     ("pipelines.md", "Into your pipelines"),
     ("reading.md", "Reading the numbers"),
-    ("truth.md", "The judge is judged"),
+    ("truth.md", "Testing the judge"),
     ("replication.md", "The published tables"),
     ("exit-codes.md", "Command line"),
     ("peers.md", "Beside other libraries"),
@@ -126,12 +126,12 @@ ASKED = {
 
 
 def page_of(kind: str, name: str) -> str:
-    """The file name of one method's page."""
+    """Return the file name of one method's page."""
     return f"{kind}-{name.replace('_', '-')}.md"
 
 
 def reference(kind: str) -> str:
-    """The Markdown of one kind's list: every method with what it does, and a link to its page."""
+    """Return the Markdown of one kind's list: every method with its summary, and a link to its page."""
     rows = [f"# {plural(kind).capitalize()}\n", "| name | what comes out |", "|---|---|"]
     for name in registry.names(kind):
         rows.append(f"| [`{name}`]({page_of(kind, name)}) | {_cell(registry.entry(kind, name).summary)} |")
@@ -139,7 +139,7 @@ def reference(kind: str) -> str:
 
 
 def method_page(kind: str, name: str) -> str:
-    """The Markdown of one method's page, from its signature, its docstring and the facts of its decorator."""
+    """Return the Markdown of one method's page, from its signature, its docstring and the facts of its decorator."""
     entry, function = registry.entry(kind, name), registry.find(kind, name)
     summary, _, rest = (inspect.getdoc(function) or "").partition("\n")
     out = [f"# `{name}`\n\n*{kind}*: {summary}\n"]
@@ -174,21 +174,21 @@ def _cell(text: str) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """(the words, the doctests)."""
+    """Return (the words, the doctests) of a docstring."""
     lines = text.strip("\n").splitlines()
     first = next((i for i, line in enumerate(lines) if line.startswith(">>>")), len(lines))
     return "\n".join(lines[:first]), "\n".join(lines[first:])
 
 
 def _others() -> list[tuple[str, str]]:
-    """Pages that nobody has put into the menu, by their first heading."""
+    """Return the pages that are missing in the menu, by their first heading."""
     named = {name for name, _ in PAGES}
     found = [path for path in sorted(HERE.glob("*.md")) if path.name not in named]
     return [(path.name, path.read_text("utf-8").partition("\n")[0].lstrip("# ").strip()) for path in found]
 
 
 def _anchored(render: MarkdownIt, text: str) -> str:
-    """HTML whose headings can be linked to: `#is-it-exclusive`."""
+    """Return HTML with linkable headings: `#is-it-exclusive`."""
     tokens = render.parse(text)
     for token, inside in pairwise(tokens):
         if token.type == "heading_open":
@@ -197,7 +197,7 @@ def _anchored(render: MarkdownIt, text: str) -> str:
 
 
 def _side_by_side(body: str, theirs: str) -> str:
-    """Code of another library and ours, one beside the other, where a `py` block stands right before a `python` one."""
+    """Place a `py` block of another library beside the `python` block of ours that follows it."""
     block = r'(<pre><code class="language-{}">.*?</code></pre>)'
     pair = re.compile(block.format("py") + r"\s*" + block.format("python"), re.S)
     columns = rf'<div class="side"><div><b>{html.escape(theirs)}</b>\1</div><div><b>regard</b>\2</div></div>'
@@ -205,7 +205,7 @@ def _side_by_side(body: str, theirs: str) -> str:
 
 
 def _content(render: MarkdownIt, name: str, title: str, text: str) -> str:
-    """The HTML of a page, with a link to its notebook if it is a tutorial."""
+    """Return the HTML of a page, with a link to its notebook if it is a tutorial."""
     body = re.sub(r'href="([^":]+)\.md(#[^"]*)?"', r'href="\1.html\2"', _anchored(render, text))
     body = _side_by_side(body, title.removeprefix("Coming from "))
     if name in TUTORIALS:
@@ -215,7 +215,7 @@ def _content(render: MarkdownIt, name: str, title: str, text: str) -> str:
 
 
 def build(target: Path, *, execute: bool = False) -> list[Path]:
-    """Writes every page, the search index and the notebooks; returns the paths of the pages."""
+    """Write every page, the search index and the notebooks; return the paths of the pages."""
     target.mkdir(parents=True, exist_ok=True)
     render = MarkdownIt("commonmark", {"html": False}).enable("table")
     sources = [(name, title, (HERE / name).read_text("utf-8")) for name, title in [*PAGES, *_others()]]

@@ -23,12 +23,12 @@ STYLE = """text{font:14px system-ui,sans-serif;fill:#1b1f24}.strong{font-weight:
 
 
 def stored_gauge() -> Gauge:
-    """The gauge of the stored result."""
+    """Return the gauge of the stored result."""
     return Gauge(**json.loads(RESULT.read_text("utf-8"))["gauge"])
 
 
 def gauge_picture() -> str:
-    """The gauge as an SVG file of its own, for light and dark pages."""
+    """Return the gauge as its own SVG file, for light and dark pages."""
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
     return (
         str(gauge_drawing(stored_gauge())).replace("<svg ", opening, 1).replace(">", f"><style>{STYLE}</style>", 1)

@@ -16,7 +16,7 @@ SECONDS = 900
 
 
 def notebook_of(text: str) -> Any:
-    """The notebook of a page: every ```python block is a code cell, everything between is a Markdown cell."""
+    """Return the notebook of a page: every ```python block is a code cell, everything between is a Markdown cell."""
     cells = []
     for at, part in enumerate(re.split(r"^```python\n(.*?)^```\n?", text, flags=re.S | re.M)):
         if part.strip():

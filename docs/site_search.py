@@ -55,7 +55,7 @@ SCRIPT = """
 
 
 def search_script(pages: Sequence[tuple[str, str, str]]) -> str:
-    """The script with its index; pages: (address, title, HTML of the content)."""
+    """Return the script with its index; pages: (address, title, HTML of the content)."""
     entries = []
     for address, title, body in pages:
         headings = " ".join(re.findall(r"<h[1-6][^>]*>(.*?)</h[1-6]>", body, re.S))
@@ -65,7 +65,7 @@ def search_script(pages: Sequence[tuple[str, str, str]]) -> str:
 
 
 def search_box(chinese: bool) -> str:
-    """The field, its result list, and the line that tells a screen reader how many pages match."""
+    """Return the field, its result list, and the line that tells a screen reader how many pages match."""
     label = "搜索" if chinese else "Search"
     return (
         f'<label class="search"><span>{label}</span> <input id="search" type="search" autocomplete="off" '
@@ -75,7 +75,7 @@ def search_box(chinese: bool) -> str:
 
 
 def _plain(markup: str) -> str:
-    """Lower-case words without markup; names with underscores become words.
+    """Return lower-case words without markup; names with underscores become words.
 
     >>> _plain("<h1>Leave_one_out &amp; more</h1>")
     'leave one out & more'

@@ -69,7 +69,7 @@ CLAUSE = re.compile(
 
 @dataclass(frozen=True)
 class Place:
-    """One finding: where and what."""
+    """One finding: its place and text."""
 
     path: Path
     line: int
@@ -80,12 +80,12 @@ class Place:
 
 
 def python_files(paths: list[Path]) -> list[Path]:
-    """Every Python file below these paths, sorted."""
+    """Return every Python file below these paths, sorted."""
     return sorted({f for p in paths for f in (p.rglob("*.py") if p.is_dir() else [p])})
 
 
 def assigned_names(tree: ast.AST) -> Iterator[ast.Name]:
-    """Variables that a statement binds; those of a one-line comprehension do not count."""
+    """Return the variables that a statement binds, without those of a one-line comprehension."""
     for node in ast.walk(tree):
         if isinstance(node, ast.comprehension):
             continue
@@ -107,7 +107,7 @@ def _targets(node: ast.AST) -> Iterator[ast.Name]:
 
 
 def bare_names(files: list[Path]) -> tuple[list[Place], int]:
-    """Assigned variables that are a bare word, and the number of all assigned variables."""
+    """Return assigned variables that are a bare word, and the number of all assigned variables."""
     places, total = [], 0
     for path in files:
         for name in assigned_names(ast.parse(path.read_text("utf-8"))):
@@ -118,7 +118,7 @@ def bare_names(files: list[Path]) -> tuple[list[Place], int]:
 
 
 def long_calls(files: list[Path]) -> tuple[list[Place], int]:
-    """Calls with six or more positional arguments, and the number of all calls."""
+    """Return calls with six or more positional arguments, and the number of all calls."""
     places, total = [], 0
     for path in files:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -143,7 +143,7 @@ def clause_docstrings(files: list[Path]) -> tuple[list[Place], int]:
 
 
 def format_skips(files: list[Path]) -> list[Place]:
-    """Lines that switch the formatter off."""
+    """Return lines that switch the formatter off."""
     return [
         Place(path, number, line.strip())
         for path in files
@@ -153,7 +153,7 @@ def format_skips(files: list[Path]) -> list[Place]:
 
 
 def formatted_lines(files: list[Path]) -> int:
-    """Lines after formatting everything, `fmt: skip` included."""
+    """Return the number of lines after formatting everything, `fmt: skip` included."""
     total = 0
     for path in files:
         text = path.read_text("utf-8")

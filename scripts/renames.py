@@ -20,7 +20,7 @@ SOURCE = "src/regard"
 
 
 def move(tree: Path, old: str, new: str) -> bool:
-    """Move a file or folder with git; False where there is nothing to move."""
+    """Move a file or folder with git; return False if there is nothing to move."""
     source, target = tree / old, tree / new
     if not source.exists() or target.exists():
         return False
@@ -51,7 +51,7 @@ def move_modules(tree: Path, modules: dict[str, str]) -> None:
 
 
 def patterns(modules: dict[str, str]) -> list[tuple[re.Pattern[str], str]]:
-    """Word-bounded patterns for dotted names and for paths, longest first."""
+    """Return word-bounded patterns for dotted names and for paths, longest first."""
     pairs: list[tuple[re.Pattern[str], str]] = []
     for old, new in sorted(modules.items(), key=lambda pair: -len(pair[0])):
         # not followed by a part that belongs to the new place already, such as present.report.report
@@ -71,7 +71,7 @@ def _dotted(new: str) -> str:
 
 
 def rewrite(text: str, pairs: list[tuple[re.Pattern[str], str]], modules: dict[str, str]) -> str:
-    """The text with every old name replaced by the new one."""
+    """Return the text with every old name replaced by the new one."""
     for pattern, new in pairs:
         text = pattern.sub(new, text)
     for package in {old.rsplit("/", 1)[0] for old in modules}:

@@ -20,7 +20,7 @@ _NOTICE = re.compile(r"^(?P<name>@?[\w/.-]+) (?P<version>[\w.-]+) \((?P<licence>
 
 
 def python_components(lock: Path) -> dict[str, Any]:
-    """The bill of the Python packages, as cyclonedx-py writes it."""
+    """Return the bill of the Python packages from cyclonedx-py."""
     tool = Path(sys.executable).with_name("cyclonedx-py")
     command = [
         str(tool),
@@ -36,14 +36,14 @@ def python_components(lock: Path) -> dict[str, Any]:
 
 
 def torch_component() -> dict[str, Any]:
-    """torch, which the lock file leaves out: its builds differ by machine, so there is a version but no hash."""
+    """Return torch, which the lock file omits: its builds differ by machine, so there is a version but no hash."""
     (version,) = re.findall(r"^torch==(\S+)$", (ROOT / "constraints.txt").read_text("utf-8"), re.M)
     url = f"pkg:pypi/torch@{version}"
     return {"type": "library", "bom-ref": url, "name": "torch", "version": version, "purl": url}
 
 
 def bundled_components() -> list[dict[str, Any]]:
-    """The packages that the bundle's own notices name, with the hash of their archives."""
+    """Return the packages in the bundle's notices, with the hashes of their archives."""
     locked = json.loads((ROOT / "viewer" / "package-lock.json").read_text("utf-8"))["packages"]
     text = BUNDLE.read_text("utf-8")
     return [_component(locked, match) for match in _NOTICE.finditer(text[: text.index("*/")])]

@@ -1,4 +1,4 @@
-"""Every view, in light and dark, at three sizes, as pictures: `make gallery`, then look at them.
+"""Pictures of every view, in light and dark, at three sizes: run `make gallery`, then look at them.
 
 python scripts/viewer_gallery.py [--out site/gallery] [--only bert,digits,app] [--docs]
 
@@ -70,7 +70,7 @@ VARIANTS = {
 
 
 def drawn(page: Page, view: str) -> None:
-    """The view on the screen, with all of its data and something pointed at."""
+    """Show the view with all of its data and one element pointed at."""
     page.locator(f"#tab-{view}").click()
     page.wait_for_function(
         "() => { const v = document.querySelector('[data-regard-viewer], [data-regard-app]').shadowRoot;"
@@ -105,7 +105,7 @@ def shoot(browser: Browser, name: str, url: str, out: Path, views: tuple[str, ..
 
 
 def edited(page: Page) -> None:
-    """Attention moved away from the strongest word, and what the model answers then."""
+    """Make a row uniform, and wait for the new prediction."""
     page.get_by_role("button", name="Uniform row").click()
     page.locator("[data-change]").wait_for()
 
@@ -143,7 +143,7 @@ MINILM = "minilm:epochs=1,layers=1,n=1200"
 
 
 def typed(page: Page) -> None:
-    """Another text in the box, not yet looked at."""
+    """Put another text into the box without running it."""
     page.get_by_role("textbox").first.fill("a dull , endless film that begs for tears")
 
 
@@ -194,7 +194,7 @@ def shoot_app(browser: Browser, out: Path, prefix: str) -> None:
 
 
 def shown_part(page: Page, width: int) -> FloatRect:
-    """The app down to its end, at most 900 pixels."""
+    """Take the app down to its end, at most 900 pixels."""
     tall = page.evaluate("document.querySelector('[data-regard-app]').getBoundingClientRect().bottom + scrollY")
     return {"x": 0, "y": 0, "width": width, "height": min(900, tall + 8)}
 
@@ -207,7 +207,7 @@ def small(picture: bytes, path: Path, colours: int = 256) -> None:
 
 @contextmanager
 def pages(folder: Path, only: list[str]) -> Iterator[Iterator[tuple[str, str, tuple[str, ...]]]]:
-    """(name, address, views): packs as files, and the app with a small model behind it."""
+    """Return (name, address, views): packs as files, and the app with a small model."""
     session = Session(regard.load("bilstm"), marks=folder / "rationales.jsonl")
 
     def each() -> Iterator[tuple[str, str, tuple[str, ...]]]:

@@ -20,7 +20,7 @@ PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(No
 
 
 def type_name(hint: object) -> str:
-    """A Python annotation as TypeScript."""
+    """Return a Python annotation as TypeScript."""
     if isinstance(hint, type) and hint in PLAIN:
         return PLAIN[hint]
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
@@ -37,7 +37,7 @@ def type_name(hint: object) -> str:
 
 
 def generated_records() -> str:
-    """The text of records.generated.ts."""
+    """Return the text of records.generated.ts."""
     lines = ["// Generated from src/regard/present/pack/records.py by scripts/viewer_types.py. Do not edit.", ""]
     for record in vars(records).values():
         if not (isinstance(record, type) and dataclasses.is_dataclass(record)) or record is records.Pack:
@@ -52,7 +52,7 @@ def generated_records() -> str:
 
 
 def generated_words() -> str:
-    """The text of words.generated.ts."""
+    """Return the text of words.generated.ts."""
     lines = ["// Generated from the [viewer] table of en.toml by scripts/viewer_types.py. Do not edit.", ""]
     lines += ["// biome-ignore format: one line per word", "export const EN = {"]
     lines += [f"  {key}: {json.dumps(word, ensure_ascii=False)}," for key, word in viewer_words("en").items()]

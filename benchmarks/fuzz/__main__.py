@@ -2,8 +2,8 @@
 
 Without --long it takes `--minutes` in all: the corpus of past failures, some kills, an audit without a network, a short
 soak, and random inputs for the rest of the time. --long runs the goal figures (10,000 inputs, 100 kills, 20 minutes of
-soak, an hour of soak of the service) and writes results/fuzz.json after every step; the same command goes on where it
-was stopped. Every failure is printed with the command that shows it again.
+soak, an hour of soak of the service) and writes results/fuzz.json after every step; the same command continues an
+interrupted campaign. Every failure is printed with the command that reproduces it.
 """
 
 from __future__ import annotations
@@ -128,14 +128,14 @@ def _inputs(
 
 
 def _counted(options: argparse.Namespace, record: Record, targets: list[str]) -> Iterator[Task]:
-    """What is still to be tried."""
+    """Yield the inputs that remain to be tried."""
     for target, count in divided(options.inputs).items():
         if target in targets:
             yield from (Task(target, options.seed, number) for number in record.todo(target, count))
 
 
 def _endless(seed: int, targets: list[str]) -> Iterator[Task]:
-    """All targets in turn, by their shares."""
+    """Yield inputs of all targets in turn, by their shares."""
     counts = dict.fromkeys(targets, 0)
     for _ in itertools.count():
         target = min(targets, key=lambda name: counts[name] / SHARES[name])
@@ -151,7 +151,7 @@ def _entered(record: Record, result: Result, name: str = "") -> None:
 
 
 def _verdict(record: Record) -> int:
-    """Every figure against its goal."""
+    """Compare every figure with its goal."""
     record.write()
     totals: dict[str, Any] = record.totals()
     bad = {kind: count for kind, count in totals.items() if kind != "inputs" and count}

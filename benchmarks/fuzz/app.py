@@ -20,7 +20,7 @@ SAFETY = 300.0
 
 @dataclass(frozen=True)
 class Request:
-    """complete: the server can tell where it ends; else the client hangs up after it, and no answer is fine too."""
+    """One request. complete: the server knows its end; otherwise the client disconnects, and no answer is fine too."""
 
     method: str
     path: str
@@ -37,7 +37,7 @@ class Request:
 
 @dataclass
 class Answer:
-    """status None: the connection ended without one."""
+    """One response. status None: the connection ended without one."""
 
     status: int | None
     body: bytes = b""
@@ -52,7 +52,7 @@ def _refused(name: str) -> Any:
 
 @dataclass
 class App:
-    """Where the app listens. pack: one that exists."""
+    """Address of the app. pack: an existing pack."""
 
     port: int
     token: str
@@ -85,7 +85,7 @@ class App:
                 return Answer(None)  # refused before it was read to its end
 
     def outcome(self, requests: Sequence[Request]) -> Outcome:
-        """Send them, follow their jobs, and see that the app still answers."""
+        """Send the requests, follow their jobs, and check that the app still answers."""
         refused = ""
         for request in requests:
             problem, clear = self.checked(request)
@@ -98,7 +98,7 @@ class App:
         return Outcome("clear error" if refused else "ok", refused)
 
     def checked(self, request: Request) -> tuple[str, str]:
-        """(what is wrong, how it was refused); both empty where all is well."""
+        """Return (problem, refusal); both are empty where all is well."""
         answer = self.send(request)
         if answer.status == 429:  # too many in a second: that is a rule, wait and ask again
             time.sleep(0.2)
@@ -114,7 +114,7 @@ class App:
         return self._followed(answer)
 
     def _followed(self, answer: Answer) -> tuple[str, str]:
-        """A job to its end."""
+        """Follow a job to its end."""
         try:
             job = answer.json()
         except ValueError as error:
@@ -131,7 +131,7 @@ class App:
 
 
 def _answer(connection: socket.socket, *, head_only: bool = False) -> Answer:
-    """One answer, to the end that its length tells."""
+    """Read one response, to the end that its length states."""
     data = b""
     while b"\r\n\r\n" not in data:
         piece = connection.recv(65536)
@@ -156,7 +156,7 @@ _APPS: dict[str, App] = {}
 
 
 def app(originals: Materials) -> App:
-    """The app of this process, started with the first request."""
+    """Return the app of this process, started at the first request."""
     key = str(originals.root)
     if key not in _APPS:
         from regard.live.server import serve

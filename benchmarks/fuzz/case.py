@@ -1,4 +1,4 @@
-"""A case: files in a folder of its own, then command lines or requests, and how they may end."""
+"""A case: files in its own folder, then command lines or requests, and their permitted exit codes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ CANARY = "CANARY"
 
 @dataclass(frozen=True)
 class Case:
-    """commands: run one after the other in the folder of the case. codes: how each of them may end.
+    """commands: run one after the other in the folder of the case. codes: their permitted exit codes.
 
-    silent: an error may be told on standard output alone. check: a sentence about a wrong result, or "".
-    environment: variables while it runs. largest_file: bytes that a file may have, as on a disk that is full.
-    play: instead of commands, whatever else is to be done.
+    silent: an error may be printed on standard output alone. check: a sentence about a wrong result, or "".
+    environment: variables while it runs. largest_file: bytes that a file may have, as on a disk that is full. play: any
+    other work, instead of commands.
     """
 
     commands: Sequence[Sequence[str]] = ()
@@ -37,17 +37,17 @@ Maker = Callable[[Random, Materials, Path], Case]
 
 
 def generator(seed: int, target: str, number: int) -> Random:
-    """The random numbers of one case, the same on every machine."""
+    """Return the random generator of one case, the same on every machine."""
     return Random(f"{seed}/{target}/{number}")
 
 
 def evil(folder: Path) -> str:
-    """Python that writes the canary."""
+    """Return Python code that writes the canary."""
     return f"open({str(folder / CANARY)!r}, 'w').close()\n"
 
 
 def evil_module(folder: Path, name: str = "evil.py") -> Path:
-    """A file that writes the canary when it is imported, and again when anything in it is called."""
+    """Return a file that writes the canary on import, and again when anything in it is called."""
     path = folder / name
     code = evil(folder)
     path.write_text(f"{code}\ndef make(*args, **kwargs):\n    {code}\n    raise SystemExit(0)\n", "utf-8")

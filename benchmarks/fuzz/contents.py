@@ -1,4 +1,4 @@
-"""What a command left, in parts that can be compared byte for byte; seconds and dates are left out."""
+"""The outputs of a command, in parts that can be compared byte for byte, without seconds and dates."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TIMES = re.compile(r"seconds|^costs$|^date$|^finished$|^resumed$")
 
 @dataclass(frozen=True)
 class Contents:
-    """parts: name -> digest of its bytes. committed: what must never be lost. twice: what is there more than once.
+    """parts: name -> digest of its bytes. committed: parts that must never be lost. twice: duplicates.
 
-    work: how much was asked of the model in all, where that is counted.
+    work: the passes of the model, where they are counted.
     """
 
     parts: dict[str, str]
@@ -47,7 +47,7 @@ def audit_contents(out: Path) -> Contents:
 
 
 def train_contents(out: Path) -> Contents:
-    """Weights as they are, descriptions without times; whatever belongs to the way there must be gone."""
+    """Weights as stored and descriptions without times; intermediate files must be gone."""
     parts = {}
     for file in sorted(path for path in out.rglob("*") if path.is_file() and path.name != "lock"):
         name = str(file.relative_to(out))
@@ -59,7 +59,7 @@ def train_contents(out: Path) -> Contents:
 
 
 def attack_contents(out: Path) -> Contents:
-    """One line for each attack and example; a last line that was cut off was never committed."""
+    """One line per attack and example; a truncated last line was never committed."""
     rows = []
     for line in (out / "attacks.jsonl").read_bytes().split(b"\n")[1:]:
         if line:
@@ -73,14 +73,14 @@ def attack_contents(out: Path) -> Contents:
 
 
 def improve_contents(out: Path) -> Contents:
-    """The trainings, and the table of before and after."""
+    """The trained networks, and the table of before and after."""
     trained = train_contents(out)
     finished = {str(file.relative_to(out)) for file in out.glob("*/seed-*/facts.json")}
     return Contents(trained.parts, finished)
 
 
 def page_contents(out: Path) -> Contents:
-    """The page, whole or absent: a kill leaves no half of it."""
+    """The page, complete or absent: a kill leaves no partial page."""
     files = sorted(path for path in out.iterdir() if path.suffix == ".html")
     for file in files:
         text = file.read_text("utf-8").rstrip()
@@ -90,7 +90,7 @@ def page_contents(out: Path) -> Contents:
 
 
 def without_times(value: Any) -> Any:
-    """The same JSON without what depends on the clock.
+    """Return the same JSON without values that depend on the clock.
 
     >>> without_times({"seconds": 3, "n": [{"date": "x", "k": 1}]})
     {'n': [{'k': 1}]}

@@ -1,8 +1,8 @@
 """kill -9 at random moments of audit, train, attack, improve and report; then the same command to its end.
 
-What it leaves must equal, byte for byte, what an undisturbed command leaves; only seconds and dates are left out. One
-process imports torch once and forks a child for every command. The moment of a kill is a share of the CPU time that
-the undisturbed command took, so that kills fall everywhere, however busy the machine is.
+Its outputs must equal those of an undisturbed command byte for byte, except seconds and dates. One process imports
+torch once and forks a child for every command. The moment of a kill is a share of the CPU time that the undisturbed
+command took, so that kills fall everywhere, however busy the machine is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KILLS_AT_MOST = 4
 
 @dataclass(frozen=True)
 class Job:
-    """A command that can be killed, with places in capitals. share: its part of all kills."""
+    """A command to kill, with placeholders in capitals. share: its part of all kills."""
 
     line: str
     contents: Callable[[Path], Contents]
@@ -79,7 +79,7 @@ JOBS = (
 
 
 def figures(originals: Path, folder: Path, seed: int, count: int) -> dict[str, Any]:
-    """Run in a process of its own; its last line is the result."""
+    """Run in its own process; the last line is the result."""
     command = [sys.executable, "-m", "benchmarks.fuzz.kills", str(originals), str(folder), str(seed), str(count)]
     done = subprocess.run(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True)
     lines = done.stdout.strip().splitlines()
@@ -109,7 +109,7 @@ def main() -> None:
 def _killed_often(
     job: Job, originals: Materials, folder: Path, rng: Random, wanted: int
 ) -> tuple[dict[str, int], list[str]]:
-    """Commands of one kind, each killed some times and then let through, until there were enough kills."""
+    """Run commands of one kind, each killed some times and then completed, until there are enough kills."""
     counts = {"kills": 0, "commands": 0, "lost": 0, "twice": 0, "different": 0}
     problems: list[str] = []
     # a directory has the same name each time: it may stand in what is written
@@ -144,7 +144,7 @@ def _killed_often(
 
 
 def _committed(job: Job, place: Path) -> set[str]:
-    """What a killed command had committed; a directory that was not begun has nothing."""
+    """Return the committed contents of a killed command; a directory that was not begun has none."""
     try:
         return job.contents(place).committed
     except Exception:
@@ -168,7 +168,7 @@ def _compared(
 
 
 def _run(words: Sequence[str], kill_after: float | None) -> float | None:
-    """CPU seconds of a command that ended well; None where it was killed, or did not."""
+    """Return the CPU seconds of a successful command; None if it was killed or failed."""
     pid = os.fork()
     if pid == 0:
         _child(words)
@@ -198,12 +198,15 @@ def _ended(pid: int) -> bool:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """To the nanosecond: jiffies are too coarse for a command that takes a tenth of a second."""
+    """Return CPU time in nanoseconds: jiffies are too coarse for a command of a tenth of a second."""
     return int(Path(f"/proc/{pid}/schedstat").read_text("utf-8").split()[0]) / 1e9
 
 
 def _import_everything(originals: Materials, folder: Path) -> None:
-    """Import here what the commands import, so that a kill falls into their work.
+    """Import the modules of the commands here, so that a kill hits their work.
+
+    A child runs each command once and reports its modules: this process itself never runs a model, because a model's
+    threads do not survive a fork.
 
     A child runs each command once and tells which modules it has: this process itself never runs a model, because the
     threads of one do not survive a fork.

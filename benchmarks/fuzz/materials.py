@@ -1,6 +1,6 @@
 """Small valid originals that every case starts from: data files, models, a run, an interrupted training.
 
-Built once per campaign from nothing but this file, so that no binary file has to be committed.
+This file builds them once per campaign, so that no binary file has to be committed.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ aligned = true
 
 @dataclass(frozen=True)
 class Materials:
-    """Where the originals are."""
+    """Paths of the originals."""
 
     root: Path
 
@@ -111,7 +111,7 @@ class Materials:
 
     @property
     def trained(self) -> Path:
-        """The same training as `interrupted`, never disturbed."""
+        """Path of the same training as `interrupted`, undisturbed."""
         return self.root / "trained"
 
     @property
@@ -136,7 +136,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def build(root: Path) -> Materials:
-    """Every original under `root`; found again if they are there."""
+    """Build every original under `root`, or reuse the existing ones."""
     made = Materials(root)
     if made.complete:
         return made
@@ -247,7 +247,7 @@ def _trainings(made: Materials) -> None:
     epochs = 0
 
     def stop(report: Report) -> None:
-        """In the third epoch: the states of two are on the disk. Settings stay as they are, else no state would fit."""
+        """Stop in the third epoch, with the states of two on disk; the settings stay, otherwise no state would fit."""
         nonlocal epochs
         if epochs == 2:
             raise _Stopped

@@ -29,25 +29,25 @@ DEPTH = 100_000
 
 
 def string(rng: Random) -> str:
-    """A hostile text, alone or around something harmless."""
+    """Return a hostile text, alone or around harmless text."""
     one = rng.choice(CONTROLS + STRINGS)
     return rng.choice((one, f"good {one} film", one + rng.choice(CONTROLS)))
 
 
 def value(rng: Random) -> Any:
-    """A hostile JSON value."""
+    """Return a hostile JSON value."""
     return string(rng) if rng.random() < 0.4 else copy.deepcopy(rng.choice(VALUES))
 
 
 def dumps(damaged: Any, **how: Any) -> str:
-    """JSON with numbers of 5,000 digits, 100,000 brackets and bare NaN where their marks are."""
+    """Replace marks in JSON by numbers of 5,000 digits, 100,000 brackets and bare NaN."""
     text = json.dumps(damaged, **{"ensure_ascii": False, **how})
     deep = "[" * DEPTH + "]" * DEPTH
     return text.replace(f'"{HUGE}"', "9" * 5000).replace(f'"{DEEP}"', deep).replace(f'"{BARE_NAN}"', "NaN")
 
 
 def json_value(original: Any, rng: Random) -> Any:
-    """A copy with one to three places changed: another value, a key lost, renamed or added, an item twice."""
+    """Return a copy with one to three changes: another value, a key removed, renamed or added, an item duplicated."""
     damaged = copy.deepcopy(original)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         damaged = _one_place(damaged, rng)
@@ -85,7 +85,7 @@ def _places(node: Any) -> list[tuple[Any, Any]]:
 
 
 def data(original: bytes, rng: Random) -> bytes:
-    """One to three changes of bytes."""
+    """Change one to three bytes or ranges of bytes."""
     damaged = original
     for _ in range(rng.choice((1, 1, 2, 3))):
         damaged = rng.choice(BYTES)(damaged, rng)
@@ -129,7 +129,7 @@ def _zeroed(text: bytes, rng: Random) -> bytes:
 
 
 def _number(text: bytes, rng: Random) -> bytes:
-    """A length or an offset that lies."""
+    """Return a wrong length or offset."""
     at = rng.randrange(max(1, len(text) - 7))
     lie = struct.pack("<Q", rng.choice((0, 1, 2**31, 2**32 - 1, 2**40, 2**63, 2**64 - 1)))
     return text[:at] + lie[: rng.choice((4, 8))] + text[at + 8 :]

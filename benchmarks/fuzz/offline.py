@@ -1,4 +1,4 @@
-"""An audit inside a network namespace without interfaces: whatever asks a network fails there."""
+"""An audit inside a network namespace without interfaces, where every network access fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOOK = "import socket, sys; up = [n for _, n in socket.if_nameindex() if n != 'l
 
 
 def figures(originals: Path, folder: Path) -> dict[str, Any]:
-    """Met where the audit ends well and its tables are those of an audit with a network."""
+    """Check that the audit succeeds and its tables equal those of an audit with a network."""
     inside = _inside()
     if not inside:
         return {"met": False, "problem": "no way to enter a network namespace (unshare -n) on this machine"}
@@ -41,7 +41,7 @@ def figures(originals: Path, folder: Path) -> dict[str, Any]:
 
 
 def _inside() -> list[str]:
-    """The first command that gives a namespace without interfaces; empty where there is none."""
+    """Return the first command that creates a namespace without interfaces; empty without one."""
     if shutil.which("unshare") is None:
         return []
     for command in (["unshare", "--net"], ["unshare", "--map-root-user", "--net"]):

@@ -1,4 +1,4 @@
-"""One command line, run in this process as `regard` would run it, and the rule by which its end is judged."""
+"""One command line, run in this process like `regard`, and the rule that judges its end."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _RAW = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u206
 
 @dataclass(frozen=True)
 class Said:
-    """What a command printed and how it ended. code None: an exception came out of it, which `err` ends with."""
+    """Output and exit code of a command. code None: it raised an exception, with which `err` ends."""
 
     code: int | None
     out: str
@@ -45,7 +45,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one case ended. detail: the line that tells failures of one cause from another."""
+    """Outcome of one case. detail: the line that distinguishes failures by cause."""
 
     kind: Kind
     detail: str = ""
@@ -57,7 +57,7 @@ class Outcome:
 
 
 def call(words: Sequence[str], folder: Path) -> Said:
-    """Run a command line in `folder`, as the entry point of the program does."""
+    """Run a command line in `folder`, like the entry point of the program."""
     from regard.cli.root import root
 
     out, err = io.BytesIO(), io.BytesIO()
@@ -80,7 +80,7 @@ def call(words: Sequence[str], folder: Path) -> Said:
 
 @contextmanager
 def _inside(folder: Path, out: io.BytesIO, err: io.BytesIO) -> Iterator[None]:
-    """The working directory and the streams of a process of its own; what cannot be encoded fails as it would there."""
+    """Give the command its own working directory and streams; unencodable output fails as it would there."""
     before, streams = os.getcwd(), (sys.stdin, sys.stdout, sys.stderr)
     os.chdir(folder)
     sys.stdin = io.TextIOWrapper(io.BytesIO(), "utf-8")
@@ -97,7 +97,7 @@ def _inside(folder: Path, out: io.BytesIO, err: io.BytesIO) -> Iterator[None]:
 
 
 def watch_errors() -> None:
-    """Remember where an error came from: the line for people does not tell, and failures are grouped by it."""
+    """Store the origin of an error: the user's error line omits it, and failures are grouped by it."""
     from regard.cli import root
 
     tell = getattr(root, "_tell", None)
@@ -114,7 +114,7 @@ def watch_errors() -> None:
 
 
 def judged(said: Said, codes: frozenset[int] = INPUT_CODES, *, silent: bool = False) -> Outcome:
-    """The rule. codes: the ends that this command may have. silent: an error may be told on standard output (gate)."""
+    """Judge an outcome. codes: permitted exit codes. silent: an error may be printed on standard output (gate)."""
     last = _last_line(said.err)
     if said.code is None or "Traceback (most recent call last)" in said.err:
         return Outcome("traceback", last, (said.code,))

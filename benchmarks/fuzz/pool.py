@@ -1,4 +1,4 @@
-"""Workers and their watchdog: a case that burns CPU or sleeps for good ends its worker, and a new one takes its place.
+"""Workers and their watchdog: a case that burns CPU or sleeps forever ends its worker, and a new one replaces it.
 
 No result depends on the speed of the machine: a hang is CPU time of the case, or a process in which nothing runs,
 nothing waits for a processor or a disk, and no CPU time passes.
@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def environment() -> dict[str, str]:
-    """Of every process that the campaign starts: this source, one thread, no network, English."""
+    """Environment of every process of the campaign: this source, one thread, no network, English."""
     fixed = {
         "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT))),
         "OMP_NUM_THREADS": "1",
@@ -44,7 +44,7 @@ def environment() -> dict[str, str]:
 
 
 def build_originals(place: Path) -> Path:
-    """In a process of its own, so that this one stays small."""
+    """Build the originals in another process, so that this one stays small."""
     command = [sys.executable, "-m", "benchmarks.fuzz.materials", str(place)]
     subprocess.run(command, check=True, cwd=ROOT, env=environment())
     return place
@@ -140,7 +140,7 @@ class Worker:
             raise RuntimeError(f"a worker could not start: {' '.join(command)}")
 
     def _watched(self, process: subprocess.Popen[str]) -> dict[str, Any] | None:
-        """The answer, {"kind": "hang"}, or None where the process died."""
+        """Return the answer, {"kind": "hang"}, or None if the process died."""
         assert process.stdout is not None
         began: float | None = None
         before, asleep = -1.0, 0
@@ -168,7 +168,7 @@ def _group(pid: int) -> list[psutil.Process]:
 
 
 def _looked(pid: int) -> tuple[float, bool]:
-    """(CPU seconds of the process and its children, whether all of them sleep)."""
+    """Return (CPU seconds of the process and its children, whether all of them sleep)."""
     used, sleeping = 0.0, True
     for process in _group(pid):
         try:
@@ -191,7 +191,7 @@ def _state(pid: int, thread: int) -> str:
 def run_all(
     tasks: Iterable[Task], originals: Path, folder: Path, workers: int = 2, stop: Callable[[], bool] | None = None
 ) -> Iterator[Result]:
-    """Results as they come; `stop` is asked before each task."""
+    """Yield results in order of completion; call `stop` before each task."""
     todo, lock, done = iter(tasks), threading.Lock(), list[Result | BaseException | None]()
     news = threading.Condition()
 
@@ -237,5 +237,5 @@ def _tell(
 
 
 def stopped_at(deadline: float | None) -> Callable[[], bool]:
-    """True after the deadline, on the clock of `time.monotonic`; never without one."""
+    """Return a test whether `time.monotonic` has passed the deadline; always False without one."""
     return lambda: deadline is not None and time.monotonic() > deadline

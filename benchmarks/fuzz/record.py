@@ -1,4 +1,4 @@
-"""The record of a campaign: written whole after every step, so that an interrupted one goes on where it was."""
+"""The record of a campaign: written completely after every step, so that an interrupted campaign continues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_FAILURES = 200
 
 
 class Record:
-    """Counts by target, failures with the command that shows them again, and the figures of the other parts."""
+    """Counts by target, failures with the command that reproduces them, and the figures of the other parts."""
 
     def __init__(self, path: Path | None, seed: int, command: str) -> None:
         self.path = path
@@ -40,7 +40,7 @@ class Record:
         )
 
     def todo(self, target: str, count: int) -> Iterator[int]:
-        """Numbers of the inputs of a target that were not tried yet."""
+        """Return the numbers of a target's untried inputs."""
         known = set(self._tried(target))
         return (number for number in range(count) if number not in known)
 
@@ -55,12 +55,12 @@ class Record:
             )
 
     def _tried(self, target: str) -> list[int]:
-        """Not a count: with two workers inputs end in another order than they begin."""
+        """Return the numbers of tried inputs, not their count: two workers do not finish inputs in order."""
         numbers: list[int] = self.data.setdefault("tried", {}).setdefault(target, [])
         return numbers
 
     def finish(self, *, met: bool) -> None:
-        """The last word; the numbers of single inputs are needed no more."""
+        """Finish the record; the numbers of single inputs are no longer needed."""
         self.data |= {"complete": True, "met": met}
         self.data.pop("tried", None)
         self.write()
@@ -70,7 +70,7 @@ class Record:
         self.write()
 
     def totals(self) -> dict[str, int]:
-        """Over all targets: inputs tried, and every kind of bad end."""
+        """Count inputs and every kind of bad end over all targets."""
         every = list(self.data["inputs"].values())
         totals = {"inputs": sum(counts["tried"] for counts in every)}
         return totals | {kind: sum(counts.get(kind, 0) for counts in every) for kind in BAD}
@@ -86,7 +86,7 @@ class Record:
 
 
 def again(task: Task) -> str:
-    """The command that shows one case again."""
+    """Return the command that reproduces one case."""
     return f"python -m benchmarks.fuzz --only {task.target} --seed {task.seed} --case {task.number}"
 
 

@@ -1,4 +1,4 @@
-"""Cases that must fail: whoever judges the others has to notice each of them. No part of a campaign."""
+"""Cases that must fail: the judge of the other cases has to notice each of them. Not part of a campaign."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _executes(folder: Path) -> Outcome:
 
 
 def expected(folder: Path) -> list[tuple[str, Callable[[], Outcome]]]:
-    """The kind that each must be given."""
+    """Expected kind of each case."""
     internal = "regard: internal error (a bug, please report): KeyError: 'x'"
     return [
         ("traceback", _said(None, "Traceback (most recent call last):\nKeyError: 'x'")),

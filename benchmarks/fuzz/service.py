@@ -1,7 +1,7 @@
 """Hostile bodies for `regard serve` in this process: no answer may be a 500, and every refusal is one line of JSON.
 
-Good requests go between them, so that a body that damages the service shows. A soak repeats this for some time and
-compares memory, as `soak` does for the local app; its slope is fitted to the medians of ten stretches of time.
+Good requests between them show whether a body damaged the service. A soak repeats this for some time and compares
+memory, as `soak` does for the local app; its slope is fitted to the medians of ten stretches of time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def good_request(rng: Random) -> tuple[str, Any]:
 
 
 def hostile_request(rng: Random) -> tuple[str, bytes]:
-    """A body of the right kind with something wrong in it."""
+    """A body of the right kind with one defect."""
     path, body = good_request(rng)
     if rng.random() < 0.15:
         path, body = "/v1/cite", {"messages": CHAT, "answer": "Rome", "sources": ["Anna lives in Rome."], "check": 1}
@@ -63,7 +63,7 @@ def hostile_request(rng: Random) -> tuple[str, bytes]:
 
 
 def _headers(path: str, content: bytes, rng: Random) -> dict[str, str]:
-    """JSON; now and then a body of v2 whose end is binary tensors."""
+    """A JSON body; sometimes a body of v2 that ends with binary tensors."""
     if not path.endswith("/infer") or rng.random() < 0.7:
         return {"content-type": "application/json"}
     size = rng.choice([0, len(content), len(content) // 2, max(0, len(content) - 4), len(content) + 1, -1])
@@ -103,7 +103,7 @@ def _problem(answer: httpx.Response) -> str:
 
 
 def hostile_bodies(seed: int, count: int) -> dict[str, Any]:
-    """Statuses of `count` hostile bodies, and every problem."""
+    """Send `count` hostile bodies; return their statuses and every problem."""
     served = service()
     try:
         return asyncio.run(_sent(served, Random(f"{seed}/service"), count))
@@ -112,7 +112,7 @@ def hostile_bodies(seed: int, count: int) -> dict[str, Any]:
 
 
 def figures(seed: int, count: int, soak_minutes: float) -> dict[str, Any]:
-    """`count` bodies, then more of them for `soak_minutes`, with the memory of this process."""
+    """Send `count` bodies, then more for `soak_minutes`, and record the memory of this process."""
     first = hostile_bodies(seed, count)
     served, rng = service(), Random(f"{seed}/service soak")
     process, sent, problems = psutil.Process(), 0, list(first["problems"])
@@ -143,7 +143,7 @@ def figures(seed: int, count: int, soak_minutes: float) -> dict[str, Any]:
 
 
 def memory_slope(moments: list[float], samples: list[int]) -> dict[str, Any] | None:
-    """MB per hour after the warm-up with its 95 % t interval, from medians of stretches; None for a short soak."""
+    """Return MB per hour after the warm-up with its 95 % t interval, from medians of stretches; None if too short."""
     first = len(samples) // 5
     times, sizes = moments[first:], samples[first:]
     if len(sizes) < 4 * STRETCHES:

@@ -1,4 +1,4 @@
-"""How the inputs of a campaign are divided among the targets."""
+"""The division of a campaign's inputs among the targets."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ open files than a few connections."""
 
 
 def figures(originals: Path, folder: Path, seed: int, minutes: float, requests: int) -> dict[str, Any]:
-    """Numbers of the app, a process of its own."""
+    """Soak the app in its own process; return its memory and open files."""
     folder.mkdir(parents=True, exist_ok=True)
     process = _started(Materials(originals), folder)
     try:
@@ -111,7 +111,7 @@ def _judged(
 
 
 def _reached(process: subprocess.Popen[str]) -> App:
-    """The app, from the address that it prints as JSON."""
+    """Connect to the app at the address that it prints as JSON."""
     assert process.stdout is not None
     text = ""
     while "}" not in text:

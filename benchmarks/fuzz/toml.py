@@ -9,7 +9,7 @@ from benchmarks.fuzz.mutations import BARE_NAN, DEEP, HUGE
 
 
 def dumps(table: Any) -> str:
-    """A table as TOML; anything else is written as it is, which no reader may accept.
+    """Write a table as TOML; any other value is written as is, which no reader may accept.
 
     >>> dumps({"a": 1, "b": [{"c": True}]})
     'a = 1\\nb = [{"c" = true}]\\n'

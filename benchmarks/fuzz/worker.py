@@ -1,4 +1,4 @@
-"""`python -m benchmarks.fuzz.worker ORIGINALS FOLDER`: runs cases in one process, one JSON line in, one out.
+"""`python -m benchmarks.fuzz.worker ORIGINALS FOLDER`: run cases in one process, one JSON line in, one out.
 
 torch is imported once. The parent watches the CPU time of each case and replaces a worker that hangs or dies.
 """
@@ -36,7 +36,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def limit_this_process() -> None:
-    """A bomb ends in MemoryError here, not in the memory of the machine; nothing outlives the campaign."""
+    """Limit memory, so that a bomb raises MemoryError here; nothing outlives the campaign."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -45,7 +45,7 @@ def limit_this_process() -> None:
 
 
 def prepare_this_process() -> None:
-    """Nothing opens a browser, and the app of `regard view` ends as soon as it runs."""
+    """Open no browser, and end the app of `regard view` as soon as it runs."""
     import webbrowser
 
     from regard.live import server
@@ -56,7 +56,7 @@ def prepare_this_process() -> None:
 
 
 def play(target: str, seed: int, number: int, originals: Materials, folder: Path) -> tuple[Case | None, Outcome]:
-    """One case of a target, or of the corpus (there the number is that of the entry)."""
+    """Run one case of a target, or one entry of the corpus by its number."""
     try:
         case = made(target, seed, number, originals, folder)
     except Exception as error:
@@ -68,7 +68,7 @@ def play(target: str, seed: int, number: int, originals: Materials, folder: Path
 
 
 def made(target: str, seed: int, number: int, originals: Materials, folder: Path) -> Case:
-    """The files and commands of one case."""
+    """Return the files and commands of one case."""
     if target == "corpus":
         return CORPUS[number].make(originals, folder)
     if target == "self_check":
@@ -77,7 +77,7 @@ def made(target: str, seed: int, number: int, originals: Materials, folder: Path
 
 
 def run_case(case: Case, folder: Path) -> Outcome:
-    """The commands of a case, up to the first bad end."""
+    """Run the commands of a case, up to the first bad end."""
     with _surroundings(case):
         if case.play is not None:
             return case.play()

@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def report(splits: Any, words: int, home: Path) -> dict[str, Any]:
-    """Everything that is done so far, compared with what was published; written down each time."""
+    """Compare all finished cells with the published values, and write the comparison."""
     found = [r for cell in cells.every() if (r := cells.done(home, cell)) is not None]
     table: dict[tuple[str, str, str], dict[int, dict[str, float]]] = {}
     for r in found:
@@ -82,7 +82,7 @@ def report(splits: Any, words: int, home: Path) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no NaN."""
+    """Replace NaN, which JSON lacks."""
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""One cell = one seed of one setting: trained, measured, and kept, so that a run can be stopped and goes on."""
+"""One cell = one seed of one setting: trained, measured and stored, so that an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Cell:
 
 
 def every() -> Iterator[Cell]:
-    """Seed after seed, so that every row has a value early; what the bands need comes first."""
+    """Order cells seed by seed, so that every row has a value early; cells of the bands come first."""
     for seed in SEEDS:
         yield from (Cell("agreement", seed, encoder) for encoder in ("average", "bilstm"))
         yield Cell("pretrained", seed)
@@ -65,7 +65,7 @@ def done(home: Path, cell: Cell) -> dict[str, Any] | None:
 
 
 def run(splits: Splits, home: Path, cell: Cell) -> dict[str, Any]:
-    """The values of a cell: found again, or made now."""
+    """Return the values of a cell, from the store or computed now."""
     before = done(home, cell)
     if before is not None:
         return before
@@ -95,7 +95,7 @@ def _agreement(splits: Splits, home: Path, cell: Cell) -> dict[str, float]:
 
 
 def _diagnostic(splits: Splits, home: Path, cell: Cell) -> dict[str, float]:
-    """F1 of the base, of its uniform control, of the adversary; and of a bag of words under four attentions."""
+    """F1 of the base, its uniform control and the adversary; and of a bag of words under four attention settings."""
     s, given = cell.seed, vectors.pretrained(splits.train, home, SCALE)
     base = models.plain(splits, home, "bilstm", "additive", s, vectors=given)
     adversary = models.adversary(splits, home, base, PROBE, s, given)
@@ -117,7 +117,7 @@ def _adversary(splits: Splits, home: Path, cell: Cell) -> dict[str, float]:
 
 
 def _compared(splits: Splits, base: Path, other: Path) -> dict[str, float]:
-    """F1 of both, and how far answers and attention are apart, means over the test texts."""
+    """F1 of both, and the mean distances of their predictions and attention over the test texts."""
     learner = build(models.spec("bilstm", "additive"))(splits.train)
     one, two = TrainedReference(base), TrainedReference(other)
     answers = [np.stack([row.numpy() for row in r.predictions(splits.test, learner)]) for r in (one, two)]
@@ -135,7 +135,7 @@ def _f1(splits: Splits, folder: Path) -> float:
 
 
 def between_seeds(home: Path, encoder: str, attention: str) -> dict[str, float]:
-    """Divergence of attention and change of answers between seeds: over texts, then over pairs of seeds."""
+    """Divergence of attention and change of predictions between seeds: over texts, then over pairs of seeds."""
     found = [home / "cells" / f"{Cell('agreement', s, encoder, attention).name}.npz" for s in SEEDS]
     loaded = [dict(np.load(path)) for path in found if path.is_file()]
     apart, moved = [], []

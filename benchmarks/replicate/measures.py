@@ -1,7 +1,7 @@
-"""What is measured of one trained model, as the papers do, with the formulas of regard.
+"""Measures of one trained model as in the papers, with the formulas of regard.
 
-The decoder is linear: the answer is the logistic function of sum alpha_t z_t + b, where z_t is what the decoder makes
-of state t alone. So everything that changes the attention only (permutation, adversaries) needs no network.
+The decoder is linear: the prediction is the logistic function of sum alpha_t z_t + b, where z_t is the decoder's output
+for state t alone. So everything that changes the attention only (permutation, adversaries) needs no network.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BINS = (0.0, 0.25, 0.5, 0.75, 1.01)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """One text in front of one model: attention, decoded states z, offset b, |gradient x input|, |leave one out|."""
+    """One text read by one model: attention, decoded states z, offset b, |gradient x input|, |leave one out|."""
 
     label: int
     p: float
@@ -51,7 +51,7 @@ class Text:
 
 
 def texts(folder: Path, data: Dataset) -> list[Text]:
-    """Every text of `data`, as the model in `folder` reads it."""
+    """Read every text of `data` with the model in `folder`."""
     network, about = load_checkpoint(folder)
     assert isinstance(network, AttentionClassifier)
     vocabulary = Vocabulary.from_json(about["vocabulary"])
@@ -91,7 +91,7 @@ def _asked(network: AttentionClassifier, tokens: list[list[int]], labels: NDArra
 
 
 def _without(network: AttentionClassifier, tokens: list[list[int]]) -> list[Floats]:
-    """For each text (n,): the probability when word t is deleted and the text is read again."""
+    """Return for each text (n,) the probability after deleting word t and reading the text again."""
     variants = [row[:t] + row[t + 1 :] for row in tokens for t in range(len(row))]
     rows = TextRows(variants, np.zeros(len(variants), np.int64))
     said = np.zeros(len(variants))
@@ -154,7 +154,7 @@ def permutation(found: list[Text], seed: int) -> dict[str, float]:
 
 
 def adversaries(found: list[Text], seed: int) -> dict[str, float]:
-    """Largest divergence at the same answer: by the released search, and exactly; by predicted class."""
+    """Largest divergence at the same prediction: by the released search, and exactly; by predicted class."""
     searched, exact = np.zeros(len(found)), np.zeros(len(found))
     lengths = np.array([len(t.alpha) for t in found])
     for chosen in bucketed(lengths, 256):

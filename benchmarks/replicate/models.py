@@ -1,4 +1,4 @@
-"""Trainings of the protocol, each in a directory of its own that is found again when it is asked for a second time."""
+"""Trainings of the protocol, each in its own directory, which later calls reuse."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plain(
     splits: Splits, home: Path, encoder: str, attention: str, seed: int, *, vectors: Path | None,
     like: Path | None = None,
 ) -> Path:  # fmt: skip
-    """A model that learns the labels; with attention "frozen" under the weights of the model in `like`.
+    """Train a model on the labels; with attention "frozen", under the weights of the model in `like`.
 
     vectors: the file that word vectors start from; None: at random.
     """
@@ -50,7 +50,7 @@ def plain(
 
 
 def adversary(splits: Splits, home: Path, base: Path, weight: float, seed: int, vectors: Path) -> Path:
-    """A BiLSTM that answers as `base` does and looks elsewhere: TVD - weight x KL. It never sees a label.
+    """Train a BiLSTM with the predictions of `base` and other attention: TVD - weight x KL. It never sees a label.
 
     weight: as published. Their TVD is half of ours, so that theirs - weight x KL is half of ours - 2 x weight x KL.
     """

@@ -51,7 +51,7 @@ FIGURES: Mapping[tuple[str, str], Mapping[str, float]] = {
 
 
 def published(encoder: str, attention: str) -> dict[str, tuple[float | None, str]]:
-    """Value -> what was published of it, and where it is from."""
+    """Map each value to the published one and its source."""
     numbers = dict(zip(NAMES, RELEASED[encoder, attention], strict=False))
     drawn = FIGURES.get((encoder, attention), {})
     found: dict[str, tuple[float | None, str]] = {name: (number, "released") for name, number in numbers.items()}
@@ -61,7 +61,7 @@ def published(encoder: str, attention: str) -> dict[str, tuple[float | None, str
 
 
 def cells_beside(table: Table) -> list[dict[str, Any]]:
-    """Every published cell: theirs, ours with random and with pretrained vectors, and the difference of ours."""
+    """Return every published cell: theirs, ours with random and with pretrained vectors, and the difference of ours."""
     rows = []
     for encoder, attention in RELEASED:
         for value, (theirs, source) in published(encoder, attention).items():
@@ -79,7 +79,7 @@ def cells_beside(table: Table) -> list[dict[str, Any]]:
 
 
 def _seeds(table: Table, cells: tuple[str, str, str], value: str) -> dict[str, float]:
-    """Seed -> value, where it is defined."""
+    """Map each seed to its value, where it is defined."""
     found = {str(s): values.get(value) for s, values in sorted(table.get(cells, {}).items())}
     return {s: v for s, v in found.items() if v is not None and v == v}
 
@@ -110,7 +110,7 @@ def table_of(record: Mapping[str, Any]) -> dict[tuple[str, str, str], dict[int, 
 
 
 def as_markdown(rows: Sequence[Mapping[str, Any]], orders: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The cells by setting, then the orders; a difference with one sign in all seeds is marked."""
+    """Print the cells by setting, then the orders; mark differences with one sign in all seeds."""
     lines = ["| encoder, attention | quantity | published | ours, 5 seeds | difference | pretrained vectors |",
              "|---|---|---|---|---|---|"]  # fmt: skip
     for row in rows:
@@ -137,7 +137,7 @@ def _short(value: float) -> str:
 
 
 def _ours(found: Mapping[str, Any], *, ends: bool = True) -> str:
-    """Mean, and the interval over seeds where there are several."""
+    """Return the mean, with the interval over seeds if there are several."""
     if not found["seeds"]:
         return ""
     interval = f" [{_short(found['low'])}, {_short(found['high'])}]" if ends and found["seeds"] > 1 else ""

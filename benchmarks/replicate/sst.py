@@ -20,7 +20,7 @@ SPECIALS = 4
 
 
 def located(path: str | None) -> Path:
-    """The file: the one given, else $REGARD_SST, else the one beside the repository."""
+    """Return the given file, otherwise $REGARD_SST, otherwise the one beside the repository."""
     found = Path(path or os.environ.get(VARIABLE) or BESIDE).expanduser()
     if not found.is_file():
         raise InputError(
@@ -31,7 +31,7 @@ def located(path: str | None) -> Path:
 
 
 def read(path: Path) -> tuple[Splits, int]:
-    """The three splits after the filter, and the size of the vocabulary as it was counted (before the filter)."""
+    """Return the three filtered splits, and the size of the vocabulary, which was counted before the filter."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     if not rows or not {"text", "label", "exp_split"} <= rows[0].keys():

@@ -1,4 +1,4 @@
-"""Ours beside the published: bands, orderings, and what is only printed."""
+"""Our values beside the published ones: bands, orderings, and values that are only printed."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ BANDS = (
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """A difference per seed, paired, and the bound its mean must keep."""
+    """A paired difference per seed, and the bound for its mean."""
 
     what: str
     difference: Callable[[Table, int], float]
@@ -145,7 +145,7 @@ def spread(values: Sequence[float]) -> dict[str, Any]:
 
 
 def compared(table: Table) -> list[dict[str, Any]]:
-    """Every band: ours over the seeds that are done, beside the published value."""
+    """Return every band: ours over the finished seeds, beside the published value."""
     rows = []
     for band in BANDS:
         seeds = table.get(band.cells, {})
@@ -160,7 +160,7 @@ def compared(table: Table) -> list[dict[str, Any]]:
 
 
 def ordered(table: Table) -> list[dict[str, Any]]:
-    """Every ordering, over the seeds for which both sides are done."""
+    """Return every ordering, over the seeds for which both sides are finished."""
     rows = []
     for ordering in ORDERINGS:
         found: dict[int, float] = {}

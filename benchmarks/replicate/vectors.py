@@ -1,4 +1,4 @@
-"""Pretrained word vectors that can be had here, in place of the published ones: the input vectors of MiniLM.
+"""Pretrained word vectors without a download, in place of the published ones: the input vectors of MiniLM.
 
 A word is the mean of its word pieces; all words of train, centred, turned to their first 300 principal directions, and
 scaled to a standard deviation. Written as a text file, so that whoever has other vectors (fastText) can bring them.
@@ -20,7 +20,7 @@ from regard.training.inputs import text_of
 
 
 def pretrained(train: Dataset, home: Path, scale: float) -> Path:
-    """The file of the vectors, made where it is not there yet."""
+    """Return the file of the vectors, and write it if it is missing."""
     out = home / f"minilm-{scale:g}.txt"
     if out.is_file():
         return out

@@ -136,8 +136,7 @@ class Perturbation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """Facts about an attack. access: "black box" (predictions alone), "white box" (gradients, the vocabulary) or "none"
-    (one query, no search).
+    """Facts about an attack. access: "black box" (predictions alone), "white box" (gradients) or "none" (no search).
 
     modality: "text", "image", "series", "tabular", or "embeddings" of a text. goal: "prediction", "explanation" (the
     prediction stays), or "same prediction". role: "method" or "baseline" (noise of the same size). scope: "example",
@@ -176,8 +175,7 @@ class Citer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """Facts about an engine: `def NAME(*, own parameters) -> Executor`. in_process: it takes the open model as its one
-    argument.
+    """Facts about an engine: `def NAME(*, own parameters) -> Executor`. in_process: its argument is the open model.
 
     remote: its workers may be other machines, so a model in a Python file of the user needs `--allow-code`.
     """

@@ -411,8 +411,9 @@ class Case(Protocol):
 
 
 Findings: TypeAlias = Sequence[Score]
-"""Results of an experiment, as scores: `metric` is the quantity, `method` its subject (a ranking, "attention"),
-`where` the setting (operator), with one value per example, and curves over sizes.
+"""Results of an experiment, as scores with one value per example and curves over sizes.
+
+`metric` is the quantity, `method` its subject (a ranking, "attention"), `where` the setting (operator).
 """
 
 
@@ -476,8 +477,10 @@ class Outcome:
 
 
 class Executor(Protocol):
-    """Runner of tasks. `work` is "package.module:function", called as work(state, payload) with state =
-    setup(setup_payload), made once per worker.
+    """Runner of tasks.
+
+    `work` is "package.module:function", called as work(state, payload) with state = setup(setup_payload), made once per
+    worker.
     """
 
     def run(

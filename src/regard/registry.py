@@ -472,9 +472,7 @@ def upstairs(name: str) -> Callable[..., Any]:
 
 
 def arguments(spec: Spec) -> dict[str, Any]:
-    """Return the parameters of a Spec as function arguments, checked against the catalogue; import no method of
-    ours.
-    """
+    """Return the parameters of a Spec as checked function arguments, without importing a method of ours."""
     parameters = {p.name: p for p in entry(spec.kind, spec.name).parameters}
     bound: dict[str, Any] = {}
     for key, value in spec.params.items():

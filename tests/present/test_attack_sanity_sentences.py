@@ -26,7 +26,7 @@ def rate(attack: str, turned: int, access: str = "white box", role: str | None =
         ([rate("pgd", 0), rate("random_noise", 0, role="baseline")], "proves nothing"),
         (
             [rate("pgd", 0), rate("pgd:eps=0.1", 10, allowed="y"), rate("random_noise", 0, role="baseline")],
-            "the attack works and this ball is only small",
+            "the attack works and this ball is merely small",
         ),
         ([rate("pgd", 4), rate("square", 14, "black box")], "gradients may be masked"),
         ([rate("pgd", 13), rate("square", 14, "black box")], None),
@@ -46,8 +46,8 @@ def test_suspicions(scores: list[Score], said: str | None) -> None:
 def test_what_was_checked_is_said_too() -> None:
     noise = rate("random_words", 1, "none", role="baseline")
     (both,) = in_order(checks([rate("hotflip", 9), rate("greedy_word", 7, "black box"), noise]))
-    assert "noise of the same size; with gradients" in both
+    assert "noise of the same size; attacks with gradients" in both
     assert "larger ball" not in both
     (one,) = in_order(checks([rate("greedy_word", 7, "black box"), noise]))
-    assert "with gradients" not in one
+    assert "attacks with gradients" not in one
     assert in_order(checks([rate("greedy_word", 7, "black box")])) == []  # nothing to compare with

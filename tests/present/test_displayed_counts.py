@@ -118,7 +118,7 @@ def test_attacks_name_their_denominators(page: Page, attack: str) -> None:
 
 COUNTED = re.compile(r"\bn = \d+|(?<![\d.])\d+ (?:of|to) \d+|(?<![\d.])\d+ examples?\b|\bof \d+ \w+", re.IGNORECASE)
 NO_DATA = re.compile(
-    r"on \d+ planted models.*?decided rightly[^.]*\.|Sealed half.*?times\.|regard \d[\d.]*\w*|below \d+ predictions"
+    r"on \d+ planted models.*?decided correctly[^.]*\.|Sealed half.*?times\.|regard \d[\d.]*\w*|below \d+ predictions"
     r"|in at least 5 examples"
 )
 """Counts about regard itself."""
@@ -239,7 +239,7 @@ def test_a_number_model_has_the_n_of_each_level() -> None:
         (table,) = [t for t in page.tables if t.caption.startswith(begin)]
         for i, row in enumerate(table.rows):
             for j, head in enumerate(table.head[1:], 1):
-                severity = 0 if head == "as it is" else int(head.split()[-1])
+                severity = 0 if head == "clean" else int(head.split()[-1])
                 names = ("none",) if not severity else NOISES if row[0] == "mean over noises" else (row[0],)
                 found = by_example([of(metric, n, severity) for n in names])
                 assert table.size(i, j) == (len(found), len(found)), (begin, row[0], head)

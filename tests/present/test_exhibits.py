@@ -61,7 +61,7 @@ def test_the_most_distant_attention_is_shown_with_its_numbers() -> None:
     assert sum(found.other) == pytest.approx(1.0)
     page = report(run)
     assert f"Divergence {found.distance:.2f} of at most 0.69" in page
-    assert "moves the prediction by 0.010" in page
+    assert "changes the prediction by 0.010" in page
 
 
 def test_where_none_was_found_that_is_the_finding() -> None:
@@ -204,7 +204,7 @@ def test_the_method_that_the_verdict_names_is_shown_with_the_interval_of_the_jud
     run = planted(leak=False)
     run.manifest |= {"judgements": [judged(0.001)]}
     for text in (page_of(run), run_markdown(run).replace("\\", "")):
-        assert "worth +0.25 [+0.13, +0.38] more" in text or "worth +0.25 [+0.12, +0.38] more" in text
+        assert "by +0.25 [+0.13, +0.38] more" in text or "by +0.25 [+0.12, +0.38] more" in text
         assert "n = 37" in text
         assert "97.5% interval" in text
         assert "--method integrated_gradients" in text

@@ -254,11 +254,11 @@ def test_every_report_says_how_often_the_judge_errs(measured: bool, monkeypatch:
         assert "2 of 99 verdicts were confidently wrong" in page
         assert "opened 3 times" in page
         assert "about the first six questions only" in page
-        assert "how often they err is not known" in page
+        assert "their error rate is unknown" in page
         assert "<td>97</td><td>2</td>" in page
     else:
-        assert "not measured yet" in page
-    assert "How often this judge errs" not in report(fake_run(n=4)), "where nothing was judged"
+        assert "has not been measured yet" in page
+    assert "Error rate of these verdicts" not in report(fake_run(n=4)), "where nothing was judged"
 
 
 def test_an_answer_is_shown_with_the_comparison_that_it_hangs_on() -> None:

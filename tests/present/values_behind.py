@@ -80,7 +80,7 @@ def head_gain(table: Table, head: str, column: str) -> Values:
 
 
 def noise(table: Table, row: str, head: str) -> Values:
-    if head == "as it is":
+    if head == "clean":
         return labelled()
     severity = int(head.split()[-1])
     columns = {name: accuracy(name, severity) for name in NOISES}
@@ -105,7 +105,7 @@ def against(table: Table, method: str, head: str) -> Values:
         "divergence per change of the answer": lambda: values(score("explanation_per_change", method)),
         "divergence beyond its own seed noise": lambda: values(score("explanation_excess", method)),
         "rank correlation with itself, other seed": lambda: values(score("explanation_seed_rank", method)),
-        "comprehensiveness, as it is": lambda: {k: v for k, v in clean.items() if k in noisy},
+        "comprehensiveness, clean": lambda: {k: v for k, v in clean.items() if k in noisy},
         "comprehensiveness, noisy": lambda: {k: v for k, v in noisy.items() if k in clean},
     }[head]()
 
@@ -193,10 +193,10 @@ def sentences() -> Iterator[tuple[str, str]]:
     )
     yield r"best of (\d+) heads", str(len(HEADS) - 1)
     yield r"all heads\), n = (\d+) unless", str(max(len(values(score("head_gain", h))) for h in HEADS))
-    yield r"right in [^(]+ of (\d+) examples as they are", _n(right)
+    yield r"right in [^(]+ of (\d+) unchanged examples", _n(right)
     yield r"it is right in [^(]+\(n = (\d+)\)", _n(by_example([*levels.values()]))
     yield rf"under the worst of them, {worst}, in [^(]+\(n = (\d+)\)", _n(levels[worst])
-    yield r"as it is: [^(]+\(n = (\d+)\) of the examples", _n(values(score("worst_case_accuracy", severity="all")))
+    yield r"tried: [^(]+\(n = (\d+)\) of the examples", _n(values(score("worst_case_accuracy", severity="all")))
     yield r"keyboard ocr Bands: 95 % intervals, n = (\d+ to \d+)\.(?= keyboard)", _between([right, *curves])
     yield r"keyboard ocr Bands: 95 % intervals, n = (\d+ to \d+)\.(?= Does)", _between(flips)
     ranks = {m: values(score("explanation_rank", m, noise="keyboard")) for m in METHODS[:2]}

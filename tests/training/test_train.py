@@ -126,7 +126,7 @@ def test_a_directory_belongs_to_one_training(three: Trained, tmp_path: Path) -> 
 def test_two_at_once_are_one_too_many(tmp_path: Path) -> None:
     from regard.training.cache import locked
 
-    with locked(tmp_path / "lock"), pytest.raises(InputError, match="nobody else at work"):
+    with locked(tmp_path / "lock"), pytest.raises(InputError, match="no other process at work"):
         train(LEARNER, DATA, out=tmp_path, settings=OPTIONS)
 
 

@@ -1,4 +1,4 @@
-"""Past failures as generated cases: what an outside campaign found, and what this one found since.
+"""Past failures as generated cases: the findings of an external campaign and of this one.
 
 An entry is a name and a small function that writes the case; no binary file is committed. Entries are never removed.
 """

@@ -35,7 +35,7 @@ _header("a length that is no number", "Content-Length", "²")
 
 @ENTRIES.past("half-open connections", slow=True)
 def _half_open(originals: Materials, folder: Path) -> Case:
-    """However many clients stop in the middle of a head, the next good request is answered in the end."""
+    """Check that the next good request is answered even if many clients stop in the middle of a header."""
     served = app(originals)
 
     def play() -> Outcome:

@@ -32,7 +32,7 @@ def _refused(path: Path) -> Case:
 
 
 def _text(name: str, content: str) -> None:
-    """A file with this content."""
+    """Write a file with this content."""
 
     def make(originals: Materials, folder: Path) -> Case:
         path = folder / name
@@ -209,7 +209,7 @@ def _numbers(originals: Materials, folder: Path) -> Case:
 
 @ENTRIES.past("an arrow file whose offsets lead out of it")
 def _offsets(originals: Materials, folder: Path) -> Case:
-    """pyarrow reads them unless it is asked to check, and the process dies."""
+    """pyarrow reads these files unless it validates them, and the process dies."""
     import pyarrow as pa
 
     table = pa.table({"text": ["a good film", "a bad film"], "label": ["pos", "neg"]})

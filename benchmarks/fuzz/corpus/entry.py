@@ -14,7 +14,7 @@ Make = Callable[[Materials, Path], Case]
 
 @dataclass(frozen=True)
 class Entry:
-    """slow: it may take seconds even where all is well, so that `make test` leaves it to `make fuzz`."""
+    """One entry. slow: it may take seconds even without a failure, so `make test` leaves it to `make fuzz`."""
 
     name: str
     make: Make
@@ -22,7 +22,7 @@ class Entry:
 
 
 class Entries(list[Entry]):
-    """A list that functions enter themselves into: `@past("CR-only line ends")`."""
+    """A list with a decorator that adds entries: `@past("CR-only line ends")`."""
 
     def past(self, name: str, *, slow: bool = False) -> Callable[[Make], Make]:
         def enter(make: Make) -> Make:

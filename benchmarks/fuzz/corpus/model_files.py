@@ -1,4 +1,4 @@
-"""Model directories that once ended in an internal error, or asked for more than any machine has."""
+"""Model directories that once ended in an internal error, or requested more memory than any machine has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program itself: called with nothing, completed by a shell, with a factory that ends the process."""
+"""The program itself: without arguments, under shell completion, with a factory that ends the process."""
 
 from __future__ import annotations
 

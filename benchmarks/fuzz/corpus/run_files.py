@@ -1,4 +1,4 @@
-"""Runs, trainings and templates that were damaged, and disks without room."""
+"""Damaged runs, training states and templates, and full disks."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _fillings(originals: Materials, folder: Path) -> Case:
 
 
 def _hostile_text(name: str, file: str, content: str, *words: str) -> None:
-    """A policy, a template or a Spec that its parser cannot take."""
+    """A policy, a template or a Spec that its parser cannot read."""
 
     @ENTRIES.past(f"{name} in {file}")
     def make(originals: Materials, folder: Path) -> Case:

@@ -1,4 +1,4 @@
-"""Shared things that named code: a Spec, a run, a policy, templates, model directories. None of it may run."""
+"""Shared files that name code: a Spec, a run, a policy, templates, model directories. None of that code may run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _run(name: str, change: dict[str, Any]) -> None:
 
 
 def _renamed(about: Any, change: dict[str, Any]) -> None:
-    """Every model that the ledger names is another one."""
+    """Make the ledger name another model everywhere."""
     if isinstance(about, dict):
         if isinstance(about.get("spec"), dict):
             spec = about["spec"]
@@ -67,7 +67,7 @@ def _renamed(about: Any, change: dict[str, Any]) -> None:
 
 
 def _planted(originals: Materials, folder: Path) -> Path:
-    """A model directory that brings its own code."""
+    """A model directory with its own code."""
     model = folder / "model"
     shutil.copytree(originals.bert, model)
     evil_module(model)

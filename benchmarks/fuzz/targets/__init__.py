@@ -1,4 +1,4 @@
-"""What is fuzzed: one file per kind of input, each with `case(rng, originals, folder) -> Case`."""
+"""Targets of the fuzzer: one file per kind of input, each with `case(rng, originals, folder) -> Case`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Command lines: valid ones of every command, then hostile values, unknown options, words lost, twice or swapped.
+"""Command lines: valid ones of every command, then hostile values, unknown options, words removed, duplicated or
+swapped.
 
 Outputs stay inside the folder of the case: no absolute path is ever put among the hostile words, and options that
 decide how much work is done get small or invalid numbers only.
@@ -74,7 +75,7 @@ def case(rng: Random, originals: Materials, folder: Path) -> Case:
 
 
 def _changed(words: list[str], rng: Random) -> list[str]:
-    """One change; words 0 and 1 (command and model) are exchanged at most, so that no default model is trained."""
+    """Make one change; words 0 and 1 (command and model) are swapped at most, so that no default model is trained."""
     at = rng.randrange(min(2, len(words) - 1), len(words))
     how = rng.random()
     if how < 0.35:
@@ -94,7 +95,7 @@ def _changed(words: list[str], rng: Random) -> list[str]:
 
 
 def _option(command: str, rng: Random) -> str:
-    """Any option of the command."""
+    """Return any option of the command."""
     import importlib
 
     import click
@@ -115,11 +116,11 @@ def _value(option: str, rng: Random) -> str:
 
 
 def _name(rng: Random) -> str:
-    """A model, run or text that is none; never empty, which would mean the default."""
+    """Return an invalid model, run or text; never empty, which would mean the default."""
     return mutations.string(rng).strip() or "nobody"
 
 
 def _argument(word: str, at: int) -> str:
-    """As a system can pass it: no NUL, and no path that leads out of the temporary directory."""
+    """Make a word that a system can pass: no NUL, and no path out of the temporary directory."""
     passed = word.replace("\x00", "\ufffd")
     return passed.lstrip("/~") if at and not os.path.exists(passed) else passed

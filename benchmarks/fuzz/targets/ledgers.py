@@ -25,7 +25,7 @@ def case(rng: Random, originals: Materials, folder: Path) -> Case:
 
 
 def command(rng: Random, originals: Materials, folder: Path, run: Path) -> list[str]:
-    """A way to open the run."""
+    """Return a command that opens the run."""
     page = str(folder / "page.html")
     ways: tuple[tuple[str, ...], ...] = (
         ("report", str(run), "--out", page),
@@ -55,7 +55,7 @@ def _book_bytes(rng: Random, run: Path) -> None:
 
 
 def _facts(rng: Random, run: Path) -> None:
-    """Well-formed rows, hostile JSON."""
+    """Write well-formed rows with hostile JSON."""
     with sqlite3.connect(run / "ledger.sqlite") as book:
         table, key, column = rng.choice(
             (("fact", "name", "value"), ("fact", "name", "value"), ("example", "id", "facts"))
@@ -72,7 +72,7 @@ def _facts(rng: Random, run: Path) -> None:
 
 
 def _rows(rng: Random, run: Path) -> None:
-    """Rows and tables lost, twice, or with other names."""
+    """Remove, duplicate or rename rows and tables."""
     ways = (
         "DELETE FROM fact", "DELETE FROM fact WHERE name = 'manifest'", "DELETE FROM fact WHERE name = 'identity'",
         "DELETE FROM example", "DELETE FROM example WHERE position = 0", "DELETE FROM artifact", "DELETE FROM task",

@@ -1,4 +1,4 @@
-"""Model directories: Hugging Face, adapters, networks of our own; hostile JSON, damaged weights, planted code."""
+"""Model directories: Hugging Face, adapters, regard's own networks; hostile JSON, damaged weights, planted code."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def case(rng: Random, originals: Materials, folder: Path) -> Case:
 
 
 def opened(model: Path, rng: Random | None = None) -> Case:
-    """Ways to open a model; both read it and run it."""
+    """Return a command that reads and runs a model."""
     words = (("capture", str(model), "--text", "a quiet film"), ("explain", str(model), "--text", "a good film"))
     return Case([list(words[0] if rng is None else rng.choice(words))], CODES)
 
@@ -60,7 +60,7 @@ def _json(rng: Random, model: Path) -> None:
 
 
 def _sizes(rng: Random, model: Path) -> None:
-    """Sizes that lie."""
+    """Write wrong sizes."""
     file = next(
         (model / name for name in ("config.json", "regard.json") if (model / name).is_file()), _described(model)[0]
     )
@@ -85,7 +85,7 @@ def _weights(rng: Random, model: Path) -> None:
 
 
 class Payload:
-    """Runs code where it is unpickled."""
+    """A pickle that runs code when it is loaded."""
 
     def __init__(self, code: str) -> None:
         self.code = code
@@ -95,7 +95,7 @@ class Payload:
 
 
 def _code(rng: Random, model: Path) -> None:
-    """Code beside the weights: nothing may run it."""
+    """Put code beside the weights: it must not run."""
     folder = model.parent
     evil_module(model)
     shutil.copy(model / "evil.py", model / "modeling_evil.py")
@@ -120,7 +120,7 @@ def _code(rng: Random, model: Path) -> None:
 
 
 def _files(rng: Random, model: Path) -> None:
-    """Files lost, empty, in the place of directories."""
+    """Remove or empty files, or replace them by directories."""
     file = rng.choice(sorted(path for path in model.iterdir() if path.is_file()))
     how = rng.random()
     file.unlink()

@@ -1,4 +1,4 @@
-"""Policies of `regard gate`: hostile TOML, and TOML whose values are hostile."""
+"""Policies of `regard gate`: hostile TOML, and TOML with hostile values."""
 
 from __future__ import annotations
 

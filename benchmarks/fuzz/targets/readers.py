@@ -23,7 +23,7 @@ def case(rng: Random, originals: Materials, folder: Path) -> Case:
 
 
 def command(rng: Random, originals: Materials, folder: Path, data: Path) -> list[str]:
-    """A way to read the file, most often the fastest one."""
+    """Return a command that reads the file, mostly the fastest one."""
     options = ["--skip-bad"] if rng.random() < 0.3 else []
     if rng.random() < 0.15:
         options += [rng.choice(COLUMNS), rng.choice(("text", "label", mutations.string(rng)))]
@@ -52,7 +52,7 @@ def _bytes(rng: Random, originals: Materials, folder: Path) -> Path:
 
 
 def _cells(rng: Random, originals: Materials, folder: Path) -> Path:
-    """Well-formed files whose content is hostile."""
+    """Write well-formed files with hostile content."""
     table = mutations.json_value(rows()[:8], rng)
     kind = rng.choice((".csv", ".jsonl", ".json"))
     path = folder / f"cells{kind}"

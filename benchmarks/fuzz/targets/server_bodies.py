@@ -1,4 +1,4 @@
-"""Requests to the local app: hostile JSON bodies of every operation, malformed heads, paths and headers."""
+"""Requests to the local app: hostile JSON bodies of every operation, malformed headers and paths."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def case(rng: Random, originals: Materials, folder: Path) -> Case:
 
 
 def request(rng: Random, served: App) -> Request:
-    """One request; three of four have a good head and a hostile body."""
+    """Return one request; three of four have a good header and a hostile body."""
     if rng.random() < 0.75:
         op, body = _body(rng, served)
         content = mutations.dumps(mutations.json_value(body, rng)).encode("utf-8", "surrogatepass")
@@ -33,7 +33,7 @@ def request(rng: Random, served: App) -> Request:
 
 
 def good_request(rng: Random, served: App) -> Request:
-    """What the page itself would send."""
+    """Return a request as the page itself sends it."""
     op, body = _body(rng, served)
     return served.post(op, json.dumps(body).encode())
 
@@ -56,7 +56,7 @@ def _body(rng: Random, served: App) -> tuple[str, dict[str, Any]]:
 
 
 def _head(rng: Random, served: App) -> Request:
-    """A header that is hostile, missing, or twice."""
+    """Return a hostile, missing or duplicate header."""
     content = b"{}"
     headers = served.headers(len(content))
     name = rng.choice(

@@ -15,7 +15,7 @@ SITE = "attention"
 
 
 def spec(rng: Random) -> dict[str, Any]:
-    """A valid one with a few edits."""
+    """Return a valid Spec with a few edits."""
     edits: list[dict[str, Any]] = [
         {"what": "uniform", "site": SITE},
         {"what": "knock_out", "site": SITE, "queries": [0], "keys": [1]},

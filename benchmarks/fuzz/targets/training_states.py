@@ -1,4 +1,4 @@
-"""Interrupted trainings: a damaged state may be refused or trained anew, but never change the weights."""
+"""Interrupted trainings: a damaged state may be refused or trained from scratch, but never change the weights."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def case(rng: Random, originals: Materials, folder: Path) -> Case:
 
 
 def resumed(originals: Materials, out: Path) -> Case:
-    """The training goes on from what is there; where it ends well its weights are those of an undisturbed one."""
+    """Continue the training; if it succeeds, its weights must equal those of an undisturbed one."""
     right = (originals.trained / WEIGHTS).read_bytes()
 
     def check(said: Sequence[Said]) -> str:

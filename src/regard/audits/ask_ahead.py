@@ -1,8 +1,8 @@
-"""Ask ahead: the removals that a metric needs for all explainers go through the model together.
+"""Prefetching: removals that a metric needs for all explainers run through the model together.
 
 A metric scores one explainer at a time, and its few removals make small batches of many lengths. Here every metric is
-first called with a case that only listens: it stops at the first removal. What the metric would have asked is then
-asked for all explainers at once, and the metric itself finds the answers in the cache.
+first called with a case that only records its first removal. The recorded removals of all explainers then run at once,
+and the metric itself finds the answers in the cache.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from regard.registry import build, entry
 
 
 class _Heard(Exception):
-    """The metric came to its first removal."""
+    """Raised at a metric's first removal."""
 
 
 class _Listening:
-    """A case that notes which removals are asked and answers none."""
+    """A case that records removals and answers none."""
 
     def __init__(self, case: DeskCase) -> None:
         self._case = case
@@ -44,7 +44,7 @@ class _Listening:
 
 
 def ask_ahead(pairs: Iterable[tuple[DeskCase, Relevance]], metrics: Sequence[Spec]) -> None:
-    """Ask what metrics of one name will ask about these relevances; whatever fails is left to the metrics.
+    """Run the removals of all metrics of one name for these relevances; failures are left to the metrics.
 
     pairs: relevances with the cases of their examples, which share a desk.
     """
@@ -63,7 +63,7 @@ def ask_ahead(pairs: Iterable[tuple[DeskCase, Relevance]], metrics: Sequence[Spe
 
 
 def removing(metrics: Sequence[Spec]) -> dict[str, list[Spec]]:
-    """The metrics that remove units, by name: those of one name differ in their setting.
+    """Group the metrics that remove units by name: those of one name differ in their setting.
 
     >>> [*removing([Spec("metric", "entropy"), Spec("metric", "aopc", {"bins": 5})])]
     ['aopc']

@@ -79,9 +79,7 @@ class BriefProtocol:
         return ("attention", self.rival, "random", *metrics)
 
     def experiment(self, name: str) -> dict[str, Json]:
-        """Parameters of the experiment: compares attention with the rival and one leave-one-out, or with two
-        leave-one-outs.
-        """
+        """Parameters of the experiment: compare attention with the rival and one leave-one-out, or with two of them."""
         references: list[Json] = [*dict.fromkeys((self.rival, BY_REMOVAL))]
         return {"references": references, "removals": 2 if self.rival == BY_REMOVAL else 1, **EXPERIMENTS.get(name, {})}
 

@@ -49,8 +49,7 @@ class Stream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EveryRow:
-    """Result of a pass over every row. rows: of the source. predicted: inputs that the model answered (a long text has
-    several). problems: failures.
+    """Result of a pass over every row. rows: of the source. predicted: inputs with a prediction. problems: failures.
 
     summaries: accuracy, confidence and the named metrics over all rows, by predicted class and by slice, with intervals
     over groups of clusters. confusion: [label, predicted class, rows].
@@ -173,9 +172,7 @@ def _score(metric: str, ids: Sequence[str], values: Sequence[float]) -> Score:
 
 @dataclass
 class RowAudit:
-    """Pass over every row. progress: called with the number of rows done. count: called for each outcome with its
-    worker.
-    """
+    """Pass over every row. progress: called with the number of rows done. count: called with each outcome's worker."""
 
     plan: Plan
     stream: Stream

@@ -70,8 +70,10 @@ def differs(one: Answer, other: Answer, tolerance: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Noise of the objective and of its probability: pooled standard deviation of the answers to one input, and the
-    largest difference of two of them. unknown: answers that are not finite.
+    """Noise of the objective and of its probability.
+
+    Pooled standard deviation of the answers to one input, and the largest difference of two of them. unknown: answers
+    that are not finite.
     """
 
     value_sd: float = 0.0

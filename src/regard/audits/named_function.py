@@ -1,4 +1,4 @@
-"""Functions by name, so that a worker imports only what it runs; and the name of the worker. Imports no torch."""
+"""Functions by name, so that a worker imports only its own work; and the name of the worker. Imports no torch."""
 
 from __future__ import annotations
 

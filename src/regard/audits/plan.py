@@ -50,9 +50,7 @@ class Plan:
         return [*self.settings.explainers, *self.settings.metrics, *self.settings.experiments]
 
     def task(self, key: str, shard: Sequence[str], alone: bool) -> Task:
-        """Return the task of a shard. alone: use no other examples, since one of them may be the one that kills the
-        worker.
-        """
+        """Return the task of a shard. alone: use no other examples, since one of them may kill the worker."""
         return Task(key, self.payload(shard, self.settings, alone=alone))
 
     def payload(self, shard: Sequence[str], settings: Settings, *, alone: bool) -> dict[str, Json]:

@@ -1,6 +1,4 @@
-"""Rounds of an audit with a budget: the order of the examples, and the numbers of examples at which it consults the
-judge.
-"""
+"""Rounds of an audit with a budget: the order of the examples, and the numbers at which it consults the judge."""
 
 from __future__ import annotations
 
@@ -51,8 +49,7 @@ def _spread(rows: Sequence[Mapping[str, Any]], seed: int, key: str) -> list[str]
 
 
 def planned_looks(pilot: int, most: int) -> list[int]:
-    """Return the cumulative numbers of examples at which to consult the judge: each about 1.5 times the last, up to
-    `most`.
+    """Return the cumulative numbers of examples at which to consult the judge: each about 1.5 times the last.
 
     >>> planned_looks(16, 90), planned_looks(16, 20), planned_looks(2, 2)
     ([16, 32, 64, 90], [16, 20], [2])

@@ -11,7 +11,7 @@ from regard.audits.rounds import PILOT, SMALLEST_PILOT, planned_looks
 from regard.records import Json, Message
 
 END_SHARE = 0.15
-"""Of a budget in time: set aside for verdicts, conclusions and the report until the pilot has timed the judge."""
+"""Share of a time budget reserved for verdicts, conclusions and the report until the pilot has timed the judge."""
 LEAST_END_SHARE, MOST_END_SHARE = 0.05, 0.4
 END_JUDGINGS = 12
 """As long as asking the judge so many times takes the end of an audit (7 to 10 measured), and a look before it."""
@@ -134,9 +134,7 @@ def allowance(budget: Budget, spent: int, elapsed: float, seconds_per_pass: floa
 
 
 def pilot_size(passes: int, spent: int, first: int, available: int) -> int:
-    """Return the size of the pilot: 16 examples, or fewer if those would cost more than half of the rest. first: cost
-    of one.
-    """
+    """Return the size of the pilot: 16 examples, fewer if those cost more than half of the rest. first: cost of one."""
     affordable = int(PILOT_SHARE * (passes - spent) / max(1, first)) + 1
     return min(available, PILOT, max(SMALLEST_PILOT, affordable))
 

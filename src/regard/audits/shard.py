@@ -191,7 +191,7 @@ def _learned(case: DeskCase, known: Mapping[Spec, Relevance]) -> dict[Spec, Rele
 
 
 def _part(case: DeskCase, relevance: Relevance) -> DeskCase:
-    """The case of the examples of a relevance."""
+    """Return the case of a relevance's examples."""
     return case if relevance.ids == case.ids else case.subset([case.ids.index(name) for name in relevance.ids])
 
 
@@ -242,8 +242,7 @@ def _answers(desk: Desk, example: Example, notes: _Notes) -> bool:
 
 
 def _isolated(case: DeskCase, kind: str, name: str, call: Callable[[DeskCase], T], notes: _Notes) -> list[T]:
-    """Call the function for the case; after a failure, for every example alone, so that only the failing one is
-    skipped.
+    """Call the function for the case; after a failure, for every example alone, to skip only the failing one.
 
     A capability that the model lacks for all examples is skipped with the reason, once; it is not a problem of the
     examples.

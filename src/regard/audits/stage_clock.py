@@ -51,8 +51,7 @@ class StageClock:
         return end_seconds(self.budget, self.judging)
 
     def time_judge(self, ask: Callable[[], object]) -> None:
-        """Ask the judge about the pilot once, where the budget is one in time: the end of the audit takes in proportion
-        to that."""
+        """Time the judge on the pilot once, for a budget in time, to reserve a proportional end of the audit."""
         if self.budget.seconds is not None:
             start = monotonic()
             ask()

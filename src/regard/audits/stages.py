@@ -1,5 +1,4 @@
-"""Shards of an audit with a budget, in stages: predictions, a pilot, rounds for the headline questions, further
-methods.
+"""Shards of an audit with a budget, in stages: predictions, a pilot, rounds for the headline questions, the rest.
 
 Passes decide how far it goes, and they are counted, so equal budgets in passes give equal runs. A budget in time
 becomes one in passes when the pilot is finished. If the machine becomes slower after that, the clock ends a stage
@@ -49,8 +48,11 @@ SETTLED, OUT_OF_DATA, OUT_OF_PASSES, OUT_OF_TIME = "settled", "data", "passes", 
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Callbacks of the stages. piloted: after the pilot; is_settled: whether the judge has an answer to every headline
-    question from the pages stored so far; is_awaited: whether more examples may settle a further one."""
+    """Callbacks of the stages.
+
+    piloted: after the pilot; is_settled: whether the judge has an answer to every headline question from the pages
+    stored so far; is_awaited: whether more examples may settle a further one.
+    """
 
     say: Callable[[Text], None]
     progress: Progress | None
@@ -290,9 +292,9 @@ class Stages:
             item.examples, item.passes = item.examples + size, item.passes + self.spending.passes - before
 
     def _more_rounds(self, order: Sequence[str], count: int) -> int:
-        """Explain more examples while the budget pays for a whole round, with every further method, and the judge
-        expects it to settle a further question; return the examples.
+        """Explain more examples while the budget pays for whole rounds; return the examples.
 
+        Each round includes every further method, and runs only if the judge expects it to settle a further question.
         The headline questions are settled by then.
         """
         looks = [look for look in self.schedule.looks if look > count] if self.schedule.stopped == SETTLED else []

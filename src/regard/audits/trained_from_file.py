@@ -1,6 +1,4 @@
-"""Train a model on a table and split off its test data, for `regard audit --task series|anomaly|tabular` without a
-model.
-"""
+"""Train a model on a table and split off its test data: `regard audit --task series|anomaly|tabular` alone."""
 
 from __future__ import annotations
 

@@ -54,9 +54,7 @@ Admit = Callable[[Example], Admission]
 
 
 class DeskChange(Change):
-    """Base of all changes: may replace the model, the encoding of examples, or the targets. The default changes
-    nothing.
-    """
+    """Base of all changes: may replace the model, the encoding of examples, or the targets; by default nothing."""
 
     cached: ClassVar[bool] = True
     """Whether the desk caches the variant."""
@@ -227,9 +225,7 @@ class Replaced(DeskChange):
 
 
 def shuffle(units: Units, rng: np.random.Generator) -> Ints:
-    """Return (n,) the unit for each place: free units are permuted within their part, without fixed points if
-    possible.
-    """
+    """Return (n,) the unit for each place: free units permuted within their part, without fixed points if possible."""
     order = np.arange(len(units))
     for part in np.unique(units.part):
         free = np.flatnonzero(units.free & (units.part == part))

@@ -128,9 +128,7 @@ def _groups(units: Units, free: Ints, count: int) -> list[Ints]:
 
 
 def _divided(units: Units, group: Ints, count: int) -> list[Ints]:
-    """Divide the group into `count` parts of similar size: runs of neighbors, or blocks cut across their longer
-    side.
-    """
+    """Divide the group into `count` parts of similar size: runs of neighbors, or blocks along their longer side."""
     if units.place_kind != "box":
         return list(np.array_split(group, count))
     if count < 2 or len(group) < 2:

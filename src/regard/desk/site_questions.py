@@ -232,9 +232,7 @@ def decomposition(case: Case, i: int, sites: Sequence[str]) -> list[Parts]:
 
 
 def zeroed_values(case: Case, i: int, sites: Sequence[str]) -> list[Zeroed]:
-    """Return the change of the layers around these sites (their keys) when the value of one key of example i is
-    zero.
-    """
+    """Return the change of the layers around these sites (their keys) when one key of example i has a zero value."""
     return case.ask([ZeroedValues(case.ids[i], site) for site in sites])
 
 

@@ -89,8 +89,9 @@ def linear_answer(single: Floats, base: Floats) -> Answer:
 
 
 def linear_answer_of_many(single: Floats, base: Floats) -> Answer:
-    """Return predictions of several classes from single (texts, units, classes), the logits under attention on one
-    unit.
+    """Return the predictions of several classes.
+
+    single: (texts, units, classes) logits under attention on one unit.
     """
     z, p0 = single.astype(np.float32), base[:, None].astype(np.float32)
 

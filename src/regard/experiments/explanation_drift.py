@@ -184,7 +184,7 @@ def _under(
 
 
 def _removed(case: Case, variant: Case, method: str, kept: Bools, where: dict[str, Json]) -> Score:
-    """Comprehensiveness of the explanations of noisy inputs there; NaN where the prediction changed."""
+    """Compute comprehensiveness of the noisy inputs' explanations; NaN where the prediction changed."""
     operator = case.operators[0]
     faithful = np.full(len(case.ids), np.nan)
     if kept.any():  # where the answer is another one, there is nothing left to lose, and nothing is removed

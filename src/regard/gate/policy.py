@@ -91,8 +91,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """Requirement of the judge's answer about a run's attention: exactly one of share, question with answer, and
-    verdict.
+    """Requirement on the judge's answer about a run's attention: one of share, question with answer, and verdict.
 
     share: minimum share of the best method's effect, by the lower end of its interval. question, answer: a question of
     the judge and the answers that pass. verdict: the readings that pass.

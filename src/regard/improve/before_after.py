@@ -25,10 +25,9 @@ VERDICT_KEYS: Mapping[Verdict, str] = {
 LEVEL = 0.05
 DRAWS = 4000
 FEW_SEEDS = 2
-"""Minimum number of seeds from which the means of the seeds must agree as well (Student's paired t): two must not say
-more than three.
+"""Minimum number of seeds from which the means of the seeds must agree as well (Student's paired t).
 
-One seed is about one pair of networks, and the report says so.
+Two seeds must not say more than three. One seed is about one pair of networks, and the report says so.
 """
 
 
@@ -61,7 +60,7 @@ class Row:
 
     @property
     def seeds_differ(self) -> bool:
-        """Whether only the paired t over seeds keeps the difference from counting."""
+        """Return whether only the paired t over seeds fails."""
         return self.verdict == "no significant change" and self.corrected < LEVEL and self.seeds >= FEW_SEEDS
 
     def to_json(self) -> dict[str, Json]:
@@ -83,8 +82,9 @@ class Row:
 def compared(
     before: Sequence[Columns], after: Sequence[Columns], plan: Plan, clusters: Mapping[str, str]
 ) -> tuple[Row, ...]:
-    """Compare the columns of each seed in `before` and `after`, in the same order. clusters: example id ->
-    independent draw.
+    """Compare the columns of each seed in `before` and `after`, in the same order.
+
+    clusters: example id -> independent draw.
     """
     rows = []
     for quantity in plan.quantities():

@@ -151,8 +151,7 @@ def search(
 
 
 def best_of(plain: Candidate, tried: Sequence[Candidate]) -> Candidate:
-    """Return the candidate with the largest share among those that lose at most a point of accuracy; else the one that
-    loses least.
+    """Return the candidate with the largest share that loses at most a point of accuracy; else the smallest loss.
 
     >>> plain = Candidate((), 0.8, 0.5, 1)
     >>> best_of(plain, [Candidate(("a",), 0.7, 0.9, 1), Candidate(("b",), 0.79, 0.6, 1)]).parts

@@ -1,7 +1,7 @@
 """Figures without a browser: the viewer's own drawing code renders SVG in a small JavaScript engine.
 
-The engine (QuickJS) runs `present/pack/static/viewer_svg.js`, our own file and nothing else, so this draws exactly
-what the page draws. PNG and PDF are made from that SVG.
+The engine (QuickJS) runs `present/pack/static/viewer_svg.js`, our own file and nothing else, so the
+figures equal those of the page. PNG and PDF are made from that SVG.
 """
 
 from __future__ import annotations

@@ -36,8 +36,7 @@ Body = Mapping[str, Any]
 
 
 class Session:
-    """Session of a live model and its run. model: a live model; opener: opens it on first use; run: a stored audit of
-    it.
+    """Session of a live model and its run. model: a live model; opener: opens it on first use; run: its stored audit.
 
     others: models (for instance other checkpoints) that read every text too, for comparison. example: the example of
     the run to show first. marks: file for rationales marked by hand (default: beside the run; nowhere without one).

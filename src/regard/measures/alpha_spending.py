@@ -182,7 +182,7 @@ def overall_p(p: float, fractions: tuple[float, ...]) -> float:
 
 @lru_cache(maxsize=1024)
 def deciding_looks(fractions: tuple[float, ...], least: tuple[float, ...], level: float) -> tuple[float, ...]:
-    """The looks that share the level: without earlier ones at which even the least possible p would claim nothing.
+    """Return the looks that share the level, without earlier ones at which even the least possible p claims nothing.
 
     least: for each of the earlier looks, a lower bound of its p that holds for any values. A look that cannot err
     spends nothing, so the later ones may spend more.

@@ -62,8 +62,7 @@ class Answered:
 
 
 def answered(answers: Answers, others: Answers | None, who: Text) -> Answered:
-    """Wrap predictions. others: predictions for other examples of the data; their standard deviation is the unit of
-    numbers.
+    """Wrap predictions. others: predictions for other examples, whose standard deviation is the unit of numbers.
 
     >>> numbers = Answers(np.array([0, 1, 2]), np.array([1.0, 3.0]), np.array([1.0, 3.0]))
     >>> said = answered(numbers, None, "a test")

@@ -21,8 +21,9 @@ Freshly initialised models are nearly uniform, but their gap is above 0.01.
 
 
 def uniform_gap(weights: NDArray[Any]) -> Floats:
-    """Return (head,): the largest |n w - 1| over the rows of weights (head, query, key); NaN if no row has two keys, or
-    if a weight is NaN.
+    """Return (head,): the largest |n w - 1| over the rows of weights (head, query, key); NaN if undefined.
+
+    NaN if no row has two keys, or if a weight is NaN.
 
     n counts the keys with any weight; rows are brought to a sum of 1 first (a sink takes part of some).
 
@@ -37,8 +38,9 @@ def uniform_gap(weights: NDArray[Any]) -> Floats:
 
 
 def constant_gap(one: NDArray[Any], other: NDArray[Any]) -> Floats:
-    """Return (head,): the largest n |w - w'| between the weights (head, query, key) of two inputs; NaN if no row has
-    two keys in both.
+    """Return (head,): the largest n |w - w'| between the weights (head, query, key) of two inputs.
+
+    NaN if no row has two keys in both.
 
     >>> constant_gap(np.array([[[0.5, 0.5]]]), np.array([[[0.75, 0.25]]]))
     array([0.5])

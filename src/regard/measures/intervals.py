@@ -45,9 +45,7 @@ class ClusterSums:
 
     @staticmethod
     def of(values: ArrayLike, clusters: Sequence[str]) -> ClusterSums:
-        """Build the sums. NaN and infinite values count as undefined and are skipped; so are clusters without
-        others.
-        """
+        """Build the sums. NaN and infinite values count as undefined; clusters without any other value are skipped."""
         v = np.asarray(values, np.float64)
         if v.shape != (len(clusters),):
             raise ValueError(phrase("errors.measures.value_per_cluster", shape=v.shape, clusters=len(clusters)))

@@ -14,9 +14,7 @@ _CELLS = 1 << 22  # entries of a pairwise comparison held at once
 
 
 class Mass(NamedTuple):
-    """Mass on the chosen keys (head, query), the mean of a shuffled row there, its variance, and the rows with a
-    defined score (query,).
-    """
+    """Mass on the chosen keys (head, query), mean and variance of a shuffled row, and the defined rows (query,)."""
 
     value: Floats
     null: Floats

@@ -50,8 +50,9 @@ def f1(predicted: ArrayLike, gold: ArrayLike) -> float:
 
 
 def iou_f1(predicted: ArrayLike, gold: ArrayLike, *, threshold: float = 0.5) -> float:
-    """F1 over runs of marked units: a run counts as found if it shares at least `threshold` of its union with one of
-    the other mask (DeYoung et al. 2020). NaN where the gold mask is empty.
+    """F1 over runs of marked units (DeYoung et al. 2020); NaN if the gold mask is empty.
+
+    A run counts as found if it shares at least `threshold` of its union with one of the other mask.
 
     >>> iou_f1([True, True, False, True], [True, True, True, False])
     0.6666666666666666

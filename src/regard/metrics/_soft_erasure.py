@@ -56,9 +56,7 @@ def soft_score(metric: str, relevance: Relevance, shares: Floats, operator: str,
 
 
 def _shares(case: Case, rows: Sequence[Floats]) -> tuple[Floats, str]:
-    """Return shares of the drop. rows: per example the probability without everything, then of every draw; may be
-    empty.
-    """
+    """Return shares of the drop. rows: per example the probability without everything, then of each draw."""
     base = case.base()
     draws = max((len(row) - 1 for row in rows), default=0)
     shares = np.full((len(rows), max(draws, 1)), np.nan)
@@ -83,9 +81,7 @@ def _units_removed(case: Case, i: int, values: Floats, draws: int, keep: bool) -
 
 
 def _entries_removed(case: Case, i: int, values: Floats, draws: int, keep: bool) -> Floats:
-    """Return (1 + draws,) probabilities with entries of the continuous inputs set to 0: all, then those of each
-    draw.
-    """
+    """Return (1 + draws,) probabilities with entries of the continuous inputs set to 0: all, then those of a draw."""
     import torch
 
     units = case.units[i]

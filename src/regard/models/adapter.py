@@ -199,8 +199,7 @@ class TorchModel(HasCard):
     # ------------------------------------------------------------------ running
 
     def run_read(self, tensors: Mapping[str, Tensor], request: Request, *, tapped: bool = False) -> Outputs:
-        """`run` for the answer alone: layers above the last attention may compute only the position that the answer
-        reads.
+        """`run` for the answer alone: layers above the last attention may skip positions that it does not read.
 
         tapped: attention is changed during this pass, so that it shows nothing about the layers.
         """

@@ -128,9 +128,7 @@ class ClassRow:
 
     @contextmanager
     def only(self, rows: int) -> Iterator[None]:
-        """Compute only the first position of `rows` inputs in these layers; all positions if no pass has validated
-        any.
-        """
+        """Compute only the first position of `rows` inputs in validated layers; all positions if there are none."""
 
         def first(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
             x = inputs[0] if inputs else None

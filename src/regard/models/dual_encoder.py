@@ -38,8 +38,7 @@ class Towers(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Together:
-    """Interactions of words and places. values: (1 + words, 1 + places); row 0 is the whole text, column 0 the whole
-    picture.
+    """Interactions of words and places. values: (1 + words, 1 + places); row 0 and column 0 are the wholes.
 
     values[0, 0] is the similarity, the rest of row 0 its loss without each place, of column 0 without each word; every
     other entry is the interaction of both. words: positions in the text. boxes: (places, 4) top, left, bottom, right in

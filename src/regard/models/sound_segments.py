@@ -17,9 +17,7 @@ from regard.records import Spec
 
 
 def in_segments(model: Model, seconds: float = SEGMENT) -> Model:
-    """Use segments of so many seconds as units if the model reads frames of a sound; return any other model
-    unchanged.
-    """
+    """Use segments of so many seconds as units of a model that reads frames; return any other model unchanged."""
     if not isinstance(model, TorchModel) or not isinstance(model.reader, SoundReader):
         return model
     if "silence" not in model.operators or not model.reader.rate or model.reader.segment == seconds:

@@ -41,8 +41,7 @@ def walkthrough(
     query: str | int | None = None,
     site: str | None = None,
 ) -> Walkthrough:
-    """Walk through one row: query, keys, products, dots, scaled scores, softmax, weighted values; compare with the
-    capture.
+    """Walk through one row: query, keys, products, dots, scaled scores, softmax, weighted values, and a self-check.
 
     inputs: a text or any other single input of `capture`. layer: default the last; site: a site by name, if a layer has
     several. query: a unit by name or position; default the one that the answer reads. The vectors are those that

@@ -27,9 +27,7 @@ _HIDDEN = -1e9
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Vectors of one row: query (d,), keys (n, d), factor, scores before the softmax (n,), values (n, v), sink,
-    output.
-    """
+    """Vectors of one row: query (d,), keys (n, d), factor, scores (n,), values (n, v), sink, output."""
 
     form: str
     query: Tensor
@@ -76,9 +74,7 @@ def of_call(call: SdpaCall, kept: Kept, head: int, row: int) -> Vectors:
 def of_softmax(
     event: Event, layout: Layout, scores: Tensor, linears: Sequence[Called], head: int, row: int
 ) -> Vectors | None:
-    """Build the vectors from the provenance of a softmax; None if neither a product nor a last linear layer gives
-    its scores.
-    """
+    """Build the vectors from the provenance of a softmax; None if nothing known gives its scores."""
     assert event.softmax is not None
     rows = layout.canonical(scores.detach())
     line = rows[0, head, row].double()

@@ -72,9 +72,7 @@ class StepModel(OtherTask):
         return tensors, Request(items, tensors)
 
     def _steps(self, example: Example) -> list[Example]:
-        """Return the example at some of its steps: tokens that the model chose with certainty, drawn at random, in
-        order.
-        """
+        """Return the example at some of its steps: tokens that the model is sure of, drawn at random, in order."""
         item = super().encode(example)
         with torch.inference_mode():
             (ids,) = self._whole.generate([item])

@@ -27,9 +27,7 @@ def rule_sentence(facts: Mapping[str, Any]) -> str:
 
 
 def rates(facts: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """(name, error rate with interval, examples): the chosen head held out, its baselines, then heads on the choice
-    set.
-    """
+    """(name, error rate with interval, examples): the chosen head held out, its baselines, then heads on the choice."""
     if facts["chosen"] is None:
         return []
     rows = [

@@ -66,9 +66,7 @@ class NextStep:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """First page. show: the method to show instead of attention, "" for none; ties: methods that cannot be
-    distinguished from it.
-    """
+    """First page. show: the method to show instead of attention, "" for none; ties: methods as good as it."""
 
     reading: str
     gauge: Gauge | None

@@ -73,8 +73,7 @@ def _broken(material: Material) -> list[str]:
 
 
 def _spoken(columns: Sequence[Column]) -> list[Column]:
-    """Return the columns that get a sentence: those every audit has; without any of them, all that measure
-    faithfulness.
+    """Return the columns that get a sentence: those every audit has, else all that measure faithfulness.
 
     Stability, simplicity or robustness is not better than random, only different.
     """

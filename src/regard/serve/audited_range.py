@@ -28,9 +28,7 @@ RARE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class AuditedRange:
-    """Audited range. lengths: fewest, most units. classes: predictions by class. words: None if the run has no
-    texts.
-    """
+    """Audited range. lengths: fewest, most units. classes: predictions by class. words: None without texts."""
 
     lengths: tuple[int, int] | None
     classes: Mapping[str, int]

@@ -80,8 +80,7 @@ class AlignedExample:
 
 @dataclass(frozen=True, slots=True)
 class Alignments:
-    """Result of `align`. heads: error rates on the examples of choice; chosen: rate of the best of them on held-out
-    examples.
+    """Result of `align`. heads: error rates on the examples of choice; chosen: rate of the best, held out.
 
     baselines: the diagonal and the mean of all heads, on held-out examples. rule: selection of the head, "gold", "path"
     or "sharp".
@@ -256,9 +255,7 @@ def _named(heads: Sequence[Head], site: str, number: int | None) -> int:
 def _chosen_by_gold(
     reads: Sequence[_Read], known: Sequence[int], heads: Sequence[Head], seed: int
 ) -> tuple[list[int], dict[str, Any]]:
-    """Choose the head with the lowest error rate on one half; return its rate on the other half beside its
-    baselines.
-    """
+    """Choose the head with the lowest error rate on one half; return its rate and baselines on the other half."""
     order = [known[int(i)] for i in keyed_rng(seed, "align", len(known)).permutation(len(known))]
     choice, held_out = sorted(order[: len(order) // 2]), sorted(order[len(order) // 2 :])
     counts = {i: [_counts(reads[i], reads[i].weights[k]) for k in range(len(heads))] for i in known}

@@ -91,11 +91,11 @@ class Evidence:
         return Group(tuple(sorted(group)), drop - sum(self.costs(u, group - {own[0]})))
 
     def costs(self, u: int, numbers: Iterable[int]) -> list[float]:
-        """Return what hiding each of some sources costs a sentence, 0 where it gains."""
+        """Return the cost of hiding each of some sources for a sentence, 0 if it gains."""
         return [max(0.0, float(np.nan_to_num(self.effects[u, c]))) for c in sorted(numbers)]
 
     def deleted_with(self, numbers: Sequence[int]) -> frozenset[int]:
-        """Return the sources, or the group in which they were deleted if they were not deleted by themselves."""
+        """Return the sources, or the group with which they were deleted if they were never deleted alone."""
         own = frozenset(numbers)
         return next((group for group in self._groups if own < group and own not in self._deletions), own)
 
@@ -338,7 +338,7 @@ class SentenceMeasurements:
 
     @property
     def refuted(self) -> bool:
-        """Return whether deleting the only candidate does not cost the threshold, even with others."""
+        """Return whether deleting the only candidate costs less than the threshold, even together with others."""
         joint = self.evidence.joint_deletion(self.sentence)
         return joint is not None and joint.exact < self.evidence.delta
 

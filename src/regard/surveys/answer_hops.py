@@ -67,7 +67,7 @@ def traced(evidence: Measured, sentences: Sequence[CitedSentence]) -> list[Cited
 
 
 def hop_cost(objective: AnswerObjective, u: int, earlier: Sequence[int]) -> float:
-    """Return the most passes that following a sentence to one of some earlier ones costs, if no prompt is read anew."""
+    """Return the largest cost, in passes, of tracing a sentence to an earlier one without reading a prompt again."""
     own = later_words(objective, u)
     if not earlier or np.exp(log_probabilities(objective.rows.base)[own]).min() < SUFFICIENT:
         return 0.0

@@ -84,9 +84,7 @@ def row(attack: str, access: str, found: Sequence[Attacked], budget: int, *, kee
 
 
 def worst(found: Mapping[str, Sequence[Attacked]], budget: int) -> AttackRow | None:
-    """Worst case: an example holds if it holds against every attack on the prediction; None if there is only one
-    attack.
-    """
+    """Worst case: an example holds if it holds against every attack on the prediction; None for a single attack."""
     if len(found) < 2:
         return None
     best: list[Attacked] = []

@@ -185,9 +185,7 @@ class CitedAnswer(HasFrames, HasCard):
         return tuple(citation for sentence in self.sentences for citation in _citations(sentence))
 
     def records(self) -> list[dict[str, Any]]:
-        """Build one dict per sentence of the answer: its result, the sources to cite, and the largest effect in
-        nats.
-        """
+        """Build one dict per sentence of the answer: its result, the sources to cite, and the largest effect."""
         return [
             {
                 "sentence": i,

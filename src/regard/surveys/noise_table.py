@@ -25,8 +25,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class NoiseRow:
-    """Result of one noise at one severity ("none" at 0). accuracy: NaN without labels. flips: share of changed
-    predictions.
+    """Result of one noise at one severity ("none" at 0). accuracy: NaN without labels. flips: changed predictions.
 
     change: mean change of the answers (see `Answered.change`). answer: "classes", "labels" or "number"; only classes
     have an accuracy. left_out: examples that the model could not read under the noise (too long, nothing left).

@@ -28,9 +28,7 @@ from regard.surveys.heads.naming import Head, by_site, chosen_heads, named_heads
 from regard.surveys.heads.removal import masks
 
 SAME = 1e-3
-"""Maximum difference of the written model from the whole model with its heads switched off, in units of the
-objective.
-"""
+"""Maximum difference of the written model from the whole one with its heads off, in units of the objective."""
 
 
 @dataclass(frozen=True, slots=True)

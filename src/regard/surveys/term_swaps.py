@@ -33,9 +33,7 @@ MEASURES = {name: Message(f"swap.{name}") for name in ("flips", "score", "releva
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Effect of a swap: under the swap, under the placebo, and their difference over the same texts, each an
-    interval.
-    """
+    """Effect of a swap: under the swap, under the placebo, and their difference over the same texts, with intervals."""
 
     measure: str
     swap: Interval

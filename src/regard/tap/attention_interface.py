@@ -56,9 +56,7 @@ def switches(module: nn.Module, mode: Mode) -> bool:
 
 
 def may_be_direct(module: nn.Module) -> bool:
-    """Return whether `module` is an unmodified transformers model in which all attention is SDPA through the
-    registry.
-    """
+    """Return whether `module` is an unmodified transformers model whose attention is all SDPA through the registry."""
     if "transformers.modeling_utils" not in sys.modules or not type(module).__module__.startswith("transformers."):
         return False
     hosts = _hosts(module)

@@ -1,6 +1,4 @@
-"""Auditor below the tap: every softmax and fused attention that reaches the dispatcher must have come through the
-tap.
-"""
+"""Auditor below the tap: every softmax and fused attention at the dispatcher must have come through the tap."""
 
 from __future__ import annotations
 

@@ -110,9 +110,7 @@ def _real(site: Site, shape: tuple[int, int, int, int], masks: list[Tensor]) -> 
 
 
 def _from_mask(built: LazyAttention | DenseAttention, mask: Tensor | None, derived: dict[int, Tensor]) -> Real:
-    """Real positions from a mask: keys that no query may attend to are padding; in self-attention, so are these
-    queries.
-    """
+    """Real positions from a mask: keys hidden from every query are padding; in self-attention, so are these queries."""
     shape = built.shape
     if mask is None or mask.ndim != 4 or mask.shape[0] != shape[0] or mask.shape[-1] != shape[3]:
         return Real()

@@ -39,9 +39,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class Taps:
-    """Every attention of one pass, every softmax that is not attention with the reason, and the kind of
-    verification.
-    """
+    """Every attention of one pass, every rejected softmax with its reason, and the kind of verification."""
 
     sites: list[AnySite]
     rejected: list[tuple[str, Text]]

@@ -236,9 +236,7 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def _heads(module: nn.Module, event: Event, lead: int, batch: int) -> int:
-    """Return the number of heads folded into an axis of size `lead`: the module's own number, or the rest after the
-    batch.
-    """
+    """Return the number of heads folded into an axis of size `lead`: the module's own, or the rest after the batch."""
     heads = _own_heads(module, event)
     if heads and lead % heads == 0 and (not batch or lead // heads >= batch):
         return heads

@@ -31,9 +31,7 @@ class EditRewriting:
 
     @staticmethod
     def of(edits: Edits, sites: Sequence[Site], real: Tensor | None) -> EditRewriting:
-        """Build from edits: flat edits apply to the whole batch; a list of lists gives each row of the batch its
-        own.
-        """
+        """Build from edits: flat edits apply to the whole batch; a list of lists gives each row its own."""
         each = per_row(edits)
         rows: list[list[Edit]] = [[e for e in edits if isinstance(e, Edit)]] if each is None else each
         keys = [s.key for s in sites]

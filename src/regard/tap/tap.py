@@ -167,9 +167,7 @@ ROOT = "model"
 
 
 class Tap(TorchFunctionMode):
-    """Mode that sees, names and (through its handler) records or changes every attention; `busy` while it runs one
-    itself.
-    """
+    """Mode that sees, names and records or changes every attention; `busy` while it runs one itself."""
 
     def __init__(self, watch: Watch, handler: Handler, provenance: Provenance | None = None) -> None:
         super().__init__()

@@ -105,9 +105,7 @@ def _general(function: Callable[..., Any], kind: str) -> list[str]:
 
 
 def problems(function: Callable[..., Any], kind: str) -> Iterator[str]:
-    """Yield broken rules for methods of any kind: marked, named, documented, with JSON parameters that have
-    defaults.
-    """
+    """Yield broken rules for methods of any kind: marked, named, documented, JSON parameters with defaults."""
     try:
         entry = describe(function)
     except RegardError as error:

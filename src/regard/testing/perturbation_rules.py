@@ -1,6 +1,4 @@
-"""Rules for noises: the same change for the same key in any batch, the same label, a true alignment, and monotone
-severity.
-"""
+"""Rules for noises: the same change for the same key, the same label, a true alignment, and monotone severity."""
 
 from __future__ import annotations
 

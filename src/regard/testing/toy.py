@@ -101,9 +101,7 @@ class ToyCapture:
 
 @dataclass(frozen=True, eq=False)
 class ToyFunction:
-    """Implements `InputFunction` and `BatchFunction` of the protocols: x is the contribution of each unit, [CLS] is
-    not free.
-    """
+    """Implements `InputFunction` and `BatchFunction`: x is the contribution of each unit, [CLS] is not free."""
 
     weights: Floats
     sign: int
@@ -305,9 +303,7 @@ class ToyModel:
         return [[WeightSlopes(site, w, np.zeros_like(w)) for site, w in sites] for sites in self._padded(batch)]
 
     def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Parts]:
-        """Decompose: the value of a unit, in every head, is its contribution to the sum; self-attention keeps its
-        unit.
-        """
+        """Decompose: the value of a unit, in every head, is its contribution to the sum."""
         parts = []
         for site, weights in (pair for pair in self._sites(_own(encoded)) if pair[0].key in keys):
             adds = _own(encoded).weights.astype(np.float32)[: weights.shape[2], None]

@@ -1,6 +1,4 @@
-"""Convert a published Whisper checkpoint to a Hugging Face directory: renamed weights, byte-pair tokenizer,
-features.
-"""
+"""Convert a published Whisper checkpoint to a Hugging Face directory: weights, byte-pair tokenizer, features."""
 
 from __future__ import annotations
 

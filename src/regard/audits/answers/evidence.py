@@ -64,8 +64,7 @@ class AfterChange:
 
 @dataclass(frozen=True, slots=True)
 class PromptEvidence:
-    """Measurements of one prompt. scores, passes: by method. exact: (deleted sources, log-odds, mean token
-    probability).
+    """Measurements of one prompt. scores, passes: by method. exact: (deleted sources, log-odds, token probability).
 
     depth: of the curves of every method, None for all sources. subsets: kept sources of random draws. soft: by method,
     deleted sources of draws for soft sufficiency. skipped: the reason by method or

@@ -126,8 +126,10 @@ def _curves(scores: Sequence[Score]) -> tuple[tuple[float, ...], tuple[BudgetCur
 
 
 def suspicions(scores: Sequence[Score]) -> tuple[Suspicion, ...]:
-    """Return every failed check: stronger than noise of the same size, white box at least as strong as black box under
-    the same constraints, and stronger in a larger ball.
+    """Return every failed check.
+
+    The checks: stronger than noise of the same size, white box at least as strong as black box under the same
+    constraints, and stronger in a larger ball.
     """
     defined = [s for s in scores if np.isfinite(s.values).any()]
     real = [s for s in defined if not _is_baseline(s)]
@@ -183,9 +185,7 @@ def _larger_ball(larger: Score, smaller: Score) -> bool:
 
 
 def _clearly_less(one: Score, other: Score) -> bool:
-    """Return whether one attack flips fewer of the same examples, by more than two standard errors of the paired
-    difference.
-    """
+    """Return whether one attack flips fewer of the same examples, by more than two paired standard errors."""
     other_values = dict(zip(other.ids, other.values, strict=True))
     apart = np.array([other_values.get(name, np.nan) - value for name, value in zip(one.ids, one.values, strict=True)])
     apart = apart[np.isfinite(apart)]

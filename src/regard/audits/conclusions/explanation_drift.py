@@ -68,9 +68,7 @@ class AttackedExplanations:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationDrift:
-    """Drift of all methods. unchanged: share of stable predictions. methods: empty without noise. stable: None if only
-    baselines ran.
-    """
+    """Drift of all methods. unchanged: share of stable predictions. methods: empty without noise."""
 
     noises: tuple[str, ...]
     severities: tuple[int, ...]

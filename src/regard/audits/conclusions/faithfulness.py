@@ -21,8 +21,7 @@ Column = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Faithfulness:
-    """Comparison of a method with attention on the same examples. gain: mean difference of the effects of their top
-    units.
+    """Comparison of a method with attention on the same examples. gain: mean difference of their effects.
 
     comprehensiveness, sufficiency: drop of the prediction without the top units, and with them alone, as (method,
     attention); None if the run has no such number.

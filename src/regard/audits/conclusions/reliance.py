@@ -58,9 +58,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class OfClass:
-    """Reliance of one class. units: content words, columns or patches. function_words: punctuation and words such as
-    "the".
-    """
+    """Reliance of one class. units: content words, columns or patches. function_words: "the", punctuation, ..."""
 
     name: str
     n: int
@@ -212,8 +210,7 @@ def _places(facts: RunFacts, rows: Sequence[Mapping[str, Any]], method: str) -> 
 def _suspects(
     facts: RunFacts, table: Sequence[Mapping[str, Any]], shares: Mapping[tuple[str, str], Interval]
 ) -> tuple[Suspect, ...]:
-    """Units with a share surely above `LEAST_SHARE` that predict a label: nearly alone, or in a form that is rarely a
-    reason.
+    """Units with a share surely above `LEAST_SHARE` that predict a label: nearly alone, or in an odd form.
 
     None without labels.
     """
@@ -232,9 +229,7 @@ def _suspects(
 
 @dataclass(frozen=True, slots=True)
 class _Association:
-    """Association of a unit with a label: `of` n clusters always have `label`; low: bound of that share; base: share
-    overall.
-    """
+    """Association of a unit with a label: `of` n clusters always have `label`; low: its bound; base: overall share."""
 
     label: str
     of: int

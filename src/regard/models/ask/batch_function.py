@@ -160,9 +160,7 @@ class _BatchFunction:
 
 @capability(needs="gradient")
 def batch_function(model: TorchModel, examples: Sequence[Example]) -> BatchFunction:
-    """Return examples of one shape as one function; refuse inputs that are not a plain scaling of the user's
-    numbers.
-    """
+    """Return examples of one shape as one function; refuse inputs that do not plainly scale the user's numbers."""
     items = [model.encode(example) for example in examples]
     if "classification" not in model.row.name or "token" in model.row.name:
         raise Unsupported(

@@ -186,8 +186,7 @@ class LayerVariants:
     # ------------------------------------------------------------------ asking
 
     def ask(self, site: Site, count: int, variant: Callable[[int], Tensor], place: Place) -> Iterator[Tensor]:
-        """Run the variants, a few at a time: (variant, query, feature) at the place, at its first occurrence after the
-        site.
+        """Run the variants, a few at a time: (variant, query, feature) at the place, first after the site.
 
         variant(i): (head, query, key), the replacement weights, built when needed.
         """

@@ -88,7 +88,7 @@ class AnswerRows:
         return log_odds
 
     def _remember(self, prompt: list[int], layers: list[tuple[Tensor, Tensor]]) -> None:
-        """Remember a prompt; the oldest ones but the shortest make room for it."""
+        """Cache a prompt; evict the oldest ones, but not the shortest."""
         prompts = [*self._remembered, (prompt, layers)]
         shortest = min(prompts, key=lambda pair: len(pair[0]))
         others = [pair for pair in prompts if pair is not shortest]

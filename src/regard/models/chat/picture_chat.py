@@ -156,9 +156,7 @@ class PictureReader(PromptReader):
 
 @torch.no_grad()
 def refuse_other_positions(chat: ChatModel, rows: AnswerRows) -> None:
-    """Refuse a model whose plain call gives other numbers, because it has positions or masks of its own for
-    pictures.
-    """
+    """Refuse a model with its own positions or masks for pictures, whose plain call gives other numbers."""
     ids = torch.tensor([[*rows.prompt, *rows.answer[:-1]]], device=chat.device)
     out = call_accepted(chat.module, {**chat.inputs(ids), "attention_mask": torch.ones_like(ids)})
     rows.charge(ids.shape[1])

@@ -13,8 +13,9 @@ PREFIX = "openai:"
 
 @dataclass(frozen=True, slots=True)
 class EndpointAddress:
-    """Address of an endpoint. url: up to and including /v1. rate: requests per second, 0 for no limit. price: of a
-    million prompt tokens.
+    """Address of an endpoint. url: up to and including /v1. rate: requests per second, 0 for no limit.
+
+    price: per million prompt tokens.
 
     parallel: requests at the same time. retries: after a refusal or a failure. seconds: of one request. cache: whether
     answers stay on disk (numbers and the first written token; prompts as hashes). labels: answers to choose among; the

@@ -290,7 +290,7 @@ def _class_pooled(folder: Path | None) -> bool:
 
 
 def _stored_json(folder: Path | None, name: str) -> dict[str, Any]:
-    """The object in a JSON file of the model's directory; empty where there is none."""
+    """Return the object in a JSON file of the model's directory; empty without one."""
     path = folder / name if folder is not None else None
     content = json.loads(path.read_text("utf-8")) if path is not None and path.is_file() else {}
     return content if isinstance(content, dict) else {}

@@ -133,9 +133,7 @@ def _alphabet(vocabulary: Vocabulary) -> Alphabet:
 def text_reader(
     network: AttentionClassifier, about: Mapping[str, Any], directory: Path, options: Options
 ) -> TextReader:
-    """Reader of words of the network's own vocabulary, each a unit. The second text is the aspect, if there are
-    aspects.
-    """
+    """Reader of words of the network's own vocabulary, each a unit. The second text is the aspect, if any."""
     vocabulary = Vocabulary.from_json(about["vocabulary"])
     aspects = [str(aspect) for aspect in about.get("aspects") or map(str, range(int(str(network.config["aspects"]))))]
 

@@ -18,9 +18,7 @@ from regard.records import Message, Text
 
 _COLOURS = {1: "L", 3: "RGB"}
 LEAST_CONTRAST = 0.1
-"""Minimum distance of black and white: 1 to 5 after rescaling and normalizing once; 0.004 to 0.02 after rescaling
-twice.
-"""
+"""Minimum distance of black and white: 1 to 5 after rescaling once; 0.004 to 0.02 after rescaling twice."""
 _NUMBERS = ("I", "F")
 """Prefixes of PIL modes whose numbers have another range than 0..255."""
 

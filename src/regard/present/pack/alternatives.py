@@ -22,9 +22,7 @@ from regard.records import Attention, Bools, Floats, Ints, Score, Units
 def alternatives_of(
     findings: Sequence[Score], example: Mapping[str, Any], units: Units, sites: Sequence[Attention]
 ) -> list[Alternative]:
-    """Return one alternative for each site with changed rows; empty if the search found none, or if the run lacks
-    the place.
-    """
+    """Return one alternative for each site with changed rows; empty if there is none, or if the run lacks the place."""
     name = example["id"]
     for score in findings:
         if score.metric == "max_jsd" and score.method == "attention" and "other" in score.curves and name in score.ids:

@@ -76,9 +76,7 @@ class Likeness:
         return sorted(groups, key=lambda g: (-len(g.heads), g.apart))
 
     def _whole(self) -> dict[tuple[str, ...], Floats]:
-        """Return the most frequent comparison of every site (an encoder and a decoder may have equal lengths by
-        chance).
-        """
+        """Return the most frequent comparison of every site (encoder and decoder may have equal lengths by chance)."""
         sums: dict[tuple[str, ...], Floats] = {}
         for names in sorted(self.sums, key=lambda k: (-self.counts[k], k)):
             if not any(set(names) & set(other) for other in sums):

@@ -21,8 +21,7 @@ RANDOM = 3
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Point of the curve: number of removed heads, their order, and the remaining quality with its interval over
-    clusters.
+    """Point of the curve: number of removed heads, their order, and the remaining quality with its interval.
 
     measure: accuracy (against labels), agreement (with the whole model's predictions) or objective.
     """
@@ -56,8 +55,9 @@ def pruning_curve(
     draws: int = RANDOM,
     progress: Callable[[int], None] | None = None,
 ) -> list[CurvePoint]:
-    """Compute the pruning curve. `ranking`: numbers of heads, the least important first. `gold`: class of each example
-    where it is known.
+    """Compute the pruning curve.
+
+    `ranking`: indices of heads, the least important first. `gold`: class of each example, if known.
     """
     orders = [("least important first", list(ranking))]
     for draw in range(draws):

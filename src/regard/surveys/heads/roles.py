@@ -66,9 +66,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Result of a pass over a corpus: the streamed scores, the cluster of each example, and a description of the
-    corpus.
-    """
+    """Result of a pass over a corpus: streamed scores, cluster of each example, description of the corpus."""
 
     streamed: Streamed
     clusters: Ints

@@ -16,9 +16,7 @@ PAGE_BUDGET = 50
 
 
 def attention_view(material: Material) -> Html | None:
-    """Embed the viewer with its data, under the caveat and this model's own verdict; None if the run has no
-    attention.
-    """
+    """Embed the viewer with its data, under the caveat and the model's own verdict; None without attention."""
     if not any(name in material.by_id for name in material.run.kept()):
         return None
     pack = pack_of_run(material.run, budget_bytes=BUDGET * 3 // 4)
