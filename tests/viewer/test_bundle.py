@@ -113,3 +113,12 @@ def test_every_word_of_the_catalogue_is_used() -> None:
     quoted = set(re.findall(r'"(\w+)"', "".join(path.read_text("utf-8") for path in sources)))
     families = ("edit_", "kind_", "stage_", "unit_")
     assert [key for key in viewer_words("en") if key not in quoted and not key.startswith(families)] == []
+
+
+def test_figure_of_a_picture_names_the_answer() -> None:
+    from regard.live import figures
+
+    pytest.importorskip("quickjs", reason="NOT RUN: no quickjs-ng")
+    pack = SAMPLES["digits"][0]()
+    example = pack.manifest.examples[0]
+    assert f" → {example.predicted} (" in figures.svg(pack, "image_overlay")

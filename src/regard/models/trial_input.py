@@ -18,9 +18,10 @@ LOUDNESS = 0.1
 def trial_input(model: Model) -> Example | None:
     """Return a random picture, sound, series or row; None for a text model, or if the shape is unknown."""
     rng = np.random.default_rng(0)
-    if model.modality == "image":
-        return Example("random picture", {"image": frozen(rng.integers(0, 256, PICTURE), np.uint8)})
     reader: Any = getattr(model, "reader", None)
+    if model.modality == "image":
+        shape = getattr(reader, "trial", ()) or PICTURE
+        return Example("random picture", {"image": frozen(rng.integers(0, 256, shape), np.uint8)})
     if not isinstance(reader, ArrayReader) or not reader.trial:
         return None
     numbers = frozen(rng.standard_normal(reader.trial))

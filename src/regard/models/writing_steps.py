@@ -7,6 +7,7 @@ is: it has one token, one row of the cross-attention, and the question "this tok
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +18,10 @@ from torch import Tensor
 from regard.errors import InputError, Unsupported, phrase
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
+from regard.models.encoder_memory import EncoderMemory
 from regard.models.other_task import OtherTask
 from regard.models.read.encoded import Item
-from regard.models.tasks import TASKS, WRITTEN, Request, padded
+from regard.models.tasks import TASKS, WRITTEN, Outputs, Request, padded
 from regard.protocols import Model, Target
 from regard.records import Example, Message, Text
 
@@ -35,6 +37,7 @@ class StepModel(OtherTask):
     def __init__(self, model: TorchModel) -> None:
         super().__init__(model, TASKS["written_token"])
         self._whole = model
+        self._encoder = EncoderMemory() if model.modality == "audio" else None
         self._counts = {"count": 0, "steps": 0, "unsure": 0, "repeated": 0, "other": 0}
 
     @property
@@ -71,10 +74,17 @@ class StepModel(OtherTask):
         tensors["labels"] = torch.from_numpy(padded(rows, -100)).to(self.device)
         return tensors, Request(items, tensors)
 
+    def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Request]:
+        with self._reading_once():
+            return super().outputs(items, targets)
+
+    def _reading_once(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._encoder is None else self._encoder.used(self.module)
+
     def _steps(self, example: Example) -> list[Example]:
         """Return the example at some of its steps: tokens that the model is sure of, drawn at random, in order."""
         item = super().encode(example)
-        with torch.inference_mode():
+        with torch.inference_mode(), self._reading_once():
             (ids,) = self._whole.generate([item])
             outputs, _ = self._whole.outputs([item], [list(ids)])
             rows = torch.softmax(outputs["logits"][0, : len(ids)].float(), -1)

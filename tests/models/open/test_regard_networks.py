@@ -15,13 +15,16 @@ from regard.models.ask.gradients import slopes as slopes_at
 from regard.models.capture import capture
 from regard.models.capture_generation import capture_generation
 from regard.models.open.load import load
+from regard.models.open.wrap import wrap
 from regard.models.read_rows import read_rows
+from regard.models.trial_input import trial_input
 from regard.networks.checkpoint import Translator, save_checkpoint
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.imposed import load_imposed, save_imposed
 from regard.networks.recurrent_translator import RecurrentTranslator
 from regard.networks.series import SeriesTransformer
 from regard.networks.transformer_translator import TransformerTranslator
+from regard.networks.vision import VisionTransformer
 from regard.networks.vocabulary import END, Vocabulary
 from regard.protocols import Point
 from regard.records import Edit, Example
@@ -191,3 +194,17 @@ def test_a_forecaster(tmp_path: Path) -> None:
     np.testing.assert_allclose(answers.value, [float(expected[0])], rtol=1e-5)
     np.testing.assert_allclose(model.forward([item], [2]).value, [float(expected[2])], rtol=1e-5)
     assert len(model.capture([item], targets).sites) == 2
+
+
+def test_trial_picture_has_the_shape_of_the_network(tmp_path: Path) -> None:
+    """`regard support` tries methods on it: a picture of one channel for a network of one channel."""
+    network = VisionTransformer(height=8, width=12, patch=4, classes=2, channels=1, size=8, heads=2)
+    save_checkpoint(tmp_path, network.eval(), labels=["a", "b"], task="classification", modality="image", facts={})
+    model: Any = load(str(tmp_path))
+    trial = trial_input(model)
+    assert trial is not None
+    assert model.encode(trial).units.shape == (2, 3)
+    wrapped = wrap(network, modality="image", patch=4, class_tokens=1, labels=["a", "b"], channels=1)
+    grey = trial_input(wrapped)
+    assert grey is not None
+    assert grey.inputs["image"].shape == (64, 64, 1)

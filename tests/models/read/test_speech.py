@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,36 @@ def test_a_step_is_a_question_about_one_token_and_one_row(model: Any, native: An
         assert case.base().distribution[i].tolist() == pytest.approx([1 - p, p], abs=1e-4)
         cross = [site for site in case.attention(i) if site.site.kind == "cross"][-1]
         assert tuple(rows_read(case, i, cross)) == (len(before),)
+
+
+def test_steps_of_a_recording_share_its_encoder_pass(model: Any) -> None:
+    """Known answer: as many encoder rows as there are different sounds, and the answers of a model without memory."""
+    asked, plain = steps_of(model), steps_of(model)
+    plain._encoder = None
+    asked_memory = asked._encoder
+    assert asked_memory is not None
+    steps = [step for seed in (3, 4) for step in asked.windows(heard(0.8, seed))]
+    assert asked_memory.computed == 2
+    earlier = [replace(step, inputs={**step.inputs, "written": step.inputs["written"][:-1]}) for step in steps]
+    items = [asked.encode(step) for step in (*steps, *earlier)]
+    targets = [int(item.aside["written"][-1]) for item in items]
+    for _ in range(2):
+        assert asked.forward(items, targets).value == pytest.approx(plain.forward(items, targets).value, abs=1e-4)
+    assert asked_memory.computed == 2
+    drop = np.arange(len(items[0].units)) == 5
+    gone = [asked.remove(item, drop, "silence", np.random.default_rng(0)) for item in items]
+    assert asked.forward(gone, targets).value == pytest.approx(plain.forward(gone, targets).value, abs=1e-4)
+    assert asked_memory.computed == 4
+    sites = [s.site.key for s in asked.capture(items[:1], targets[:1]).sites]
+    assert any(".encoder.layers" in key for key in sites), "the tap looks into the encoder, which therefore runs"
+    with torch.no_grad():
+        weight = model.module.get_encoder().conv1.weight
+        weight *= 2
+        try:
+            assert asked.forward(items, targets).value == pytest.approx(plain.forward(items, targets).value, abs=1e-4)
+            assert asked_memory.computed == 6
+        finally:
+            weight /= 2
 
 
 def test_steps_are_rebuilt_from_their_spec(model: Any) -> None:

@@ -29,7 +29,8 @@ export function renderSvg(name: string, manifest: Manifest, chunks: Chunks, opti
   const height = view.height(scene);
   const words = wrapped(marks.measure, view.declared(scene), scene.width - 16, 11);
   const notes = view.attention(scene) ? wrapped(marks.measure, caveat(manifest, scene), scene.width - 16, 11) : [];
-  const title = `${scene.t(view.title)}: ${scene.example.title}`;
+  const answer = view.title === "view_image_overlay" ? pictured(scene) : "";
+  const title = `${scene.t(view.title)}: ${scene.example.title}${answer}`;
   marks.text(8, 16, title, { bold: true, fill: scene.theme.ink });
   words.forEach((line, i) => marks.text(8, 34 + 15 * i, line, { fill: scene.theme.soft, size: 11 }));
   const above = 40 + 15 * words.length;
@@ -39,6 +40,13 @@ export function renderSvg(name: string, manifest: Manifest, chunks: Chunks, opti
   const body = inner.svg(scene.width, height, title, scene.theme.paper).replace("<svg ", `<svg y="${above}" `);
   const whole = svg(scene.width, above + height + 16 + 15 * notes.length, title, scene.theme.paper);
   return whole.replace(/<\/svg>\n$/, `${body}</svg>\n`);
+}
+
+/** The answer behind the name of a picture, which does not show it as a text would. */
+function pictured(scene: Scene): string {
+  const { predicted, probability, title } = scene.example;
+  if (!predicted || title.includes(predicted)) return "";
+  return ` → ${predicted}${probability === null ? "" : ` (${probability.toFixed(3)})`}`;
 }
 
 export function renderTable(name: string, manifest: Manifest, chunks: Chunks, options: Options = {}): Table | null {

@@ -212,7 +212,9 @@ def _images(network: VisionTransformer) -> Reader:
     def prepare(given: Any, subject: Text) -> Array:
         return as_channels_first(given, channels, subject)
 
-    return image_reader("images", prepare, (patch, patch), 1)
+    reader = image_reader("images", prepare, (patch, patch), 1)
+    reader.trial = (int(str(network.config["height"])), int(str(network.config["width"])), channels)
+    return reader
 
 
 def _rows(network: TabularTransformer, about: Mapping[str, Any]) -> Reader:

@@ -24,6 +24,7 @@ from regard.models.read.series import series_reader
 from regard.models.read.tabular import tabular_reader
 from regard.models.read.text import Alphabet, Overflow, TextReader, Tokenize, Tokens
 from regard.models.read.words import Span, word_spans
+from regard.models.trial_input import PICTURE
 
 Encode = Callable[..., Any]
 TOKEN_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "offset_mapping", "special_tokens_mask")
@@ -329,6 +330,7 @@ def _arrays(
             class_tokens,
         )
         reader.extras = extras
+        reader.trial = (*PICTURE[:2], channels)
         return reader
     if modality == "series":
         names = columns if unit == "channel" else None
