@@ -37,7 +37,9 @@ SIDES = ("before", "after")
 T = TypeVar("T")
 FEW = 4
 """Texts of the comparison in `make bench`."""
-GROWTH = {"examples": (2, 8, 32), "tokens": (32, 128, 512), "layers": (2, 6, 12)}
+GROWTH = {"examples": (6, 24, 96), "tokens": (32, 128, 512), "layers": (2, 6, 12)}
+SMALLEST = {"examples": 2, "tokens": 32, "layers": 2}
+"""The other dimensions while one of them grows."""
 WORDS = ("film", "good", "bad", "story", "the", "a", "music", "slow", "bright", "dull", "man", "day", "never", "is")
 
 
@@ -198,17 +200,17 @@ def small_data(examples: int, tokens: int, place: Path) -> Path:
     return path
 
 
-def growth() -> list[dict[str, Any]]:
+def growth(dimensions: Sequence[str] = tuple(GROWTH)) -> list[dict[str, Any]]:
     """Run a quick audit for every value of every dimension, the others at their smallest; fit the exponents."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        smallest = {name: values[0] for name, values in GROWTH.items()}
         costs: dict[tuple[tuple[str, int], ...], dict[str, float]] = {}
         opening = 0.0
-        for name, values in GROWTH.items():
+        for name in dimensions:
+            values = GROWTH[name]
             for value in values:
-                setting = {**smallest, name: value}
+                setting = {**SMALLEST, name: value}
                 key = tuple(sorted(setting.items()))
                 if key not in costs:
                     model = small_model(setting["layers"], place)
@@ -218,7 +220,7 @@ def growth() -> list[dict[str, Any]]:
                         fewest = [*arguments, "--explainers", "uniform", "--metrics", "entropy", "--limit", "2"]
                         opening = measured(ROOT, fewest, place / "opening")["cpu_seconds"]
                     costs[key] = measured(ROOT, arguments, place / f"run-{len(costs)}")
-            cells = [costs[tuple(sorted({**smallest, name: value}.items()))] for value in values]
+            cells = [costs[tuple(sorted({**SMALLEST, name: value}.items()))] for value in values]
             all_passes = [cell["forwards"] + cell["backwards"] for cell in cells]
             seconds = [max(0.01, cell["cpu_seconds"] - opening) for cell in cells]
             rows.append(
@@ -256,6 +258,7 @@ def lines_of(record: dict[str, Any]) -> list[Line]:
     for row in record.get("growth", ()):
         if row["dimension"] == "examples":
             lines.append(Line("audit: exponent of passes by examples", row["passes_exponent"], 1.1, "<="))
+            lines.append(Line("audit: exponent of CPU time by examples", row["time_exponent"], 1.1, "<="))
     return lines
 
 

@@ -109,6 +109,15 @@ def test_explain_colours_a_sentence(regard: Callable[..., Result]) -> None:
     assert example["answer"] in {"negative", "positive"}
 
 
+def test_explain_says_how_much_relevance_does_not_reach_the_input(regard: Callable[..., Result]) -> None:
+    words = ("explain", "mine.py:make", "--text", "a quiet moving film", "--method", "attention,lrp")
+    (example,) = json.loads(regard(*words, "--json").stdout)["examples"]
+    assert set(example["absorbed"]) == {"lrp"}
+    shares = example["absorbed"]["lrp"]
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert say("words.absorbed", method="lrp", **shares) in " ".join(regard(*words).stdout.split())
+
+
 def test_explain_compares_methods(regard: Callable[..., Result]) -> None:
     words = ("explain", "mine.py:make", "--text", "a quiet moving film", "--method", "attention,leave_one_out,random")
     shown = regard(*words, "--compare")

@@ -42,9 +42,11 @@ def test_filled_weights_equal_softmax_of_scores(
     options = {"attn_mask": added, "is_causal": mask == "causal", "enable_gqa": True}
     call = bind_sdpa(F.scaled_dot_product_attention, (query, key, value), options)
     assert fills(call)
-    out = torch.zeros(batch, heads, queries, keys)
-    fill_weights(call, out)
+    out = torch.full((batch, heads, queries, keys), torch.nan)
+    assert not fill_weights(call, out)
     assert torch.allclose(out, weights_of(call, scores_of(call)), atol=1e-7)
+    query[0, -1, -1, 0] = torch.nan
+    assert fill_weights(call, out), "a row of NaN is seen"
 
 
 def test_calls_in_other_types_are_not_filled() -> None:

@@ -13,7 +13,7 @@ SCRATCH = 1 << 18
 """Scores computed at once: 1 MB in float32, which stays in the cache between product, mask and softmax."""
 
 
-BAND = 128
+BAND = 64
 """Rows of causal attention computed at once: keys after the last of them are skipped."""
 
 
@@ -27,32 +27,31 @@ def fills(call: SdpaCall) -> bool:
 
 @torch.no_grad()
 def fill_weights(call: SdpaCall, out: Tensor) -> bool:
-    """Write the weights of a call that `fills` accepts into `out` (batch, head, query, key), which holds zeros.
+    """Write the weights of a call that `fills` accepts into `out` (batch, head, query, key), whatever it held before.
 
-    Returns whether some weight is NaN, which is cheap to see while a block is in the cache. Keys after the rows of
-    causal attention are never touched: fresh zeros cost no memory until they are written.
+    Heads that share keys are one matrix product. Returns whether some weight is NaN: a softmax makes the whole row NaN,
+    so that its first key tells.
     """
     query, key = call.query * call.factor, call.key
     batch, heads, queries, keys = out.shape
     shared = heads // key.shape[1]
     unknown = False
     added, blank = (None, None) if call.mask is None else Masks().additive(call.mask, query.dtype)
-    together = max(1, SCRATCH // max(1, queries * keys))
-    step = queries if together > 1 else max(16, SCRATCH // max(1, keys))
-    if call.causal and together == 1:
-        step = min(step, BAND)
+    together = max(shared, SCRATCH // max(1, queries * keys) // shared * shared)
+    step = min(queries, max(16, SCRATCH // max(1, together * keys)))
+    if call.causal:
+        step = min(step, BAND) if queries > BAND else queries
     late = torch.ones(step, step, dtype=torch.bool).triu_(1) if call.causal else None
     for b in range(batch):
         for first in range(0, heads, together):
-            group = slice(first, first + together)
-            own = key[b, first // shared : (min(heads, group.stop) - 1) // shared + 1]
-            if shared > 1 and together > 1:
-                own = key[b, torch.arange(heads)[group] // shared]
-            turned = own.transpose(1, 2)
+            group = slice(first, min(heads, first + together))
+            turned = key[b, first // shared : group.stop // shared].transpose(1, 2)
             for start in range(0, queries, step):
                 rows = slice(start, min(start + step, queries))
                 columns = slice(0, min(keys, rows.stop) if call.causal else keys)
-                scores = torch.bmm(query[b, group, rows], turned[:, :, columns])
+                # (key head, heads that share it x row, feature)
+                asking = query[b, group, rows].reshape(len(turned), -1, query.shape[-1])
+                scores = torch.bmm(asking, turned[:, :, columns]).view(-1, rows.stop - start, columns.stop)
                 if added is not None:
                     scores += _part(added, b, group, rows)[..., columns]
                 if late is not None and start < columns.stop:  # the block on the diagonal; what is left of it is seen
@@ -60,8 +59,9 @@ def fill_weights(call: SdpaCall, out: Tensor) -> bool:
                 torch.softmax(scores, -1, out=scores)
                 if blank is not None:
                     scores.masked_fill_(_part(blank, b, group, rows), 0.0)
-                unknown = unknown or bool(scores.sum().isnan())
+                unknown = unknown or bool(scores[..., 0].isnan().any())
                 out[b, group, rows, columns] = scores
+                out[b, group, rows, columns.stop :] = 0.0
     return unknown
 
 

@@ -189,10 +189,12 @@ class LazyAttention:
                 got=f"{size / 2**30:,.1f} GiB",
                 remedy=phrase("errors.tap.rows_example_positions_tile"),
             )
-        out = np.zeros((batch, heads, queries, keys), np.float32)
         if fills(self.call):
-            unknown = fill_weights(self.call, torch.from_numpy(out))
-            return record(self.site, out, None, self.real, self.checked, unknown=unknown)
+            # not zeros of numpy: torch's allocator reuses memory that an earlier capture gave back
+            whole = torch.empty((batch, heads, queries, keys))
+            unknown = fill_weights(self.call, whole)
+            return record(self.site, whole.numpy(), None, self.real, self.checked, unknown=unknown)
+        out = np.zeros((batch, heads, queries, keys), np.float32)
         step = max(1, CHUNK // max(1, heads * keys))
         for b in range(batch):
             for rows in torch.split(torch.arange(queries), step):

@@ -223,7 +223,9 @@ def _shown(found: Explained, i: int) -> dict[str, Any]:
 
 def _as_json(found: Explained, model: str) -> dict[str, Any]:
     from regard.audits.conclusions.rank_agreement import agreements
+    from regard.desk.case import selected
     from regard.present.messages.messages import say
+    from regard.present.summary import absorbed_shares
     from regard.present.trust_words import mark_json
 
     examples = []
@@ -239,6 +241,7 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
                 "units": fields["units"],
                 "relevance": {m: r[i].tolist() for m, r in found.relevance.items()},
                 "trust": {m: mark_json(row[i], fields["units"]) for m, row in found.marks.items()},
+                "absorbed": {m: s for m, r in found.relevance.items() if (s := absorbed_shares(selected(r, [i])))},
                 "scores": {m: {k: row[i] for k, row in table.items()} for m, table in found.scores.items()},
                 "agreement": agreements(fields, {m: (r[i], r.signed) for m, r in found.relevance.items()}),
             }
@@ -274,10 +277,11 @@ def _number(values: tuple[float, ...] | None, i: int) -> str:
 def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool) -> None:
     from regard.audits.conclusions.rank_agreement import agreements
     from regard.audits.conclusions.word_units import gathered
+    from regard.desk.case import selected
     from regard.present.answer_text import shown_answer
     from regard.present.messages.messages import render, say
     from regard.present.number_units import objective, scale
-    from regard.present.summary import incomplete
+    from regard.present.summary import absorbed_shares, incomplete
     from regard.present.terminal.comparison import agreement_table, comparison
     from regard.present.terminal.picture_overlay import picture_overlay
     from regard.present.terminal.terminal import drawing, key, strongest, strongest_bars
@@ -334,6 +338,8 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
             if (missed := incomplete(relevance, i)) is not None:
                 warning = say("term.explain.incomplete", total=f"{missed[0]:+.2f}", whole=f"{missed[1]:+.2f}")
                 out.print(warning, markup=False, style="yellow")
+            if shares := absorbed_shares(selected(relevance, [i])):
+                out.print(say("words.absorbed", method=method, **shares), markup=False, style="dim")
             if method in found.summed:
                 out.print(say("term.explain.summed"), markup=False, style="dim")
         if any(found.scores.values()):
