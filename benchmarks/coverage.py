@@ -395,6 +395,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--only", nargs="+", choices=[*SECTIONS, MEANS, AGAIN], help="make these parts of the record again"
     )
+    parser.add_argument("--runs", type=int, default=RUNS, help="simulated audits of each cell of the means")
     options = parser.parse_args(arguments)
     if options.only:
         return _again(options.only, options.runs)

@@ -312,3 +312,13 @@ def test_what_grows_is_what_its_name_says_is_found_again_and_judged_rightly(
     assert paper_ is not None
     assert paper_["accuracy"] > 0.95
     assert all(c["swap"] > 0.95 and c["hit"] < 0.05 for c in paper_["classes"].values())
+
+
+def test_other_seeds_give_other_models_of_the_same_constructions() -> None:
+    stands = [stand for stand in zoo("dev") if stand.name in ("pruthi", "one_key")]
+    others = bench.with_seeds(stands, [30, 31])
+    assert bench.with_seeds(stands, []) == stands
+    assert {(s.name, s.params["size"], s.params["seed"]) for s in others} == {
+        ("pruthi", size, seed) for size in ("s", "m") for seed in (30, 31)
+    }
+    assert not {s.key for s in others} & {s.key for half in ("dev", "sealed") for s in zoo(half)}
