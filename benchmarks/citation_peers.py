@@ -146,27 +146,33 @@ def _captum(model: Any, tokenizer: Any, prompt: Prompt) -> Any:
     return attribution.attribute(features, target=torch.tensor(ids)).seq_attr.detach().numpy()
 
 
-def _inseq(model: Any, tokenizer: Any, prompt: Prompt) -> Any:
-    import inseq
+def _inseq(signed: bool) -> Method:
+    """Input x gradient; over the dimensions of a token, its default is the norm, and the signed sum an option."""
 
-    wrapped = inseq.load_model(model, "input_x_gradient", tokenizer=tokenizer)
-    out = wrapped.attribute(
-        prompt.text,
-        prompt.text + prompt.answer,
-        skip_special_tokens=False,
-        clean_special_chars=False,
-        show_progress=False,
-        pretty_progress=False,
-        attributed_fn="logit",
-    )
-    record = out.sequence_attributions[0]
-    values = record.target_attributions.detach().double().sum(-1).nan_to_num(0).sum(-1).numpy()
-    # it cleans the text before it cuts tokens: scores go to the tokens that both texts have
-    own = tokenizer.convert_ids_to_tokens(tokenizer(prompt.text, add_special_tokens=False)["input_ids"])
-    scores = np.zeros(len(own))
-    for block in SequenceMatcher(None, own, [t.token for t in record.target], autojunk=False).get_matching_blocks():
-        scores[block.a : block.a + block.size] = values[block.b : block.b + block.size]
-    return prompt.by_passage(scores)
+    def scores(model: Any, tokenizer: Any, prompt: Prompt) -> Any:
+        import inseq
+
+        wrapped = inseq.load_model(model, "input_x_gradient", tokenizer=tokenizer)
+        out = wrapped.attribute(
+            prompt.text,
+            prompt.text + prompt.answer,
+            skip_special_tokens=False,
+            clean_special_chars=False,
+            show_progress=False,
+            pretty_progress=False,
+            attributed_fn="logit",
+        )
+        record = out.sequence_attributions[0]
+        table = record.target_attributions.detach().double().nan_to_num(0)
+        values = (table.sum(-1) if signed else table.norm(dim=-1)).sum(-1).numpy()
+        # it cleans the text before it cuts tokens: scores go to the tokens that both texts have
+        own = tokenizer.convert_ids_to_tokens(tokenizer(prompt.text, add_special_tokens=False)["input_ids"])
+        matched = np.zeros(len(own))
+        for block in SequenceMatcher(None, own, [t.token for t in record.target], autojunk=False).get_matching_blocks():
+            matched[block.a : block.a + block.size] = values[block.b : block.b + block.size]
+        return prompt.by_passage(matched)
+
+    return scores
 
 
 def _flashtrace(model: Any, tokenizer: Any, prompt: Prompt) -> Any:
@@ -187,7 +193,8 @@ METHODS: dict[str, Method] = {
     "regard attention": _regard("attention"),
     "context_cite, 32 ablations": _context_cite(32),
     "captum LLMAttribution, FeatureAblation": _captum,
-    "inseq input_x_gradient": _inseq,
+    "inseq input_x_gradient": _inseq(signed=False),
+    "inseq input_x_gradient, signed sum": _inseq(signed=True),
     "flashtrace": _flashtrace,
     "at2": _at2,
 }

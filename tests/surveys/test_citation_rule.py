@@ -16,7 +16,7 @@ class Numbers:
     """Measurements that are known, and the questions that were asked."""
 
     drops: Sequence[float]
-    together: float = 0.0
+    both: float = 0.0
     gain: float = 5.0
     probability: float = 0.5
     questions: list[str] = field(default_factory=list)
@@ -25,9 +25,13 @@ class Numbers:
         self.questions.append(f"exact {source}")
         return self.drops[source]
 
+    def together(self, one: int, other: int) -> float:
+        self.questions.append(f"together {one} {other}")
+        return 3.0 + self.both
+
     def pair(self, one: int, other: int) -> Pair:
         self.questions.append(f"pair {one} {other}")
-        return Pair(effect=self.together, exact=self.together)
+        return Pair(effect=3.0 + self.both, exact=self.both)
 
     def alone(self, sources: Sequence[int]) -> Alone:
         self.questions.append(f"alone {list(sources)}")
@@ -50,10 +54,11 @@ def outcome(effects: Sequence[float | None], numbers: Numbers, whole: float = 3.
         ([2.0, 3.0, 0.1], Numbers([1.5, 2.5, 0]), 3.0, ("cite", (1, 0))),
         ([1.4, 3.0, 0.1], Numbers([1.5, 2.5, 0]), 3.0, ("cite", (1,))),
         ([1.4, 3.0, 0.1], Numbers([1.5, 0.2, 0]), 3.0, ("cite", (0,))),
-        ([0.8, 3.0, 0.1], Numbers([0.1, 0.2, 0], together=2.0), 3.0, ("either", (0, 1))),
-        ([0.8, 3.0, 0.1], Numbers([0.1, 0.2, 0], together=0.9), 3.0, ("unclear", ())),
-        ([0.8, 0.9, 0.1], Numbers([2.0, 2.0, 2.0], together=2.0), 3.0, ("unclear", ())),
-        ([0.8, 0.9, 0.1], Numbers([2.0, 2.0, 2.0], together=2.0), 0.9, ("none", ())),
+        ([1.6, 3.0, 0.1], Numbers([1.5, 0.2, 0]), 0.9, ("unclear", ())),  # the second alone needs the whole context
+        ([0.8, 3.0, 0.1], Numbers([0.1, 0.2, 0], both=2.0), 3.0, ("either", (0, 1))),
+        ([0.8, 3.0, 0.1], Numbers([0.1, 0.2, 0], both=0.9), 3.0, ("unclear", ())),
+        ([0.8, 0.9, 0.1], Numbers([2.0, 2.0, 2.0], both=2.0), 3.0, ("unclear", ())),
+        ([0.8, 0.9, 0.1], Numbers([2.0, 2.0, 2.0], both=2.0), 0.9, ("none", ())),
         ([None, 3.0, None], Numbers([9, 2.5, 9]), 3.0, ("cite", (1,))),
     ],
 )
@@ -70,6 +75,12 @@ def test_only_sources_that_could_be_cited_are_deleted() -> None:
     numbers = Numbers([0, 0, 0])
     outcome([0.2, 0.3, 0.1], numbers)
     assert numbers.questions == []
+
+
+def test_a_source_that_does_not_replace_the_first_is_not_deleted() -> None:
+    numbers = Numbers([0.1, 0.2, 0], both=0.9)  # hiding it as well costs less than the threshold
+    outcome([0.8, 3.0, 0.1], numbers)
+    assert numbers.questions == ["exact 1", "together 1 0"]
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.0, 8.0])

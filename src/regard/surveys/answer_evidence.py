@@ -44,7 +44,7 @@ class Evidence:
 
     effects: (sentences, sources) of hiding, NaN for a source that was hidden only together with others. limit: maximum
     passes over the prompt; if ranking alone costs more than half of it, twice the cost of the ranking. hops: trace
-    sentences through earlier ones.
+    sentences through earlier ones. pairs: (sentences,) effects of hiding two sources together.
     """
 
     reader: PromptReader
@@ -59,6 +59,7 @@ class Evidence:
     ranking_passes: float = 0.0
     effects: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     notes: list[Message] = field(default_factory=list)
+    pairs: dict[frozenset[int], Floats] = field(default_factory=dict)
     _deletions: dict[frozenset[int], tuple[Floats, Floats]] = field(default_factory=dict)
     _hidden: dict[int, Floats] = field(default_factory=dict)
     _groups: list[frozenset[int]] = field(default_factory=list)
@@ -134,11 +135,13 @@ class Evidence:
         """Return (sentences,) values and (tokens,) log-probabilities after deleting sources."""
         stored = self._deletions.get(key)
         if stored is None or np.isnan(stored[0] if sentence is None else stored[0][sentence]).any():
-            prompt, tokens = self.reader.without(key), self._needed(key, sentence)
             if self.ranking_passes and len(key) < len(self.reader.sources):  # ranking and the whole are always paid
-                self.afford(self.objective.cost(prompt, range(tokens)) + (self._hops if spare else 0.0))
-            self._deletions[key] = self.objective.deleted(prompt, tokens)
+                self.afford(self._deletion_cost(key, sentence) + (self._hops if spare else 0.0))
+            self._deletions[key] = self.objective.deleted(self.reader.without(key), self._needed(key, sentence))
         return self._deletions[key]
+
+    def _deletion_cost(self, key: frozenset[int], sentence: int | None) -> float:
+        return self.objective.cost(self.reader.without(key), range(self._needed(key, sentence)))
 
     def _needed(self, key: frozenset[int], sentence: int | None) -> int:
         """Return how many tokens of the answer a deletion reads: if the limit is short, up to its last sentence."""
@@ -191,10 +194,18 @@ class Evidence:
         measurements = {u: SentenceMeasurements(self, sufficiency, u) for u in weakest_first if u not in decisions}
         # what is necessary comes before what is sufficient: of that, strong effects can do without
         strongest_first = list(reversed(measurements))
-        for u in sorted(strongest_first, key=lambda u: measurements[u].refuted):
+        refuted = [u for u in strongest_first if measurements[u].refuted]
+        for u in [u for u in strongest_first if u not in refuted]:
             with suppress(TooCostly):
-                for c in self._candidates(effects[u]):
-                    measurements[u].exact(c)
+                for c in possible[u]:
+                    if measurements[u].exact(c) < self.delta and whole[u] < self.delta:
+                        break
+        for u in [u for u in measurements if self._short and u in own and u not in refuted]:
+            with suppress(TooCostly):
+                sufficiency.alone(u, possible[u])
+        for u in refuted:
+            with suppress(TooCostly):
+                measurements[u].exact(possible[u][0])
         for u, evidence in measurements.items():
             decisions[u] = decision(effects[u], float(whole[u]), evidence, delta=self.delta, check=self.check)
         sentences = [self._sentence(u, row, float(whole[u]), decisions[u]) for u, row in enumerate(effects)]
@@ -230,8 +241,7 @@ class Evidence:
         groups: list[frozenset[int]] = []
         for most in range(1, TOGETHER + 1):
             groups = separate_sources(effects, delta=self.delta, check=self.check, most=most)
-            prompts = [(self.reader.without(group), range(self._needed(group, 0))) for group in groups]
-            passes = sum(self.objective.cost(prompt, tokens) for prompt, tokens in prompts)
+            passes = sum(self._deletion_cost(group, 0) for group in groups)
             if self.objective.passes + passes + RESERVE <= self._limit:
                 break
         return groups
@@ -240,10 +250,14 @@ class Evidence:
         """Decide about sentences to which no source leads, before any source is deleted for them."""
         decisions: dict[int, Decision] = {}
         for u, numbers in own.items():
-            strong = self.effects[u, numbers[0]] >= STRONG * self.delta
+            with suppress(TooCostly):
+                if sufficiency.passes_together(u, numbers):
+                    continue
+            if self.effects[u, numbers[0]] >= STRONG * self.delta:
+                continue
             with suppress(TooCostly):
                 alone = sufficiency.alone(u, numbers)
-                if not sufficient(alone, delta=self.delta) and (len(numbers) == 1 or not strong):
+                if not sufficient(alone, delta=self.delta):
                     decisions[u] = Decision("unclear", (), None, alone)
         return decisions
 
@@ -342,12 +356,18 @@ class SentenceMeasurements:
         joint = self.evidence.joint_deletion(self.sentence)
         return joint is not None and joint.exact < self.evidence.delta
 
+    def together(self, one: int, other: int) -> float:
+        """Hide two sources together."""
+        key = frozenset((one, other))
+        if key not in self.evidence.pairs:
+            self.evidence.afford(self.evidence.objective.row_cost(1))
+            self.evidence.pairs[key] = self.evidence.hiding([[one, other]])[0]
+        return float(self.evidence.pairs[key][self.sentence])
+
     def pair(self, one: int, other: int) -> Pair:
         """Hide, and delete, two sources together."""
-        self.evidence.afford(self.evidence.objective.row_cost(1))
-        effect = self.evidence.hiding([[one, other]])[0, self.sentence]
         exact = self.evidence.deletion(one, other, sentence=self.sentence)[self.sentence]
-        return Pair(effect=float(effect), exact=float(exact))
+        return Pair(effect=self.together(one, other), exact=float(exact))
 
     def alone(self, sources: Sequence[int]) -> Alone | None:
         """Delete all other sources; not for a contrast, which only compares two texts."""

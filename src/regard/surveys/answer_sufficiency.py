@@ -62,16 +62,17 @@ class Sufficiency:
         own = frozenset(numbers)
         if not own < self.company:
             return self._tested(u, numbers, own)
-        if (own, u) not in self._alone:
-            self._alone[own, u] = self._in_company(u, numbers, own)
+        if (own, u) not in self._alone and not self.passes_together(u, numbers):
+            together, again = self._tested(u, numbers, self.company), self._tested(u, numbers, own)
+            self._alone[own, u] = again if again.probability >= AGAIN * SUFFICIENT else together
         return self._alone[own, u]
 
-    def _in_company(self, u: int, numbers: Sequence[int], own: frozenset[int]) -> Alone:
+    def passes_together(self, u: int, numbers: Sequence[int]) -> bool:
+        """Test the sources of a sentence in company; a sentence that passes is not tested again."""
         together = self._tested(u, numbers, self.company)
         if sufficient(together, delta=self.evidence.delta):
-            return together
-        again = self._tested(u, numbers, own)
-        return again if again.probability >= AGAIN * SUFFICIENT else together
+            self._alone.setdefault((frozenset(numbers), u), together)
+        return (frozenset(numbers), u) in self._alone
 
     def cost(self, u: int, numbers: Sequence[int]) -> float:
         """Return the passes that reading a sentence after a prompt with some sources would cost."""

@@ -65,6 +65,10 @@ class Measurements(Protocol):
         """Return the effect of deleting a source, alone or with sources that do not matter to the sentence."""
         ...
 
+    def together(self, one: int, other: int) -> float:
+        """Return the effect of hiding two sources together."""
+        ...
+
     def pair(self, one: int, other: int) -> Pair:
         """Measure two sources together; used only if the best two may replace each other."""
         ...
@@ -80,8 +84,9 @@ def decision(
     """Decide from the effects of hiding each source (None: not measured) and of deleting all.
 
     Necessary: hiding the source and deleting it both cost `delta`. Sufficient: it alone raises the sentence by `GAIN`
-    times as much over a prompt without sources, and makes the words that it decides likely. Another source replaces the
-    best one only where deleting all costs `delta`. check: most sources of a sentence. A sentence whose measurements are
+    times as much over a prompt without sources, and makes the words that it decides likely. The second source is cited
+    without the best one, or replaces it, only where deleting all costs `delta`; it replaces the best one only if hiding
+    it as well costs `delta` more. check: most sources of a sentence. A sentence whose measurements are
     too costly is unclear; only the second test can be replaced, by effects of `STRONG` times the threshold.
     """
     try:
@@ -156,19 +161,22 @@ def _decision(
     best = [(c, -minus) for minus, c in ranked[:check]]
     strongest = best[0][1] if best else 0.0
     cited: list[int] = []
-    for c, effect in best:
-        if effect < delta or (effect < SECOND * strongest and (cited or whole < delta)):
+    for i, (c, effect) in enumerate(best):
+        beside = effect >= SECOND * strongest if cited else whole >= delta
+        if effect < delta or (i > 0 and not beside):
             break
         if measurements.exact(c) >= delta:
             cited.append(c)
     status: Status = "cite"
     pair: Pair | None = None
     replaced = not cited and min(strongest, whole) >= delta and len(best) > 1
-    if replaced and measurements.exact(best[1][0]) < delta:
-        # the second can replace the first: together they must pass the test of one source
-        pair = measurements.pair(best[0][0], best[1][0])
-        if min(pair.effect, pair.exact) >= delta:
-            status, cited = "either", sorted(c for c, _ in best[:2])
+    if replaced:  # by the second, if that matters as soon as the first is hidden
+        first, second = best[0][0], best[1][0]
+        replaced = measurements.together(first, second) - strongest >= delta and measurements.exact(second) < delta
+    if replaced:  # together they must pass the test of one source
+        pair = measurements.pair(first, second)
+        if pair.exact >= delta:
+            status, cited = "either", sorted((first, second))
     if not cited:
         return Decision("none" if max(whole, strongest) < delta else "unclear", (), pair)
     try:
