@@ -50,7 +50,6 @@ LONG_FILES = {
     "judge/points_at_evidence.py",
     "live/session.py",
     "models/adapter.py",
-    "models/open/load.py",
     "protocols.py",
     "records.py",
     "registry.py",
