@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+import tiny_models
 from click.testing import CliRunner
 from fake_run import JUDGEMENT, fake_run
 
@@ -212,6 +213,8 @@ COMMANDS_TO_TRY = (
     "plan bilstm --data reviews.csv --limit 4 --out plan.json",
     "support mine.py:make --text film",
     "doctor",
+    "prune digits --fraction 0.5 --limit 4 --out pruned",
+    "align bart --text good -o links.html",
     "atlas copier.py:make --messages chat.json -o atlas.html",
     "audit copier.py:make --task answer --data prompts.jsonl --out answers",
     "train classifier --data reviews.csv --out base --set size=8 --set hidden=4 --encoder average --epochs 1",
@@ -232,6 +235,7 @@ def test_every_sentence_of_further_commands_is_a_message(tmp_path: Path, monkeyp
     Path("prompts.jsonl").write_text("".join(json.dumps({**prompt, "id": i}) + "\n" for i in "abc"), "utf-8")
     Path("copier.py").write_text(COPIER, "utf-8")
     Path("mine.py").write_text(MINE, "utf-8")
+    tiny_models.bart(tmp_path / "bart")
     with catalogue_changed(bracketed):
         outputs = {line: invoke(*line.split()) for line in COMMANDS_TO_TRY}
     pages = [(file, text) for file in PAGES for text in page_texts(Path(file).read_text("utf-8"))]
@@ -241,7 +245,13 @@ def test_every_sentence_of_further_commands_is_a_message(tmp_path: Path, monkeyp
         assert plain_words(output) == "", name
 
 
-PAGES = ("cited.html", "atlas.html", "view.html")
+def test_every_command_is_tried_in_brackets() -> None:
+    """`serve` runs until it is stopped; a completion is a program; `new` and `list` print commands to type."""
+    tried = {line.split()[0] for line in COMMANDS_TO_TRY} | {*ON_A_RUN, "verify", "list", "attack"}
+    assert set(COMMANDS) - tried == {"serve", "completion", "new"}
+
+
+PAGES = ("cited.html", "atlas.html", "view.html", "links.html")
 SPLITS = ("train", "train", "dev", "test")
 MINE = """
 import torch
