@@ -48,6 +48,14 @@ def test_no_class_imitates_the_protocols() -> None:
     assert {name: size for name, size in sizes.items() if size > 18} == {}
 
 
+@pytest.mark.parametrize(("name", "most"), [("Model", 15), ("Case", 17)])
+def test_the_two_protocols_stay_small(name: str, most: int) -> None:
+    """Anything else that a model can do is a capability in models/ask, anything else to ask a Question."""
+    body = next(n.body for n in TREES[Path("protocols.py")].body if isinstance(n, ast.ClassDef) and n.name == name)
+    members = [n for n in body if isinstance(n, ast.FunctionDef | ast.AnnAssign)]
+    assert len(members) <= most
+
+
 def test_nobody_above_models_asks_for_the_class_of_a_model() -> None:
     checks = [
         f"{path}:{node.lineno}"

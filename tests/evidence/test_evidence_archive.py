@@ -84,7 +84,7 @@ def test_a_run_by_its_plan_followed_it(folder: Path, run: Run) -> None:
     [
         ("identity", {"seed": 7}, "seed"),
         ("identity", {"data": "0" * 64}, "data"),
-        ("thresholds", {"good": 0.5}, "threshold good"),
+        ("thresholds", {"good": 0.5}, "threshold.good"),
         ("created", "2999-01-01T00:00:00+00:00", "date"),
     ],
 )

@@ -8,9 +8,10 @@ import re
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+import tiny_models
 from click.testing import CliRunner
 from fake_run import JUDGEMENT, fake_run
 
@@ -20,6 +21,7 @@ from regard.present.report.report import report
 from regard.present.verdict_words import verdict_table
 from regard.store.judgements import judgement_to_json
 from regard.store.run import Run
+from regard.verdict_records import Reading
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from catalogues import backwards, bracketed, catalogue_changed
@@ -76,6 +78,9 @@ def test_no_number_depends_on_the_words_of_the_catalogue(old: Path, tmp_path: Pa
         assert read() == plain
 
 
+ON_A_RUN = ("verdicts", "metrics", "experiments", "gate", "status", "export", "report")
+
+
 def test_every_sentence_of_a_report_is_a_message() -> None:
     run = fake_run(n=12, manifest={"judgements": [judgement_to_json(JUDGEMENT)]})
     with catalogue_changed(bracketed):
@@ -86,16 +91,23 @@ def test_every_sentence_of_a_report_is_a_message() -> None:
         assert words in texts or any(words in text for text in DATA), part
 
 
-@pytest.mark.parametrize("arguments", [["verdicts"], ["metrics"], ["experiments"], ["gate"]], ids=" ".join)
+@pytest.mark.parametrize("arguments", [[name] for name in ON_A_RUN], ids=" ".join)
 def test_every_sentence_on_the_terminal_is_a_message(
     old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "3000")  # no line of a table folds a message
     policy = tmp_path / "policy.toml"
     policy.write_text('[[gate]]\nmetric = "comprehensiveness"\nmethod = "attention"\nmin = -1.0\n')
-    more = ["--policy", policy] if arguments == ["gate"] else []
+    archive = tmp_path / "evidence.zip"
+    options = {
+        "gate": ["--policy", policy],
+        "export": ["--out", tmp_path / "tables"],
+        "report": ["--format", "evidence", "--out", archive],
+    }
+    more = options.get(arguments[0], [])
     with catalogue_changed(bracketed):
         output = invoke(*arguments, old, *more)
+        output += invoke("verify", archive) if archive.exists() else ""
     assert "⟦" in output
     for line in output.splitlines():
         assert not (words := plain_words(line)) or words in IDENTIFIERS, line
@@ -162,21 +174,26 @@ def test_every_sentence_about_pictures_series_and_tables_is_a_message(
         assert own or part.startswith("regard audit") or plain_words(part) == "", part
 
 
-@pytest.mark.parametrize("kind", ["html", "md", "json"])
-def test_every_sentence_of_a_written_report_is_a_message(kind: str, tmp_path: Path) -> None:
+def test_every_sentence_of_a_written_report_is_a_message(tmp_path: Path) -> None:
     """Audited and reported in the language of brackets: no text of an older version is stored in it."""
     few = ("--explainers", "attention,random", "--metrics", "comprehensiveness", "--keep", 0, "--limit", 4)
-    file = tmp_path / f"report.{kind}"
+    pages = {}
     with catalogue_changed(bracketed):
         invoke("audit", "cancer", *few, "--budget", "none", "--out", tmp_path / "run")
-        invoke("report", tmp_path / "run", "--format", kind, "--out", file)
-    page = file.read_text("utf-8")
-    parts = page_texts(page) if kind == "html" else strings_of(json.loads(page)) if kind == "json" else [page]
+        for kind in ("html", "md", "json"):
+            invoke("report", tmp_path / "run", "--format", kind, "--out", tmp_path / f"page.{kind}")
+            pages[kind] = (tmp_path / f"page.{kind}").read_text("utf-8")
+    parts = [*page_texts(pages["html"]), pages["md"], *strings_of(json.loads(pages["json"]))]
     columns = read("cancer", split="test", limit=4).columns
     for part in parts:
         for column in columns:
             part = part.replace(column, "").replace(column[:20], "")
-        assert part.startswith("regard audit") or plain_words(part.replace("regard audit", "")) == "", part
+        words = plain_words(part.replace("regard audit", ""))
+        assert part.startswith("regard audit") or words == "" or part in IDS, part
+
+
+IDS = {"not told apart", *get_args(Reading)}
+"""Ids in JSON, the same in every language."""
 
 
 def strings_of(value: Any) -> list[str]:
@@ -196,6 +213,8 @@ COMMANDS_TO_TRY = (
     "plan bilstm --data reviews.csv --limit 4 --out plan.json",
     "support mine.py:make --text film",
     "doctor",
+    "prune digits --fraction 0.5 --limit 4 --out pruned",
+    "align bart --text good -o links.html",
     "atlas copier.py:make --messages chat.json -o atlas.html",
     "audit copier.py:make --task answer --data prompts.jsonl --out answers",
     "train classifier --data reviews.csv --out base --set size=8 --set hidden=4 --encoder average --epochs 1",
@@ -216,6 +235,7 @@ def test_every_sentence_of_further_commands_is_a_message(tmp_path: Path, monkeyp
     Path("prompts.jsonl").write_text("".join(json.dumps({**prompt, "id": i}) + "\n" for i in "abc"), "utf-8")
     Path("copier.py").write_text(COPIER, "utf-8")
     Path("mine.py").write_text(MINE, "utf-8")
+    tiny_models.bart(tmp_path / "bart")
     with catalogue_changed(bracketed):
         outputs = {line: invoke(*line.split()) for line in COMMANDS_TO_TRY}
     pages = [(file, text) for file in PAGES for text in page_texts(Path(file).read_text("utf-8"))]
@@ -225,7 +245,13 @@ def test_every_sentence_of_further_commands_is_a_message(tmp_path: Path, monkeyp
         assert plain_words(output) == "", name
 
 
-PAGES = ("cited.html", "atlas.html", "view.html")
+def test_every_command_is_tried_in_brackets() -> None:
+    """`serve` runs until it is stopped; a completion is a program; `new` and `list` print commands to type."""
+    tried = {line.split()[0] for line in COMMANDS_TO_TRY} | {*ON_A_RUN, "verify", "list", "attack"}
+    assert set(COMMANDS) - tried == {"serve", "completion", "new"}
+
+
+PAGES = ("cited.html", "atlas.html", "view.html", "links.html")
 SPLITS = ("train", "train", "dev", "test")
 MINE = """
 import torch

@@ -118,14 +118,14 @@ def deviations(plan: Mapping[str, Any], manifest: Mapping[str, Any], identity: M
     judgements = manifest.get("judgements") or ()
     margins = judgements[0]["margins"] if judgements else {}
     rows += [
-        Deviation(f"threshold {name}", _short(planned), _short(margins.get(name)))
+        Deviation(f"threshold.{name}", _short(planned), _short(margins.get(name)))
         for name, planned in plan["thresholds"].items()
         if margins and margins.get(name) != planned
     ]
     if str(manifest["created"]) < str(plan["created"]):
         rows.append(Deviation("date", str(plan["created"]), str(manifest["created"])))
     if plan.get("sha256") != plan_digest(plan):
-        rows.append(Deviation("digest of the plan", str(plan.get("sha256")), plan_digest(plan)))
+        rows.append(Deviation("sha256", str(plan.get("sha256")), plan_digest(plan)))
     return rows
 
 

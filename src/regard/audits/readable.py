@@ -15,10 +15,10 @@ _KINDS: Final = {
     "text": ("text", "texts"),
     "image": ("image", "images"),
     "audio": ("audio", "sounds"),
-    "series": ("series", "series of numbers"),
-    "tabular": ("row", "rows of numbers"),
+    "series": ("series", "number_series"),
+    "tabular": ("row", "number_rows"),
 }
-"""Modality -> the key of an example's inputs, and its name in a message."""
+"""Modality -> the key of an example's inputs, and its noun in errors (`errors.noun`)."""
 TRIED: Final = 20
 """Examples to encode when testing whether any fits."""
 
@@ -72,6 +72,8 @@ def _what(data: Dataset, example: Example) -> Text:
     for entry, noun in _KINDS.values():
         if entry in example.inputs:
             columns = [str(column) for column in getattr(data, "columns", ())]
-            column_names = f" ({', '.join(columns[:5])}{', ...' if len(columns) > 5 else ''})" if columns else ""
-            return noun + column_names
+            if not columns:
+                return phrase("errors.audits.noun_noun", noun=noun)
+            names = ", ".join([*columns[:5], *(["..."] if len(columns) > 5 else [])])
+            return phrase("errors.audits.noun_columns", noun=noun, columns=names)
     return ", ".join(sorted(example.inputs)) or phrase("errors.audits.empty_examples")

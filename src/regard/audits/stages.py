@@ -351,8 +351,7 @@ class Stages:
         if self.listeners.progress is None:
             return
         planned = self._planned_passes() if self.schedule.looks else self._guessed_passes()
-        pace = self.schedule.seconds_per_pass
-        left = max(0, planned - self.spending.passes)
+        pace, left = self.schedule.seconds_per_pass, max(0, planned - self.spending.passes)
         eta = left * pace if self.schedule.looks and pace else None
         self.listeners.progress(self.spending.passes, max(planned, self.spending.passes, total), eta)
 

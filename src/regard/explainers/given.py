@@ -16,7 +16,7 @@ from regard.datasets.formats.arrays import read_npz
 from regard.datasets.read import open_table
 from regard.errors import InputError, UnknownName, Unsupported, phrase
 from regard.files import parse_json
-from regard.foreign_code import contained
+from regard.foreign_code import contained, load_file
 from regard.measures.plausibility import inside
 from regard.protocols import Case
 from regard.records import Example, Floats, Relevance, Units
@@ -174,7 +174,7 @@ def _from_function(spec: str) -> Tell:
         phrase("errors.common.function_spec", spec=repr(spec)),
         expected=phrase("errors.explainers.importable_module"),
     ):
-        module = _loaded(Path(home)) if home.endswith(".py") else importlib.import_module(home)
+        module = load_file(Path(home)) if home.endswith(".py") else importlib.import_module(home)
     called = getattr(module, name, None)
     if not callable(called):
         raise UnknownName(
@@ -192,12 +192,3 @@ def _from_function(spec: str) -> Tell:
             return called(example, units)
 
     return tell
-
-
-def _loaded(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(f"_regard_given_{path.stem}", path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise FileNotFoundError(phrase("errors.explainers.no_file", path=path))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

@@ -138,3 +138,17 @@ def named(target: Json, labels: Sequence[str]) -> Json:
     if isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(labels):
         return labels[target]
     return target
+
+
+def label_order(labels: str | Sequence[str] | Mapping[str, int] | None) -> tuple[str, ...]:
+    """Return the label names of an option in the order of the classes; () for none.
+
+    >>> label_order("no=1,yes=0"), label_order(["a", "b"])
+    (('yes', 'no'), ('a', 'b'))
+    """
+    if labels is None:
+        return ()
+    if isinstance(labels, str | Mapping):
+        table = parse_labels(labels) if isinstance(labels, str) else dict(labels)
+        return tuple(sorted(table, key=lambda label: table[label]))
+    return tuple(map(str, labels))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import inspect
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +13,6 @@ from torch import nn
 
 from regard.errors import InputError, Text, UnknownName, Unsupported, phrase
 from regard.files import cache_directory, exists
-from regard.foreign_code import contained
 from regard.message import Message
 from regard.models.adapter import TorchModel, pick_device
 from regard.models.endpoint.address import PREFIX as ENDPOINT
@@ -24,9 +21,11 @@ from regard.models.exported.onnx_model import OnnxModel
 from regard.models.forecast_direction import direction_of
 from regard.models.open.checkpoints import open_peft, open_pretrained
 from regard.models.open.config_limits import check_adapter, check_model, opening
+from regard.models.open.factory_file import factory_product
 from regard.models.open.gguf_file import gguf_in, open_gguf
 from regard.models.open.hub import snapshot_of
 from regard.models.open.huggingface import Options, from_transformers, task_row
+from regard.models.open.labels import label_order
 from regard.models.open.onnx_file import onnx_in, open_onnx
 from regard.models.open.placement import DeviceMap, pick_dtype, placement
 from regard.models.open.regard_networks import open_network
@@ -355,7 +354,7 @@ def _live(source: Any, processor: Any, options: Options) -> Model:
             source,
             processor,
             task=options.task or "classification",
-            labels=_names(options.labels),
+            labels=label_order(options.labels),
             overflow=options.overflow,
             max_length=options.max_length,
             device=options.device,
@@ -380,54 +379,14 @@ def _made(model: TorchModel, options: Options) -> TorchModel:
         )
     model.device = pick_device(options.device)
     model.module.to(device=model.device, dtype=pick_dtype(options.dtype))
-    model.labels = _names(options.labels) or model.labels
+    model.labels = label_order(options.labels) or model.labels
     model.name, model.spec = options.name or model.name, options.spec
     return model
 
 
-def _names(labels: str | Sequence[str] | Mapping[str, int] | None) -> tuple[str, ...]:
-    from regard.models.open.labels import parse_labels
-
-    if labels is None:
-        return ()
-    if isinstance(labels, (str, Mapping)):
-        table = parse_labels(labels) if isinstance(labels, str) else dict(labels)
-        return tuple(sorted(table, key=lambda label: table[label]))
-    return tuple(map(str, labels))
-
-
 def _factory(path: Path, name: str, processor: Any, options: Options) -> Model:
     """Run the Python file that the user named; nothing else is ever executed."""
-    if not path.is_file():
-        raise InputError(
-            phrase("errors.common.file_place", place=path),
-            expected=phrase("errors.common.python_file"),
-            got=phrase("errors.common.no_such_file"),
-        )
-    file_spec = importlib.util.spec_from_file_location(f"_regard_{path.stem}", path)
-    assert file_spec is not None
-    assert file_spec.loader is not None
-    module = importlib.util.module_from_spec(file_spec)
-    with contained(phrase("errors.common.file_place", place=path), expected=phrase("errors.common.importable_file")):
-        file_spec.loader.exec_module(module)
-    public = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-    if name not in public:
-        raise UnknownName(phrase("errors.models.factory_in_path", path=path.name), name, public)
-    make = getattr(module, name)
-    try:
-        inspect.signature(make).bind()
-    except (TypeError, ValueError) as problem:
-        raise InputError(
-            phrase("errors.models.factory_name", name=name),
-            expected=phrase("errors.models.one_that_needs_no_arguments"),
-            got=str(problem),
-        ) from problem
-    with contained(
-        phrase("errors.models.factory_of_file", name=name, path=path.name),
-        expected=phrase("errors.common.model"),
-        crashes=False,
-    ):
-        product = make()
+    product = factory_product(path, name)
     beside = processor
     if isinstance(product, tuple) and len(product) == 2:
         product, beside = product
