@@ -49,7 +49,7 @@ def bounded_looks(runs: int, seed: int, sizes: Sequence[int] = MOST) -> list[dic
 
 
 def _claims(values: Floats, looks: Sequence[int], margin: float) -> tuple[bool, bool]:
-    """Whether "below the margin" passes at any look, by both ways of spending."""
+    """Return whether "below the margin" passes at any look, by both ways of spending."""
     whole, deciding = False, False
     for n in looks:
         mean = Mean.of(

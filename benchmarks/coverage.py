@@ -201,12 +201,12 @@ def _p_values(mean: BoundedMean, truth: Truth) -> tuple[float, float]:
 
 
 def _covers(mean: BoundedMean, truth: Truth) -> bool:
-    """Whether the 95 % interval contains the truth; it ends where the claims at .025 end."""
+    """Return whether the 95 % interval contains the truth; it ends where the claims at .025 end."""
     return min(_p_values(mean, truth)) >= 0.025
 
 
 def _printed(sums: ClusterSums, truth: Truth) -> dict[str, int]:
-    """Whether the intervals of the kinds that suit such values contain the truth."""
+    """Return whether the intervals of the kinds that suit such values contain the truth."""
     summary = {"summary": int(_covers(BoundedMean.of(sums, scale="unknown", alike=NEARLY), truth))}
     if truth.bounds is None or truth.bounds[0] < 0:
         return {**summary, "difference": int(_covers(BoundedMean.of(sums, scale="signed", alike=NEARLY), truth))}

@@ -64,7 +64,7 @@ def run_audit(tree: Path, name: str, out: Path) -> float:
 
 
 def known(tree: Path, name: str) -> bool:
-    """Whether the code of a tree has the model of this audit."""
+    """Return whether the code of a tree has the model of this audit."""
     source = AUDITS[name][0].partition(":")[0]
     return source == "planted" or (tree / "src" / "regard" / "sources" / f"{source}.py").is_file()
 
