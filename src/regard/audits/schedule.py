@@ -14,7 +14,7 @@ END_SHARE = 0.15
 """Share of a time budget reserved for verdicts, conclusions and the report until the pilot has timed the judge."""
 LEAST_END_SHARE, MOST_END_SHARE = 0.05, 0.4
 END_JUDGINGS = 12
-"""As long as asking the judge so many times takes the end of an audit (7 to 10 measured), and a look before it."""
+"""Time reserved for the end of an audit and the look before it, in runs of the judge (7 to 10 measured)."""
 PREDICTIONS_SHARE = 0.1
 """Share of the budget for predictions beyond the minimum number."""
 MOST_PREDICTIONS_SHARE = 0.25
@@ -114,10 +114,10 @@ def predictions_within(budget: Budget, available: int, seconds_per_prediction: f
 
 
 def end_seconds(budget: Budget, judging: float | None) -> float:
-    """Return the seconds to set aside for verdicts, conclusions and the report. judging: of asking the judge once.
+    """Return the seconds to set aside for verdicts, conclusions and the report. judging: those of one run of the judge.
 
     >>> end_seconds(Budget("", seconds=100.0), None), end_seconds(Budget("", seconds=100.0), 2.0)
-    (15.0, 20.0)
+    (15.0, 24.0)
     """
     whole = budget.seconds or 0.0
     if judging is None:
