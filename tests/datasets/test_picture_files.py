@@ -166,3 +166,17 @@ def test_ids_of_a_single_file_and_repeated_paths(folder: Path) -> None:
     (folder / "twice.csv").write_text("image\ncat/0.png\ncat/0.png\n", "utf-8")
     assert [e.id for e in read(folder / "twice.csv")] == ["cat/0.png", "cat/0.png-2"]
     assert isinstance(read(folder)[0], Example)
+
+
+def test_pairs_of_a_picture_and_its_label_are_read() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (6, 5, 3)).astype(np.uint8)
+    pairs, dicts = (
+        read(rows)
+        for rows in (
+            [(Image.fromarray(pixels), "cat"), (Image.fromarray(pixels[::-1]), "dog")],
+            [{"image": pixels, "label": "cat"}, {"image": pixels[::-1], "label": "dog"}],
+        )
+    )
+    assert pairs.labels == dicts.labels == ("cat", "dog")
+    assert [e.label for e in pairs] == [e.label for e in dicts]
+    assert pairs.modality == "image"

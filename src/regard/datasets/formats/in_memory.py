@@ -83,8 +83,11 @@ def _cells(item: object, number: int) -> dict[Any, Any]:
         return {"text": item}
     if isinstance(item, Mapping):
         return dict(item)
-    if isinstance(item, tuple | list) and len(item) == len(PAIR) and isinstance(item[0], str):
-        return dict(zip(PAIR, item, strict=True))
+    if isinstance(item, tuple | list) and len(item) == len(PAIR):
+        if isinstance(item[0], str):
+            return dict(zip(PAIR, item, strict=True))
+        if hasattr(item[0], "getexif"):  # a picture of Pillow, which need not be installed
+            return {"image": item[0], "label": item[1]}
     raise InputError(
         phrase("errors.datasets.data_item", number=number), expected=EXPECTED, got=f"{type(item).__name__} {item!r:.60}"
     )
