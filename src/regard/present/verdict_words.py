@@ -44,10 +44,10 @@ def headline(judgement: Mapping[str, Any]) -> str:
 
 def whole_percent(share: float) -> str:
     """
-    >>> whole_percent(0.548)
-    '55'
+    >>> whole_percent(0.548), whole_percent(-0.001)
+    ('55', '0')
     """
-    return f"{100 * share:.0f}"
+    return f"{round(100 * share, 0) + 0.0:.0f}"
 
 
 def captured(judgement: Mapping[str, Any]) -> str:
