@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -26,8 +26,7 @@ def fit_picture_head(directory: Path, train: Examples, test: Examples, *, seed: 
 
     The problem is convex, so the seed only selects the pictures.
     """
-    live = load(str(directory))
-    assert isinstance(live, TorchModel)
+    live = cast("TorchModel", load(str(directory)))  # a Hugging Face directory opens as nothing else
     module: Any = live.module
     features, labels = _features(live, train), _labels(train)
     centre, spread = features.mean(0), features.std(0).clamp(min=1e-6)
