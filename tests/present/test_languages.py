@@ -55,6 +55,7 @@ def test_chinese_is_chinese() -> None:
     names = {
         "settings.no_limit",
         "error.named",
+        "errors.audits.noun_noun",
         "errors.perturbations.field_value",
         "errors.serve.field_in_place",
         "unknown",
