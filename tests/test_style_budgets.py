@@ -30,7 +30,7 @@ BUDGETS = {
     "live": 3_150,
     "measures": 4_350,
     "metrics": 1_850,
-    "models": 18_700,
+    "models": 18_740,
     "networks": 1_720,
     "perturbations": 3_080,
     "planted": 2_580,
