@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 import torch
@@ -9,8 +11,9 @@ import torch.nn.functional as F
 
 from regard.records import Site
 from regard.tap.dense_weights import BAND, fill_weights, fills
+from regard.tap.reused_memory import reused_array
 from regard.tap.sdpa import bind_sdpa, scores_of, weights_of
-from regard.tap.site_attention import DenseAttention, Real
+from regard.tap.site_attention import DenseAttention, LazyAttention, Real
 
 
 @pytest.mark.parametrize(
@@ -47,6 +50,42 @@ def test_filled_weights_equal_softmax_of_scores(
     assert torch.allclose(out, weights_of(call, scores_of(call)), atol=1e-7)
     query[0, -1, -1, 0] = torch.nan
     assert fill_weights(call, out), "a row of NaN is seen"
+
+
+def test_memory_is_used_again_only_when_no_view_of_it_is_left() -> None:
+    def address(array: np.ndarray) -> int:
+        return int(array.__array_interface__["data"][0])
+
+    shape = (1, 2, 30, 31)
+    _, first = reused_array(shape)
+    place, view = address(first), first[0, 1, 3:]
+    tensor = torch.from_numpy(first)[0]
+    del first
+    gc.collect()
+    _, other = reused_array(shape)
+    assert address(other) != place, "a view and a tensor hold the first"
+    del view
+    _, another = reused_array(shape)
+    assert address(another) != place
+    del tensor
+    gc.collect()
+    _, again = reused_array(shape)
+    assert address(again) == place
+
+
+def test_captures_do_not_change_the_weights_of_earlier_ones() -> None:
+    draw = torch.Generator().manual_seed(0)
+    calls = []
+    for _ in range(2):
+        query, key, value = torch.randn(3, 1, 2, 40, 8, generator=draw)
+        calls.append(bind_sdpa(F.scaled_dot_product_attention, (query, key, value), {"is_causal": True}))
+    site = Site(name="a", call=0, kind="self", layer=0, heads=2, module="A")
+    one = LazyAttention(site, calls[0], Real()).dense().weights
+    copy = one.copy()
+    for call in calls * 3:
+        weights = LazyAttention(site, call, Real()).dense().weights
+        assert np.allclose(weights, weights_of(call, scores_of(call)).numpy(), atol=1e-7)
+    assert np.array_equal(one, copy)
 
 
 def test_calls_in_other_types_are_not_filled() -> None:

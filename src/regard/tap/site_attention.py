@@ -15,6 +15,7 @@ from torch import Tensor
 from regard.errors import CaptureError, InputError, phrase
 from regard.records import UNCHECKED, Attention, Site, Text
 from regard.tap.dense_weights import fill_weights, fills
+from regard.tap.reused_memory import reused_array
 from regard.tap.sdpa import CHUNK, SdpaCall, log_sum_exp, scores_of, weights_of
 
 DENSE_BYTES = 4 << 30
@@ -190,10 +191,9 @@ class LazyAttention:
                 remedy=phrase("errors.tap.rows_example_positions_tile"),
             )
         if fills(self.call):
-            # not zeros of numpy: torch's allocator reuses memory that an earlier capture gave back
-            whole = torch.empty((batch, heads, queries, keys))
+            whole, weights = reused_array((batch, heads, queries, keys))
             unknown = fill_weights(self.call, whole)
-            return record(self.site, whole.numpy(), None, self.real, self.checked, unknown=unknown)
+            return record(self.site, weights, None, self.real, self.checked, unknown=unknown)
         out = np.zeros((batch, heads, queries, keys), np.float32)
         step = max(1, CHUNK // max(1, heads * keys))
         for b in range(batch):
