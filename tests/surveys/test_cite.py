@@ -349,13 +349,14 @@ def test_thresholds_and_measured_errors_stand_in_the_result() -> None:
 
 
 def test_longer_answers_have_error_rates_only_under_the_rule_that_was_measured() -> None:
-    assert measured_reliability("王芳住在北京。", 1) == MEASURED["zh"]
-    assert measured_reliability("王芳住在北京。她会游泳。", 2) is None
-    assert measured_reliability("Ann lives in Rome. She swims.", 2) == MEASURED["en"]
+    facts = {"sources": FACTS, "passes": 50.0}
+    assert cite(model(), chat(FACTS), "Rome", **facts).reliability == MEASURED["en"]
+    assert cite(model(), chat(FACTS), "Rome. Oslo.", **facts).reliability is None
+    assert cite(model(), chat(FACTS), "Rome. Oslo.", sources=FACTS).reliability == MEASURED["en"]
+    assert measured_reliability("王芳住在北京。她会游泳。") == MEASURED["zh"]
 
 
-MEASUREMENTS = {"en": ("citations_82",), "zh": ("citations_80_zh",)}
-"""Of seed 80, only answers of one sentence count: the rule for longer ones has changed since."""
+MEASUREMENTS = {"en": ("citations_82",), "zh": ("citations_82_zh",)}
 
 
 @pytest.mark.parametrize("language", MEASUREMENTS)
@@ -365,7 +366,7 @@ def test_measured_errors_are_those_of_the_benchmark(language: str) -> None:
         path = Path(__file__).parents[2] / "benchmarks" / "results" / f"{name}.json"
         record = json.loads(path.read_text("utf-8"))
         assert (record["delta"], record["gain"], record["sufficient"]) == (DELTA, GAIN, SUFFICIENT)
-        rows += [row for row in record["rows"] if "_80" not in name or row["kind"] != "long"]
+        rows += record["rows"]
     measured = MEASURED[language]
     cited = [row for row in rows if row["gold"] and row["cited"]]
     strange = [row for row in rows if not row["gold"]]

@@ -46,17 +46,17 @@ MEASURED = {
     "en": Reliability(
         model="SmolLM2-135M-Instruct", language="en", prompts=300, false=share(1, 160), wrong=share(0, 356)
     ),
-    "zh": Reliability(model="SmolLM2-135M-Instruct", language="zh", prompts=32, false=share(1, 26), wrong=share(0, 5)),
+    "zh": Reliability(
+        model="SmolLM2-135M-Instruct", language="zh", prompts=72, false=share(2, 56), wrong=share(0, 163)
+    ),
 }
 """Error rates by language of the answer.
 
-English: seed 82, answers of one to five sentences. Chinese: the answers of one sentence of seed 80.
+Seed 82, answers of one to five sentences in both languages.
 """
-ONE_SENTENCE = ("zh",)
-"""Languages whose longer answers were not measured with the current rule."""
 
 
-def measured_reliability(answer: str, sentences: int = 1) -> Reliability | None:
+def measured_reliability(answer: str) -> Reliability | None:
     """Return the error rates for the language of an answer; None if they were not measured.
 
     >>> measured_reliability("王芳住在北京。").language, measured_reliability("Она живёт в Риме.")
@@ -68,4 +68,4 @@ def measured_reliability(answer: str, sentences: int = 1) -> Reliability | None:
     if any("\u3040" <= letter <= "\u30ff" for letter in letters):
         return None  # Japanese
     language = "zh" if 2 * chinese > len(letters) else "en" if 2 * latin >= len(letters) else ""
-    return None if sentences > 1 and language in ONE_SENTENCE else MEASURED.get(language)
+    return MEASURED.get(language)

@@ -122,7 +122,7 @@ def cite(
         sentences=sentences,
         delta=delta,
         thresholds=Thresholds(effect=delta, gain=GAIN * delta, probability=SUFFICIENT),
-        reliability=measured_reliability(reply.text, len(sentences)) if measured else None,
+        reliability=measured_reliability(reply.text) if measured else None,
         contrast=contrast if contrast is None or isinstance(contrast, str) else chat.decode(contrast),
         ranking=evidence.ranking,
         prompt_tokens=len(reader.ids),
