@@ -60,6 +60,13 @@ def test_list_json_is_the_phone_book(kind: str, regard: Callable[..., Result]) -
     assert all(name in table for name in names(kind))
 
 
+def test_list_finds_a_method_of_any_kind_by_its_name(regard: Callable[..., Result]) -> None:
+    entries = json.loads(regard("list", "retrieval", "--json").stdout)
+    assert [(entry["kind"], entry["name"]) for entry in entries] == [("head", "retrieval")]
+    assert regard("list", "retrieval").stdout.startswith("head ")
+    assert regard("list", "retrievals").exit_code == 2
+
+
 def test_list_without_kind(regard: Callable[..., Result]) -> None:
     assert set(json.loads(regard("list", "--json").stdout)) == set(ROOMS)
 

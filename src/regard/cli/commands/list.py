@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     "regard list explainer",
     "regard list metric --json",
     "regard list source",
+    "regard list retrieval",
 )
 @click.argument("kind", required=False)
 def command(kind: str | None, as_json: bool) -> None:
@@ -34,6 +35,13 @@ def command(kind: str | None, as_json: bool) -> None:
             _kinds(counts)
         return
     singular = kind if kind in ROOMS or not kind.endswith("s") else kind[:-1]
+    if singular not in ROOMS and (same_name := [entry(room, kind) for room in ROOMS if kind in names(room)]):
+        if as_json:
+            print_json(list(map(_in_words, same_name)))
+        else:
+            for method in same_name:
+                _entries(method.kind, [method])
+        return
     entries, broken = [], {}
     for name in names(singular):
         try:
