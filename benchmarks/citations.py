@@ -151,8 +151,10 @@ def _prompts(rows: Sequence[Row]) -> list[list[Row]]:
 STATUSES = ("cite", "either", "traced", "none", "unclear")
 
 
-def _summary(rows: Sequence[Row], name: str) -> dict[str, float]:
+def _summary(rows: Sequence[Row], name: str) -> dict[str, float | None]:
     values = [float(row[name]) for row in rows]
+    if not values:
+        return {"mean": None, "most": None}
     return {"mean": round(float(np.mean(values)), 2), "most": round(max(values), 2)}
 
 
