@@ -123,7 +123,7 @@ class Stopped(TorchToy):
 
 def test_control_c_leaves_a_run_that_can_go_on(tmp_path: Path, undisturbed: Run) -> None:
     with pytest.raises(KeyboardInterrupt):
-        audit(Stopped(KeyboardInterrupt(), 60), TEXTS, out=tmp_path / "run", **EVERYTHING)
+        audit(Stopped(KeyboardInterrupt(), 20), TEXTS, out=tmp_path / "run", **EVERYTHING)
     stopped = Run(tmp_path / "run")
     assert stopped.manifest["status"] == "interrupted"
     done, total = stopped.progress

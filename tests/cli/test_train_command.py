@@ -47,7 +47,7 @@ def test_a_family_from_a_file(regard: Call, reviews: Path, tmp_path: Path) -> No
     assert "dev accuracy" in result.stderr
     assert "loss = cross_entropy" in result.stderr
     assert "over 2 seeds" in result.stdout
-    assert "test was looked at once" in result.stdout
+    assert "test was evaluated once" in result.stdout
     about = json.loads((tmp_path / "out/seed-1/regard.json").read_text())
     assert (about["config"]["encoder"], about["config"]["attention"], about["labels"]) == (
         "cnn",

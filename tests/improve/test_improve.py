@@ -20,6 +20,7 @@ from regard.improve.origin import origin
 from regard.improve.recipe import Recipe
 from regard.improve.search import candidates, mixed
 from regard.measures.keyed_random import keyed_rng
+from regard.message import Message, Text
 from regard.models.open.load import load
 from regard.records import Example, Spec
 from regard.registry import build, names
@@ -147,12 +148,12 @@ def test_the_record_is_json_and_the_same_call_only_reads(base: Path, found: Impr
 
 
 def test_a_further_recipe_is_compared_with_the_same_trainings(base: Path, found: Improvement) -> None:
-    said: list[str] = []
+    arms: list[Text] = []
     more = improve(
         str(base), ["smoothness"], DATA, out=found.directory, seeds=2, examples=10, budget=15,
-        tell=lambda what, done, whole: said.append(what),
+        tell=lambda what, done, whole: arms.append(what),
     )  # fmt: skip
-    assert said == ["smoothness, seed 0", "smoothness, seed 1"]
+    assert arms == [Message.of("improvement.arm_seed", arm="smoothness", seed=seed) for seed in (0, 1)]
     assert set(more.comparisons) == {("smoothness", "plain")}
     kept = json.loads((found.directory / "improvement.json").read_text("utf-8"))
     assert {(c["arm"], c["against"]) for c in kept["comparisons"]} == {*found.comparisons, ("smoothness", "plain")}
@@ -163,7 +164,7 @@ def test_a_stop_between_networks_loses_nothing(base: Path, found: Improvement, t
     class Stop(Exception):
         pass
 
-    def stop(what: str, done: int, whole: int) -> None:
+    def stop(what: Text, done: int, whole: int) -> None:
         if done == 1:
             raise Stop
 
@@ -176,9 +177,9 @@ def test_a_stop_between_networks_loses_nothing(base: Path, found: Improvement, t
     with pytest.raises(Stop):
         call(stop)
     assert (tmp_path / "out/measured/plain/seed-0.json").is_file()
-    seen: list[str] = []
-    call(lambda what, done, whole: seen.append(what))
-    assert seen == ["adversarial, seed 0"]
+    arms: list[Text] = []
+    call(lambda what, done, whole: arms.append(what))
+    assert arms == [Message.of("improvement.arm_seed", arm="adversarial", seed=0)]
     one = call()
     assert one.row("adversarial", "accuracy").p_seeds is None
 

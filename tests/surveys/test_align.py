@@ -81,7 +81,7 @@ def test_links_of_a_file_are_words(tmp_path: Path) -> None:
     assert examples[0].alignment == ((0, 2, 3, 5), (3, 5, 0, 2), (3, 5, 6, 8))
     assert examples[1].alignment is None
     file.write_text("source,target,alignment\nw1 w2,w3,0-1\n")
-    with pytest.raises(InputError, match=r"names word 1 of a target with words 0 to 0"):
+    with pytest.raises(InputError, match=r"names word 1 where the last word is 0"):
         read(file)
 
 
