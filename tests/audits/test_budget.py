@@ -185,6 +185,14 @@ def test_two_workers_give_the_bytes_of_one_within_a_budget(whole: Run, tmp_path:
     assert stored_bytes(shared) == stored_bytes(whole)
 
 
+def test_pages_do_not_depend_on_the_order_of_completion(whole: Run) -> None:
+    backwards = Run(whole.path)
+    backwards._tasks = [*reversed(backwards._tasks)]
+    assert stored_bytes(backwards) == stored_bytes(whole)
+    pages = [page for page in whole._results if page.predictions and not page.rows]
+    assert len(pages) > 1  # those of the first stage, which hold nothing but predictions
+
+
 def test_batch_size_changes_no_decision(whole: Run, tmp_path: Path) -> None:
     run = audit(TorchToy(), TEXTS, out=tmp_path, budget="15000-passes", batch=7, **QUICK)
     other = {k: v for k, v in run.manifest["schedule"].items() if k not in ("seconds_per_pass", "actual")}

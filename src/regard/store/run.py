@@ -253,8 +253,8 @@ class Run(HasFrames):
 
     @cached_property
     def _results(self) -> list[ShardResult]:
-        results = [self._result(t.blob) for t in self._tasks if t.blob]
-        # sort by first example, so that nothing depends on the order of completion
+        # sort by first example, then by task, so that nothing depends on the order of completion
+        results = [self._result(t.blob) for t in sorted(self._tasks, key=lambda t: t.key) if t.blob]
         last = len(self._order)
         results.sort(key=lambda p: min((self._order.get(str(r["id"]), last) for r in p.rows), default=last))
         if "schedule" in self._facts:  # later stages add pages without rows
