@@ -1,4 +1,4 @@
-"""The service on a socket: uvicorn with limits on heads and connections, and a graceful shutdown."""
+"""The service on a socket: uvicorn with limits on headers and connections, and a graceful shutdown."""
 
 from __future__ import annotations
 
