@@ -15,7 +15,8 @@ import pytest
 
 from regard.present.messages import messages
 
-PLACEHOLDER = re.compile(r"(\{[^{}]*\})")
+PLACEHOLDER = re.compile(r"(\{\{|\}\}|\{[^{}]*\})")
+"""A place to fill in, or a doubled brace, which stands for itself."""
 VALUE = re.compile(r"\{\w*(:[^{}|]*)?\}")
 """A placeholder without words of its own."""
 BAR = re.compile(r"\|(?![^{}]*\})")
@@ -25,8 +26,8 @@ ENGLISH = Path(messages.__file__).parent / "languages" / "en.toml"
 
 def backwards(text: str) -> str:
     """
-    >>> backwards("{n} of many"), backwards("{n:cat|cats}")
-    ('{n}ynam fo ', '{n:tac|stac}')
+    >>> backwards("{n} of many"), backwards("{n:cat|cats}"), backwards("as {{id}}")
+    ('{n}ynam fo ', '{n:tac|stac}', ' sa{{di}}')
     """
     parts = (part if PLACEHOLDER.fullmatch(part) else part[::-1] for part in PLACEHOLDER.split(text))
     return messages.PLURAL.sub(lambda form: f"{{{form[1]}:{form[2][::-1]}|{form[3][::-1]}}}", "".join(parts))
