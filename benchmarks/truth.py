@@ -43,6 +43,7 @@ from regard.judge.evidence import evidence_of
 from regard.judge.judge import judge
 from regard.judge.verdicts import further_awaited, headline_settled, verdicts
 from regard.measures.intervals import wilson
+from regard.message import decoded, encoded
 from regard.models.adapter import TorchModel
 from regard.models.open.load import load
 from regard.planted.growing.grow import certificate_of
@@ -92,7 +93,7 @@ class Row:
             "readings": list(self.truth.readings),
             "reading": self.reading,
             "examples": self.examples,
-            "left_out": self.truth.left_out,
+            "left_out": encoded(self.truth.left_out),
         }
 
 
@@ -224,7 +225,7 @@ def scored(rows: Sequence[Row]) -> dict[str, Any]:
     told = [r for r in kept if r.truth.readings]
     bad = [r for r in told if r.reading in CONFIDENT and r.reading not in r.truth.readings]
     return {
-        "models": len(kept), "left_out": {r.stand.key: r.truth.left_out for r in rows if r.truth.left_out},
+        "models": len(kept), "left_out": {r.stand.key: encoded(r.truth.left_out) for r in rows if r.truth.left_out},
         "cells": len(cells), "tables": {"all": _table([(t, s) for _, t, s in cells]), **tables},
         "wrong": _figure(len(wrong), len(cells)), "power": _figure(right, len(decidable)),
         "wrong_readings": _figure(len(bad), len(told)),
@@ -283,7 +284,7 @@ def shown(half: str, found: Mapping[str, Any], rows: Sequence[Row]) -> str:
                 if sum(c.values())
             ]
     for key, why in found["left_out"].items():
-        lines.append(f"  left out: {key}: {why}")
+        lines.append(f"  left out: {key}: {decoded(why)}")
     for r in rows:
         for q, t, s in r.cells():
             if s in ("holds", "fails") and s != t and not r.truth.left_out:

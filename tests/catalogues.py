@@ -16,23 +16,28 @@ import pytest
 from regard.present.messages import messages
 
 PLACEHOLDER = re.compile(r"(\{[^{}]*\})")
+VALUE = re.compile(r"\{\w*(:[^{}|]*)?\}")
+"""A placeholder without words of its own."""
+BAR = re.compile(r"\|(?![^{}]*\})")
+"""A bar between columns, not one between singular and plural."""
 ENGLISH = Path(messages.__file__).parent / "languages" / "en.toml"
 
 
 def backwards(text: str) -> str:
     """
-    >>> backwards("{n} of many")
-    '{n}ynam fo '
+    >>> backwards("{n} of many"), backwards("{n:cat|cats}")
+    ('{n}ynam fo ', '{n:tac|stac}')
     """
-    return "".join(part if PLACEHOLDER.fullmatch(part) else part[::-1] for part in PLACEHOLDER.split(text))
+    parts = (part if PLACEHOLDER.fullmatch(part) else part[::-1] for part in PLACEHOLDER.split(text))
+    return messages.PLURAL.sub(lambda form: f"{{{form[1]}:{form[2][::-1]}|{form[3][::-1]}}}", "".join(parts))
 
 
 def bracketed(text: str) -> str:
     """
-    >>> bracketed("{n} of many|n")
-    '⟦{n} of many⟧|⟦n⟧'
+    >>> bracketed("{n} of many|n"), bracketed("{n:cat|cats}")
+    ('⟦{n} of many⟧|⟦n⟧', '⟦{n:cat|cats}⟧')
     """
-    return "|".join(f"⟦{part}⟧" for part in text.split("|"))
+    return "|".join(f"⟦{part}⟧" for part in BAR.split(text))
 
 
 def changed(text: str, change: Callable[[str], str]) -> str:
@@ -77,7 +82,7 @@ def catalogue_changed(change: Callable[[str], str]) -> Iterator[None]:
 @cache
 def english_words() -> frozenset[str]:
     """Words of the English catalogue that differ from their reversal."""
-    words = set(re.findall(r"[A-Za-z]{3,}", PLACEHOLDER.sub(" ", ENGLISH.read_text("utf-8"))))
+    words = set(re.findall(r"[A-Za-z]{3,}", VALUE.sub(" ", ENGLISH.read_text("utf-8"))))
     return frozenset(word for word in words if word != word[::-1])
 
 

@@ -10,6 +10,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from regard.message import Message
+
 MOVED = {
     "regard.evaluate": "regard.audits",
     "regard.evaluate.attack": "regard.surveys.attack",
@@ -46,7 +48,7 @@ def moved_name(name: str) -> Any:
         raise AttributeError(f"module 'regard' has no attribute {name!r}")
     home = ONCE_AT_THE_TOP[name]
     remedy = f"from {home} import {name}"
-    warnings.warn(f"regard.{name} goes in the next release; write `{remedy}`", DeprecationWarning, 3)
+    warnings.warn(str(Message.of("moved.name", name=name, remedy=remedy)), DeprecationWarning, 3)
     return getattr(importlib.import_module(home), name)
 
 
@@ -55,7 +57,7 @@ class _Alias:
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         new = MOVED[spec.name]
-        warnings.warn(f"{spec.name} is now {new}; the old name goes in the next release", DeprecationWarning, 2)
+        warnings.warn(str(Message.of("moved.module", old=spec.name, new=new)), DeprecationWarning, 2)
         module = importlib.import_module(new)
         self._spec = module.__spec__
         return module

@@ -256,7 +256,7 @@ class WeightFunction(Protocol):
     """Answer to one example as a differentiable function of the attention weights, in torch tensors."""
 
     def __call__(self, weights: Sequence[Any]) -> Any:
-        """weights: (rows, head, query, key) for each place -> (rows, class) probabilities."""
+        """Return (rows, class) probabilities. weights: (rows, head, query, key) for each place."""
         ...
 
 

@@ -123,6 +123,9 @@ def test_explain_says_how_much_relevance_does_not_reach_the_input(regard: Callab
     shares = example["absorbed"]["lrp"]
     assert sum(shares.values()) == pytest.approx(1.0)
     assert say("words.absorbed", method="lrp", **shares) in " ".join(regard(*words).stdout.split())
+    alone = json.loads(regard(*words[:-1], "lrp", "--json").stdout)
+    assert "lrp" in alone["caveat"], "and the caveat is its own"
+    assert say("caveat") not in alone["caveat"]
 
 
 def test_explain_compares_methods(regard: Callable[..., Result]) -> None:

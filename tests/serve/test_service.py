@@ -20,6 +20,7 @@ from regard.audits.conclude import ConcludedRun
 from regard.audits.explain import explain
 from regard.errors import Busy, EnvironmentProblem, InputError
 from regard.models.ask.current_fingerprint import current_fingerprint
+from regard.present.messages.messages import say, speaking
 from regard.protocols import Model
 from regard.records import Example
 from regard.serve.app import application
@@ -175,6 +176,17 @@ def test_health_and_metrics(service: Service) -> None:
     assert {"regard_requests", "regard_request_seconds", "regard_batch_rows", "regard_queue_depth"} <= set(families)
     counts = {tuple(s.labels.values()): s.value for s in families["regard_requests"].samples}
     assert counts["predict", "200"] >= 1
+
+
+def test_answers_and_metrics_speak_the_language_of_the_service(model: Model) -> None:
+    with speaking("zh"):
+        service = open_service(model, name="planted", limits=ServiceLimits(deadline=120.0))
+        metrics = get(service, "/metrics").text
+        caveat = say("caveat")
+    answer = post(service, f"{V1}:explain", {"instances": TEXTS[:1], "methods": ["attention"]}).json()
+    service.drain()
+    assert answer["explanations"][0]["caveat"] == caveat, "computed in a thread that began in Chinese"
+    assert "# HELP regard_queue_depth 排队中的请求数。" in metrics.splitlines()
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,14 @@ export type Key = keyof typeof EN;
 export type Dictionary = Readonly<Partial<Record<string, string>>>;
 export type Translate = (key: Key, values?: Record<string, string | number>) => string;
 
+/** `{n:head|heads}`: the first word for 1, the second for every other value. */
+const PLURAL = /\{(\w+):([^{}|]*)\|([^{}|]*)\}/g;
+
 export function translator(dictionary: Dictionary = {}): Translate {
   return (key, values = {}) =>
-    (dictionary[key] ?? EN[key]).replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
+    (dictionary[key] ?? EN[key])
+      .replace(PLURAL, (_, name: string, one: string, many: string) => (String(values[name]) === "1" ? one : many))
+      .replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
 }
 
 /** The word for a name that arrives as data (a kind of site, a stage of a job), or that name where there is none. */

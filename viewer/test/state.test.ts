@@ -212,6 +212,7 @@ const CHINESE = { head_of: "第 {h} 个头，共 {n} 个", edit_move: "把 {a} �
 
 test("words come from the dictionary of the host, English ones where it has none", () => {
   equal(translator()("head_of", { h: 1, n: 8 }), "head 1 of 8");
+  equal(translator()("heads_of_layers", { n: 1, m: 2 }), "1 head of 2 layers");
   equal(translator(CHINESE)("head_of", { h: 1, n: 8 }), "第 1 个头，共 8 个");
   equal(translator(CHINESE)("heads_h", { h: 3 }), "heads 3");
 });

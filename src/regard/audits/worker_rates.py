@@ -42,7 +42,7 @@ class WorkerRates:
     _stored: float = float("-inf")
 
     def add(self, worker: str, examples: int, seconds: float) -> None:
-        """Count a shard of a worker; its progress follows, and one write stores both."""
+        """Count a shard of a worker. The next `progress` stores it."""
         if not worker:
             return
         entry = self.workers.setdefault(worker, _Worker())

@@ -112,8 +112,8 @@ def _of_size(n: int, size: int) -> Bools:
 def solved(there: Bools, gain: Floats, weight: Floats, difference: float) -> Floats:
     """Return (n,) least-squares values that sum to `difference`, with the smallest deviation from equal shares.
 
-    With c = values - difference / n the sum of c over a subset is that of c against presence without its mean, whose
-    rows sum to 0: so does c, and nothing has to be forced.
+    Solves for c = values - difference / n. Centring each row of presence leaves the equations of c unchanged and makes
+    the minimum-norm solution sum to 0, so the constraint needs no extra equation.
     """
     n = there.shape[1]
     if n < 2:

@@ -5,8 +5,8 @@
     written_words(model, processor, "<image> what is this?", image, new_tokens=8)       # a map for every written word
 
 Where words look at patches (BLIP, ViLT, LLaVA, Qwen2-VL), that attention is shown. In two towers that meet only as two
-vectors (CLIP, SigLIP) none does: there the view shows which pairs the similarity needs (`models.two_towers`), says so,
-and offers the attention within the picture beside it.
+vectors (CLIP, SigLIP) none does: there the view shows which pairs the similarity needs
+(`models.dual_encoder`), says so, and offers the attention within the picture beside it.
 """
 
 from __future__ import annotations

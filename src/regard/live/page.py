@@ -28,10 +28,11 @@ def app_page(lang: str) -> tuple[bytes, tuple[str, ...]]:
     )
     with speaking(lang):
         no_script = say("pack.no_script", title="regard")
+        refused = say("viewer.app_refused", status="{status}")
     body = tag(
         "body",
         None,
-        tag("main", {"data-regard-app": ""}, tag("p", None, no_script)),
+        tag("main", {"data-regard-app": "", "data-refused": refused}, tag("p", None, no_script)),
         tag("script", {"type": "module", "src": "/static/viewer.js"}),
     )
     whole = "<!doctype html>\n" + join(tag("html", {"lang": lang}, head, body)) + "\n"

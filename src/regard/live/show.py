@@ -19,7 +19,7 @@ from regard.errors import InputError, phrase
 from regard.live.session import METHODS, Session
 from regard.models.open.from_arrays import GivenCapture
 from regard.present.answer_text import shown_answer
-from regard.present.messages.messages import speaking
+from regard.present.messages.messages import say, speaking
 from regard.present.pack.build import BUDGET
 from regard.present.pack.pack import pack_of_capture
 from regard.present.pack.records import Pack
@@ -116,8 +116,7 @@ class View:
         return self.session.packed(budget)
 
     def __repr__(self) -> str:
-        manifest = self.session.pack().manifest
-        return f"View({manifest.title!r}: .save('page.html'), .open(), or the last line of a notebook cell)"
+        return say("pack.view", title=repr(self.session.pack().manifest.title))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         plain = {"text/plain": repr(self)}

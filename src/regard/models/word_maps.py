@@ -42,8 +42,9 @@ class Sink:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordMaps:
-    """words: as written. values: (words, patches), each row the share of its weight on the picture beyond the sinks.
+    """Maps of the words that a model wrote about a picture. words: as written.
 
+    values: (words, patches), each row the share of its weight on the picture beyond the sinks.
     raw: (words, patches) weights as they are; a row sums to the share of its weight that is on the picture. grid: rows
     and columns of patches. picture: (channels, height, width). held_bytes: memory of the captured rows.
     """

@@ -42,7 +42,7 @@ class AttentionPooling(nn.Module):
         self.score = make_score(score, width, width, hidden)
 
     def forward(self, states: Tensor, mask: Tensor, beside: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """`beside`: the weights (batch, n) of a frozen score, else the number (batch,) of the query."""
+        """Pool the states. beside: the weights (batch, n) of a frozen score, else the number (batch,) of the query."""
         if beside is None:
             scores = self.score(self.query.expand(len(states), 1, -1), states)
         elif isinstance(self.score, Frozen):

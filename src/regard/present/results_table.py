@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from regard.audits.conclusions.settings import OTHER, Setting, of_a_part, other_method, setting
-from regard.present.messages.messages import known, say
+from regard.present.messages.messages import id_words, known, say
 from regard.present.objective_scale import current_scale
 from regard.records import Summary
 
@@ -93,7 +93,7 @@ def unit_kind(name: str) -> str:
 def _said(key: str, value: str) -> str:
     if key in OTHER:
         return say("results.with", method=value)
-    return value if key == "operator" else f"{key} {value}"
+    return value if key == "operator" else f"{key} {id_words('setting_value', value)}"
 
 
 def evidence(

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +41,11 @@ Compute = Callable[[Hashable, Sequence[Task]], Sequence[Any]]
 """One result or exception per task."""
 
 
+def in_this_language(work: Callable[[], None], name: str) -> threading.Thread:
+    """Build a daemon thread that uses the language of its creator; a plain thread would use English."""
+    return threading.Thread(target=copy_context().run, args=(work,), name=name, daemon=True)
+
+
 class BatchWorker:
     """Worker with a queue. compute: runs a batch in the worker's thread. queue: most waiting tasks. rows: per batch."""
 
@@ -49,7 +55,7 @@ class BatchWorker:
         self._changed = threading.Condition()
         self._closed = False
         self._seconds_per_row = 0.0
-        self._thread = threading.Thread(target=self._run, name="regard-batches", daemon=True)
+        self._thread = in_this_language(self._run, "regard-batches")
         self._thread.start()
 
     @property

@@ -20,6 +20,7 @@ from regard.errors import RegardError, Unsupported, phrase
 from regard.live.jobs import Cancelled, cancellable, stoppable
 from regard.models.ask.answers_in_words import name_of_answer
 from regard.present.messages.messages import render, say
+from regard.present.method_caveats import method_caveats
 from regard.present.trust_words import mark_json
 from regard.protocols import Encoded, Model, Target
 from regard.records import Answers, Example, Json, Message, Relevance, Spec
@@ -229,7 +230,7 @@ class _Batch:
             "audited": self.evidence.audited,
             "audit": dict(self.evidence.summary),
             "warnings": self._warnings(i, str(prediction["label"])),
-            "caveat": say("caveat"),
+            "caveat": say("joint").join(method_caveats(str(self.specs[name]) for name in self.relevances)),
         }
 
     def _mark(self, name: str, i: int, units: Mapping[str, Any]) -> dict[str, Json] | None:

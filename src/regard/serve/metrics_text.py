@@ -6,6 +6,8 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 
+from regard.present.messages.messages import say
+
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 ROWS = (1, 2, 4, 8, 16, 32, 64)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -42,10 +44,10 @@ class ServiceMetrics:
         self._requests: dict[tuple[str, int], int] = {}
         self._seconds: dict[str, Histogram] = {}
         self._rows = Histogram(ROWS)
-        self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+        self._gauges: dict[str, Callable[[], float]] = {}
 
-    def gauge(self, name: str, help: str, read: Callable[[], float]) -> None:
-        self._gauges[name] = help, read
+    def gauge(self, name: str, read: Callable[[], float]) -> None:
+        self._gauges[name] = read
 
     def request(self, operation: str, status: int, seconds: float) -> None:
         with self._lock:
@@ -60,22 +62,25 @@ class ServiceMetrics:
     def text(self) -> str:
         with self._lock:
             lines = [
-                "# HELP regard_info The served model and its audit.",
-                "# TYPE regard_info gauge",
+                *_header("info", "gauge"),
                 "regard_info{" + ",".join(f'{k}="{_escaped(v)}"' for k, v in self._facts.items()) + "} 1",
-                "# HELP regard_requests_total Requests by operation and status.",
-                "# TYPE regard_requests_total counter",
+                *_header("requests_total", "counter"),
             ]
             for (operation, status), n in sorted(self._requests.items()):
                 lines.append(f'regard_requests_total{{operation="{operation}",status="{status}"}} {n}')
-            lines += ["# HELP regard_request_seconds Time to the answer.", "# TYPE regard_request_seconds histogram"]
+            lines += _header("request_seconds", "histogram")
             for operation, histogram in sorted(self._seconds.items()):
                 lines += histogram.lines("regard_request_seconds", f'operation="{operation}"')
-            lines += ["# HELP regard_batch_rows Inputs per batch.", "# TYPE regard_batch_rows histogram"]
+            lines += _header("batch_rows", "histogram")
             lines += self._rows.lines("regard_batch_rows", "")
-            for name, (words, read) in self._gauges.items():
-                lines += [f"# HELP {name} {words}", f"# TYPE {name} gauge", f"{name} {read():g}"]
+            for name, read in self._gauges.items():
+                lines += [*_header(name, "gauge"), f"regard_{name} {read():g}"]
         return "\n".join(lines) + "\n"
+
+
+def _header(name: str, kind: str) -> list[str]:
+    """Comments above a metric: its meaning and its kind."""
+    return [f"# HELP regard_{name} {say(f'serve.metrics.{name}')}", f"# TYPE regard_{name} {kind}"]
 
 
 def _escaped(text: str) -> str:

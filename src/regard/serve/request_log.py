@@ -17,7 +17,7 @@ from regard.store.manifest import now
 
 
 class RequestLog:
-    """out: None for no log. texts: whether to log the texts of requests."""
+    """Log of requests, one JSON line each. out: None for no log. texts: whether to log the texts of requests."""
 
     def __init__(self, out: TextIO | None = None, *, texts: bool = False) -> None:
         self._out, self.texts = out, texts

@@ -1,4 +1,4 @@
-"""The service on a socket: uvicorn with limits on heads and connections, and a graceful shutdown."""
+"""The service on a socket: uvicorn with limits on headers and connections, and a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 from regard.errors import EnvironmentProblem, phrase
 from regard.live.server import EXTRA, LOOPBACK
 from regard.serve.app import application
+from regard.serve.batch_worker import in_this_language
 from regard.serve.request_log import RequestLog
 from regard.serve.service import Service
 
@@ -38,7 +39,7 @@ class ServiceServer:
 
     def start(self) -> ServiceServer:
         """Serve from a thread."""
-        self._thread = threading.Thread(target=self._serve, name="regard-service", daemon=True)
+        self._thread = in_this_language(self._serve, "regard-service")
         self._thread.start()
         while not self._uvicorn.started and self._thread.is_alive():
             time.sleep(0.005)

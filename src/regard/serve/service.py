@@ -51,8 +51,8 @@ class Service:
 
     def __post_init__(self) -> None:
         self.worker = BatchWorker(self._compute, queue=self.limits.queue, rows=self.limits.batch)
-        self.metrics.gauge("regard_queue_depth", "Requests that wait.", lambda: float(self.worker.depth))
-        self.metrics.gauge("regard_ready", "Whether the service accepts requests.", lambda: float(self.ready))
+        self.metrics.gauge("queue_depth", lambda: float(self.worker.depth))
+        self.metrics.gauge("ready", lambda: float(self.ready))
 
     @property
     def form(self) -> ServiceForm:

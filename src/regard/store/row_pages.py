@@ -23,7 +23,7 @@ class RowPages:
     """The one writer of the pages; a context manager that resumes after any interruption."""
 
     def __init__(self, path: Path, identity: Mapping[str, Json], *, text: bool = True) -> None:
-        """text: whether messages may be stored, which can hold words of the data."""
+        """Open or resume the pages. text: whether messages may be stored, which can hold words of the data."""
         self.path, self.identity, self.text = path, dict(identity), text
         with room_on_disk(path):
             (path / "blobs").mkdir(parents=True, exist_ok=True)

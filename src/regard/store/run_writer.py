@@ -30,7 +30,7 @@ class RunWriter:
     """The one writer of a run directory: a context manager that resumes after any interruption."""
 
     def __init__(self, path: Path, identity: Mapping[str, Json], *, text: bool = True) -> None:
-        """text: whether to store words; if not, placeholders replace them everywhere."""
+        """Open or resume the run. text: whether to store words; if not, placeholders replace them everywhere."""
         self.path, self.identity = path, dict(identity)
         self.text, self._redactor, self._originals = text, Redactor(()), dict[str, dict[str, Any]]()
         _claim(path)

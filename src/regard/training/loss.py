@@ -41,7 +41,7 @@ class SecondPass(Protocol):
         ...
 
     def __call__(self, *, inputs: Tensor | None = None, scores: Tensor | None = None) -> Outcome:
-        """inputs: added to `vectors`. scores: (batch, n) added to the attention scores, whatever the query."""
+        """Run the network again. inputs: added to `vectors`. scores: (batch, n), added to the scores of every query."""
         ...
 
     def reread(self, scores: Tensor) -> Tensor:

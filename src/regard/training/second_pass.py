@@ -32,7 +32,7 @@ class Disturbable(Protocol):
         ...
 
     def places(self) -> Mapping[str, nn.Module]:
-        """`inputs`: the module that outputs the word vectors; `scores`: that of the attention scores (..., n)."""
+        """Modules by role: `inputs` outputs the word vectors, `scores` the attention scores (..., n)."""
         ...
 
 

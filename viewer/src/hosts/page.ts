@@ -3,6 +3,7 @@
 import type { Manifest } from "../records.generated.ts";
 import type { Settings } from "../shell.tsx";
 import type { Source } from "../source.ts";
+import { translator } from "../words.ts";
 import { mount } from "./mount.ts";
 
 export function mountBlocks(): void {
@@ -17,7 +18,7 @@ export function mountBlocks(): void {
       manifest,
       chunk: async (id) => {
         const block = blocks.get(id);
-        if (!block) throw new Error("not in this page");
+        if (!block) throw new Error(translator(settings.dictionary)("no_chunk", { id }));
         return fromBase64(block.textContent ?? "");
       },
     };

@@ -1,6 +1,7 @@
 /** The local app: the token comes in the fragment of the address, leaves it at once, and goes along as a header. */
 
 import { type Hello, type Live, packSource } from "../source.ts";
+import { type Translate, translator } from "../words.ts";
 import { mount } from "./mount.ts";
 
 export async function mountApp(element: HTMLElement): Promise<void> {
@@ -8,11 +9,12 @@ export async function mountApp(element: HTMLElement): Promise<void> {
     new URLSearchParams(location.hash.slice(1)).get("token") ?? sessionStorage.getItem("regard-token") ?? "";
   sessionStorage.setItem("regard-token", token); // survives a reload of this tab, nothing else
   history.replaceState(null, "", location.pathname);
+  let t = translator({ app_refused: element.dataset["refused"] }); // the page's words, until the host sends its own
   const headers = { Authorization: `Bearer ${token}` };
   const answer = async (response: Response): Promise<Response> => {
     if (response.ok) return response;
     const said = (await response.json().catch(() => null)) as { error?: { said?: string } } | null;
-    throw new Error(said?.error?.said ?? `the app answered ${response.status}`);
+    throw new Error(said?.error?.said ?? t("app_refused", { status: response.status }));
   };
   const call = async (op: string, body: Record<string, unknown>): Promise<unknown> => {
     const sent = {
@@ -26,6 +28,7 @@ export async function mountApp(element: HTMLElement): Promise<void> {
     (await answer(await fetch(`/api/chunk/${encodeURIComponent(pack)}/${id}`, { headers }))).arrayBuffer();
   try {
     const hello = (await call("hello", {})) as Hello;
+    t = translator(hello.dictionary);
     const live: Live = { hello, pack: hello.pack ?? "", call, chunk };
     await start(element, live, { header: true, page: true });
   } catch (error) {
@@ -39,11 +42,14 @@ export async function mountApp(element: HTMLElement): Promise<void> {
 /** The pack of the host, or an empty one that waits for a text. */
 export async function start(element: HTMLElement, live: Live, settings: Record<string, unknown> = {}): Promise<void> {
   const { hello } = live;
-  const source = hello.pack ? await packSource(live, hello.pack) : { manifest: empty(hello), chunk: nothing, live };
+  const t = translator(hello.dictionary);
+  const source = hello.pack
+    ? await packSource(live, hello.pack)
+    : { manifest: empty(hello), chunk: () => nothing(t), live };
   mount(element, source, { dictionary: hello.dictionary ?? {}, ...settings });
 }
 
-const nothing = (): Promise<ArrayBuffer> => Promise.reject(new Error("there is no pack yet"));
+const nothing = (t: Translate): Promise<ArrayBuffer> => Promise.reject(new Error(t("no_pack")));
 
 function empty(hello: Hello) {
   return {

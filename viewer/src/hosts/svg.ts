@@ -65,15 +65,16 @@ function prepared(name: string, manifest: Manifest, chunks: Chunks, options: Opt
   const view = ordered.find((v) => v.name === name);
   const e = options.example ?? 0;
   const example = manifest.examples[e];
-  if (!view) throw new Error(`no view ${name}; there are ${ordered.map((v) => v.name).join(", ")}`);
-  if (!example) throw new Error(`no example ${e}; there are ${manifest.examples.length}`);
+  const t = translator(options.dictionary);
+  if (!view) throw new Error(t("no_view", { name, names: ordered.map((v) => v.name).join(", ") }));
+  if (!example) throw new Error(t("no_example", { e, n: manifest.examples.length }));
   const missing = view.needs(manifest, example, false);
-  if (missing !== null) throw new Error(`${name}: ${translator(options.dictionary)(missing)}`);
+  if (missing !== null) throw new Error(`${name}: ${t(missing)}`);
   const data = new Data(
     manifest,
     (id) => {
       const got = chunks[id];
-      if (got === undefined) throw new Error(`chunk ${id} was not given`);
+      if (got === undefined) throw new Error(t("no_chunk", { id }));
       return typeof got === "string" ? bytes(got) : got;
     },
     () => {},
@@ -89,7 +90,7 @@ function prepared(name: string, manifest: Manifest, chunks: Chunks, options: Opt
     scroll: 0,
     room: 0,
     still: true,
-    t: translator(options.dictionary),
+    t,
   };
   scene.values = { ...scene.values, ...view.start?.(scene), ...options };
   return { view, scene };

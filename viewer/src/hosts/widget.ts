@@ -3,6 +3,7 @@
 import type { Manifest } from "../records.generated.ts";
 import type { Hello, Live } from "../source.ts";
 import type { Values } from "../state.ts";
+import { translator } from "../words.ts";
 import { start } from "./server.ts";
 
 interface Model {
@@ -26,13 +27,15 @@ interface Waiting {
 }
 
 async function render({ model, el }: { model: Model; el: HTMLElement }): Promise<() => void> {
+  const hello = model.get("hello") as Hello;
+  const t = translator(hello.dictionary);
   let last = 0;
   const waiting = new Map<number, Waiting>();
   const heard = (message: Answer, buffers: (DataView | ArrayBuffer)[]): void => {
     const mine = message?.id === undefined ? undefined : waiting.get(message.id);
     if (!mine || message.id === undefined) return;
     waiting.delete(message.id);
-    if (message.error) mine.failed(new Error(message.error.said ?? "the kernel refused"));
+    if (message.error) mine.failed(new Error(message.error.said ?? t("kernel_refused")));
     else mine.done({ answer: message.answer, buffers: buffers ?? [] });
   };
   model.on("msg:custom", heard);
@@ -43,7 +46,6 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
       model.send({ id, op, body });
     });
   // a small pack comes along with the widget, so that it is drawn without a kernel too (a saved or exported notebook)
-  const hello = model.get("hello") as Hello;
   const manifest = model.get("manifest") as Manifest | null;
   const carried = (model.get("chunks") ?? {}) as Record<string, DataView | ArrayBuffer>;
   const live: Live = {
@@ -56,7 +58,7 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
       if (mine) return plainBytes(mine);
       const { buffers } = await ask("chunk", { pack, name: id });
       const first = buffers[0];
-      if (!first) throw new Error(`chunk ${id} came without bytes`);
+      if (!first) throw new Error(t("no_chunk", { id }));
       return plainBytes(first);
     },
   };

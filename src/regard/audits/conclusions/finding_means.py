@@ -36,7 +36,7 @@ NOT_MEASURED = Measured(alone(float("nan")), 0)
 
 @dataclass(frozen=True, slots=True)
 class NoiseLevels:
-    """cells: by noise and severity, in the order of `noises` and `severities`; means: over all noises, by severity."""
+    """Numbers under noise. cells: by noise and severity, in their order; means: over all noises, by severity."""
 
     noises: tuple[str, ...]
     severities: tuple[int, ...]

@@ -37,7 +37,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class UnderNoise:
-    """metric: "accuracy", or "flips" where there are no labels. clean: without noise.
+    """Predictions under noise. metric: "accuracy", or "flips" where there are no labels. clean: without noise.
 
     each_worst: every example under its worst noise, by severity; every: over all severities. flips: changed answers.
     """

@@ -227,6 +227,7 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
     from regard.audits.conclusions.rank_agreement import agreements
     from regard.desk.case import selected
     from regard.present.messages.messages import say
+    from regard.present.method_caveats import method_caveats
     from regard.present.summary import absorbed_shares
     from regard.present.trust_words import mark_json
 
@@ -256,7 +257,7 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
         "examples": examples,
         "skipped": dict(found.skipped),
         "summed": list(found.summed),
-        "caveat": say("caveat"),
+        "caveat": say("joint").join(method_caveats(found.relevance)),
     }
 
 
@@ -282,6 +283,7 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
     from regard.desk.case import selected
     from regard.present.answer_text import shown_answer
     from regard.present.messages.messages import render, say
+    from regard.present.method_caveats import method_caveats
     from regard.present.number_units import objective, scale
     from regard.present.summary import absorbed_shares, incomplete
     from regard.present.terminal.comparison import agreement_table, comparison
@@ -353,4 +355,5 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
     if words and any("token" in units.kind or "sub" in units.kind for units in found.units):
         out.print(say("term.explain.words"), markup=False, style="dim")
     out.print(say("term.explain.one"), markup=False, style="dim")
-    out.print(say("caveat"), markup=False, style="dim")
+    for caveat in method_caveats(found.relevance):
+        out.print(caveat, markup=False, style="dim")

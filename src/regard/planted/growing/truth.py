@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from regard.records import Json, Spec
+from regard.records import Json, Message, Spec, Text
 
 QUESTIONS = ("map", "matter", "points", "agree", "exclusive", "same")
 LATER = ("points", "agree", "exclusive", "same")
@@ -61,7 +61,7 @@ class Truth:
     cells: Mapping[str, str]
     silenced: frozenset[str]
     readings: tuple[str, ...]
-    left_out: str = ""
+    left_out: Text = ""
 
 
 @cache
@@ -150,16 +150,16 @@ def _passes(cells: Mapping[str, str]) -> bool:
 
 def _unlike(
     table_cells: Mapping[str, str], certified_cells: Mapping[str, str], certificate: Mapping[str, Any] | None
-) -> str:
+) -> Text:
     """Explain why a planted model differs from its construction; "" if it does not."""
     if certificate is None:
         return ""
     if table_cells["map"] != "fails" and certificate["accuracy"] < ACCURATE:
-        return f"accuracy {certificate['accuracy']:.2f}"
+        return Message.of("planted_unlike.accuracy", accuracy=certificate["accuracy"])
     for q in ("points", "matter"):
         stated, is_ = table_cells[q], certified_cells.get(q, "open")
         if stated in ("holds", "fails", "mixed") and is_ != "open" and is_ != stated:
-            return f"{q} should be {stated}, its certificate says {is_}"
+            return Message.of("planted_unlike.cell", question=q, stated=stated, certified=is_)
     return ""
 
 

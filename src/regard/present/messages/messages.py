@@ -29,6 +29,8 @@ NOUNS = MappingProxyType({"unit": "word", "input": "text"})
 
 FACTS = ("summary", "aims", "baseline", "ceiling", "cost", "formula", "misleads", "question", "scale", "truth")
 """Tables of facts about methods: `misleads.metric.gini`. Their English is in the code of the methods."""
+PLURAL = re.compile(r"\{(\w+):([^{}|]*)\|([^{}|]*)\}")
+"""`{n:example|examples}`: the first word for 1 (or "1"), the second for every other value."""
 UNTRANSLATED = ("language",)
 """Kinds whose entries are described in one language: a language in its own."""
 
@@ -76,7 +78,16 @@ def say(key: str, /, **values: object) -> str:
     'no'
     """
     table, _, name = key.rpartition(".")
-    return _sentence(language(), table, name).format(**values)
+    return filled(_sentence(language(), table, name), values)
+
+
+def filled(sentence: str, values: Mapping[str, object]) -> str:
+    """Fill in the placeholders of a sentence.
+
+    >>> [filled("{n} {n:word is|words are} unknown", {"n": n}) for n in (1, 2)]
+    ['1 word is unknown', '2 words are unknown']
+    """
+    return PLURAL.sub(lambda form: form[2 if values[form[1]] in (1, "1") else 3], sentence).format(**values)
 
 
 def _sentence(language: str, table: str, name: str) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from regard.message import Message
+
 
 def __getattr__(name: str) -> Any:
     if name == "pack_of_capture":
-        warnings.warn("regard.present.pack.pack_of_capture is now in regard.present.pack.pack", DeprecationWarning, 2)
+        old, new = f"{__name__}.{name}", f"{__name__}.pack.{name}"
+        warnings.warn(str(Message.of("moved.module", old=old, new=new)), DeprecationWarning, 2)
         from regard.present.pack.pack import pack_of_capture
 
         return pack_of_capture

@@ -1,4 +1,4 @@
-"""Examples -> a pack (see `pack_records` for the format), within a budget of bytes."""
+"""Examples -> a pack (see `records` for the format), within a budget of bytes."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     pack = pack_of_capture(regard.capture("bilstm", "a quiet film"), model="bilstm")
     page = viewer_page(pack)                      # present/pack/viewer_block.py: one self-contained file
 
-`pack_records` describes the format; `pack_build.pack` makes one from other material. A viewer is mounted as
+`records` describes the format; `build.pack` makes one from other material. A viewer is mounted as
 `mount(element, source)` with source = {manifest, chunk(id) -> Promise<ArrayBuffer>, live?}: `chunk` gives the gzip
 bytes of `pack.chunks[id]` as they are; `live`, what a host with a model can do, is described in viewer/src/source.ts.
 """

@@ -25,7 +25,7 @@ Bytes = NDArray[np.uint8]
 def to_bytes(weights: NDArray[np.float32]) -> tuple[Bytes, list[float], float]:
     """(head, query, key) -> bytes of the same shape, the largest weight of each head, the largest error.
 
-    NaN becomes 0 here; `pack_build` counts and reports it.
+    NaN becomes 0 here; `build` counts and reports it.
 
     >>> packed, tops, error = to_bytes(np.array([[[0.25, 0.5], [0.0, 0.01]]], np.float32))
     >>> packed.tolist(), tops, bool(error < 0.002)

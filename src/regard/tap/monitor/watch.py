@@ -20,7 +20,7 @@ KEPT = 1000
 
 
 class Writer(Protocol):
-    """Destination of numbers: a log, TensorBoard, MLflow (see `health_writers`)."""
+    """Destination of numbers: a log, TensorBoard, MLflow (see `writers`)."""
 
     def write(self, step: int, values: Mapping[str, float]) -> None: ...
 

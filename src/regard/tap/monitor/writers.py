@@ -1,4 +1,4 @@
-"""Writers for the numbers of `watching`: TensorBoard and MLflow if they are installed, and several at once."""
+"""Writers for the numbers of `watch`: TensorBoard and MLflow if they are installed, and several at once."""
 
 from __future__ import annotations
 

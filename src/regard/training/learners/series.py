@@ -26,7 +26,7 @@ from regard.training.scoring import ABSOLUTE_ERROR, ACCURACY
 def series(train: Dataset, *, size: int = 32, layers: int = 2, dropout: float = 0.1, noise: float = 0.1) -> Learner:
     """A Transformer over the time steps of series (steps, channels) of any lengths.
 
-    Labels that are lists of numbers are what follows a series, and it learns to forecast them; other labels are
+    Where labels are lists of numbers, the values after a series, the network learns to forecast them; other labels are
     classes. noise: added to the steps in training, in spreads of each channel.
     """
     horizon = _horizon(train)
