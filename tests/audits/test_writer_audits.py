@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import tiny_models
 
 from regard.audits.audit import audit
@@ -27,3 +28,11 @@ def test_audit_of_a_writer_ends_in_verdicts(tmp_path: Path) -> None:
     )
     assert asked["map"].contrasts, "the rows of single steps were measured"
     assert "same" not in asked or not asked["same"].contrasts or asked["same"].answer == "uninformative"
+
+
+def test_segment_of_an_audit_is_the_unit_of_its_sounds(tmp_path: Path) -> None:
+    model = tiny_models.whisper(tmp_path / "model")
+    tone = 0.4 * np.sin(2 * np.pi * 300 * np.arange(12800) / 16000)
+    data = [Example("tone", {"audio": tone, "rate": 16000})]
+    run = audit(model, data, out=tmp_path / "run", segment=0.2, explainers=["attention"], metrics=["comprehensiveness"])
+    assert run.examples()[0]["units"]["names"] == ["0.00s", "0.20s", "0.40s", "0.60s"]

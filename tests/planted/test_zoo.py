@@ -19,6 +19,7 @@ from regard.planted.growing.networks import Planted
 from regard.planted.growing.recipe import READER, Recipe
 from regard.planted.growing.rows import Marked
 from regard.planted.growing.truth import QUESTIONS, Stand, certified, table, truth_of, zoo
+from regard.records import Message
 from regard.registry import entry, names
 
 SIZES = ("s", "m", "l")
@@ -146,8 +147,12 @@ def test_truth_follows_from_table_and_certificate() -> None:
     assert found.left_out == ""
     assert found.readings == ("read as evidence",)
     assert [found.cells[q] for q in QUESTIONS] == ["holds", "holds", "holds", "holds", "open", "holds"]
-    assert "points should be holds" in truth_of("guided", paper(facts(0, 0), facts(0, 0))).left_out
-    assert "accuracy" in truth_of("guided", paper(facts(1, 1), facts(1, 1), accuracy=0.7)).left_out
+    unlike = truth_of("guided", paper(facts(0, 0), facts(0, 0))).left_out
+    assert isinstance(unlike, Message)
+    assert (unlike.params["question"], unlike.params["stated"]) == ("points", "holds")
+    weak = truth_of("guided", paper(facts(1, 1), facts(1, 1), accuracy=0.7)).left_out
+    assert isinstance(weak, Message)
+    assert weak.key == "planted_unlike.accuracy"
     hidden = paper(facts(0, 0), facts(0, 0), permuted=0.001)
     found = truth_of("pruthi", hidden)
     assert found.cells["matter"] == "fails"

@@ -15,7 +15,7 @@ from regard.audits.conclusions.run_facts import RunFacts
 from regard.audits.conclusions.typical_example import typical_example
 from regard.measures.agreement import kendall
 from regard.present.messages.messages import speaking
-from regard.present.overview import QUESTIONS, longer_audit, overview
+from regard.present.overview import QUESTIONS, explain_command, longer_audit, overview
 from regard.present.report.as_json import run_json
 from regard.present.report.gauge import EDGE, LEAST, MOST, WIDTH, gauge_drawing
 from regard.present.report.printing import page_count, paper_size
@@ -103,6 +103,15 @@ def test_longer_audit_pays_for_the_examples_that_would_settle_it() -> None:
     assert longer_audit({**run.manifest, "schedule": schedule}, judgement).endswith("--budget 36000-passes")
     timed = longer_audit({**run.manifest, "schedule": {**schedule, "budget": "5m"}}, judgement)
     assert timed == "regard audit bilstm --seed 1 --budget 7m"
+
+
+def test_commands_on_a_file_read_it_as_the_audit_did() -> None:
+    typed = ["regard", "audit", "--task", "anomaly", "--data", "a pump.csv", "--window=32", "--slice", "age", "-q"]
+    manifest = {"model": {"source": "run/model"}, "data": {"name": "a pump"}, "command": typed}
+    command = explain_command(manifest, "lrp", spans=False)
+    assert command == "regard explain run/model --data 'a pump.csv' --window 32 --slice age --row 0 --method lrp"
+    unknown = explain_command({**manifest, "command": None}, "lrp", spans=False)
+    assert unknown == "regard explain run/model --data 'a pump' --row 0 --method lrp"
 
 
 def test_nothing_asks_for_examples_that_are_not_there() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,6 +48,19 @@ def test_from_data_to_a_model_that_is_as_good_as_its_facts_say(modality: str, tm
     model = load(tmp_path, device="cpu")
     said = [model.predict([model.encode(example)])[1][0] for example in data.test]
     assert np.mean([a == e.label for a, e in zip(said, data.test, strict=True)]) == facts["test_accuracy"]
+
+
+@pytest.mark.parametrize("axis", [0, -1], ids=["channels first", "channels last"])
+def test_colour_pictures_are_learned_in_either_order_of_axes(axis: int, tmp_path: Path) -> None:
+    def picture(label: int, rng: np.random.Generator) -> dict[str, Any]:
+        colours = rng.random((3, 4, 8))
+        colours[label] += 1  # the colour decides, not the brightness
+        return {"image": np.moveaxis(colours, 0, axis)}
+
+    data = toy.splits(picture)
+    facts = train_one(learner("vision:size=16,layers=1", data.train), data, tmp_path, SETTINGS)
+    assert facts["test_accuracy"] > 0.85
+    assert load_checkpoint(tmp_path)[0].config["channels"] == 3
 
 
 def test_each_aspect_has_a_query_of_its_own(tmp_path: Path) -> None:

@@ -115,6 +115,7 @@ def audit(
     processor: str | None = None,
     rebuild: bool = False,
     words: Literal["characters", "jieba"] = "characters",
+    segment: float | None = None,
     download: bool = False,
     allow_code: bool = False,
     batch: int = BATCH,

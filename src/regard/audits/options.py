@@ -36,6 +36,7 @@ class Flag:
     name: str = ""
     form: Form = "text"
     at_least: int | None = None
+    above: float | None = None
     choices: tuple[str, ...] = ()
     metavar: str | None = None
 
@@ -87,6 +88,7 @@ class AuditOptions:
     overflow: Literal["windows", "cut", "error"] = _flag("windows", choices=("windows", "cut", "error"))
     download: bool = _flag(False, form="switch")
     words: Literal["characters", "jieba"] = _flag("characters", choices=("characters", "jieba"))
+    segment: float | None = _flag(None, above=0.0, metavar="SECONDS")
     processor: str | None = _flag(None)
     rebuild: bool = _flag(False, form="switch")
     allow_code: bool = _flag(False, form="switch")

@@ -187,8 +187,8 @@ def _opened(model: str | Model, options: AuditOptions) -> Model:
     from regard.models.writing_steps import steps_if_writer
 
     if options.task is not None:
-        return in_segments(live)
-    return in_segments(direction_if_forecast(steps_if_writer(live)))
+        return in_segments(live, options.segment)
+    return in_segments(direction_if_forecast(steps_if_writer(live)), options.segment)
 
 
 def default_data(model: str | Model) -> str:

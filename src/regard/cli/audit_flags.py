@@ -36,6 +36,8 @@ def _option(item: Field[Any], flag: Flag) -> Any:
         how |= {"default": item.default, "show_default": item.default is not None}
     if flag.at_least is not None:
         how["type"] = click.IntRange(flag.at_least)
+    elif flag.above is not None:
+        how["type"] = click.FloatRange(flag.above, min_open=True)
     elif flag.choices:
         how["type"] = click.Choice(flag.choices)
     elif item.name == "device":

@@ -209,6 +209,17 @@ def column_options(function: F) -> F:
     return function
 
 
+def recording_options(function: F) -> F:
+    """Add `--window`, `--horizon` and `--slice` for recordings and tables, which `Columns.of_command` applies."""
+    for option in (
+        click.option("--slice", "slices", multiple=True, expose_value=False, callback=remember),
+        click.option("--horizon", type=click.IntRange(1), expose_value=False, callback=remember),
+        click.option("--window", type=click.IntRange(2), expose_value=False, callback=remember),
+    ):
+        function = option(function)
+    return function
+
+
 def skip_option(function: F) -> F:
     """Add `--skip-bad`, which the error for an unreadable row recommends."""
     return click.option("--skip-bad", is_flag=True, expose_value=False, callback=_permit)(function)
@@ -223,12 +234,24 @@ class Columns:
     label: str | None = None
     skip_bad: bool = False
     split: str | None = None
+    window: int | None = None
+    horizon: int = 1
+    slices: tuple[str, ...] = ()
 
     @staticmethod
     def of_command() -> Columns:
         """Return the columns of this command's options."""
         text, pair, label = (remembered(name) for name in COLUMNS)
-        return Columns(text, pair, label, bool(remembered("skip_bad")), remembered("split"))
+        return Columns(
+            text,
+            pair,
+            label,
+            skip_bad=bool(remembered("skip_bad")),
+            split=remembered("split"),
+            window=remembered("window"),
+            horizon=remembered("horizon") or 1,
+            slices=tuple(remembered("slices") or ()),
+        )
 
     def read(self, data: str, *, limit: int | None = None, **options: Any) -> Examples:
         """Read a data set by these columns; options: further ones of `read`, which win over these."""
@@ -240,6 +263,9 @@ class Columns:
             "label_column": self.label,
             "skip_bad": self.skip_bad,
             "split": self.split,
+            "window": self.window,
+            "horizon": self.horizon,
+            "slice_columns": self.slices,
         }
         return read(data, limit=limit, **{**columns, **options})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from regard.present.run_reader import Material
@@ -22,6 +23,8 @@ ROOM = 4 / 3
 """Ratio of an audit's passes to those of its rounds: the rest goes to predictions and further methods."""
 AT_LEAST = 60
 """Minimum examples to recommend for an audit with too few of them."""
+READING = ("--window", "--horizon", "--label-column", "--text-column", "--slice")
+"""Options that decide how a file is read; a command on the same file repeats them."""
 REPLACED = ("--budget", "--limit", "--out", "-o")
 """Options that a longer audit replaces; it also gets another run directory."""
 SWITCHES = ("-q", "--quiet", "-v", "--verbose", "--json")
@@ -133,27 +136,20 @@ def _steps(material: Material, judgement: Mapping[str, Any], show: str) -> tuple
     if not steps and attention_leads and judgement["reading"] in ("debugging only", "undecided"):
         steps.append(NextStep("next.check", explain_command(material.manifest, "attention", spans=spans, pair=pair)))
     if not steps:
-        steps.append(NextStep("next.search", f"regard audit {_subject(material.manifest)} --explainers all"))
+        steps.append(NextStep("next.search", f"{_audit_command(material.manifest)} --explainers all"))
     return tuple(steps)
 
 
 def explain_command(manifest: Mapping[str, Any], method: str, *, spans: bool, pair: bool = False) -> str:
     """Command that explains one input by a method. spans: the input is a text to type; pair: or two."""
     source = str(manifest["model"].get("source") or manifest["model"]["name"])
-    data = str(manifest["data"].get("source") or manifest["data"]["name"])
-    row = (PAIR if pair else TEXT) if spans else f"--data {shell_word(data)} --row 0"
+    row = (PAIR if pair else TEXT) if spans else f"{_data_options(manifest)} --row 0"
     return f"regard explain {shell_word(source)} {row} --method {shell_word(method)}"
 
 
 def longer_audit(manifest: Mapping[str, Any], judgement: Mapping[str, Any]) -> str:
     """Command of this audit with a budget, or a number of examples, that would probably settle the reading."""
-    command = [str(word) for word in manifest.get("command") or ()]
-    typed = command[:2] == ["regard", "audit"]
-    words = (
-        " ".join(map(shell_word, _without(command, REPLACED, SWITCHES)))
-        if typed
-        else f"regard audit {_subject(manifest)}"
-    )
+    words = _audit_command(manifest)
     n, schedule = _enough(judgement, manifest), manifest.get("schedule")
     if not schedule:
         return f"{words} --limit {n}"
@@ -176,11 +172,39 @@ def _available(manifest: Mapping[str, Any]) -> int:
     return int((manifest.get("schedule") or {}).get("available") or manifest["data"].get("n") or 0)
 
 
-def _subject(manifest: Mapping[str, Any]) -> str:
-    """Model and data as arguments of a command."""
+def _typed(manifest: Mapping[str, Any]) -> list[str]:
+    """Words of the command line that made the run; empty for a run made in Python."""
+    command = [str(word) for word in manifest.get("command") or ()]
+    return command if command[:2] == ["regard", "audit"] else []
+
+
+def _audit_command(manifest: Mapping[str, Any]) -> str:
+    """Command of this audit without its budget and output."""
+    if typed := _typed(manifest):
+        return " ".join(map(shell_word, _without(typed, REPLACED, SWITCHES)))
     source = str(manifest["model"].get("source") or manifest["model"]["name"])
-    data = str(manifest["data"].get("source") or manifest["data"]["name"])
-    return f"{shell_word(source)} --data {shell_word(data)}"
+    return f"regard audit {shell_word(source)} {_data_options(manifest)}"
+
+
+def _data_options(manifest: Mapping[str, Any]) -> str:
+    """Data as options of a command, with the columns and windows that the user named."""
+    typed = _options(_typed(manifest), ("--data", *READING))
+    if not any(name == "--data" for name, _ in typed):
+        typed.insert(0, ("--data", str(manifest["data"].get("source") or manifest["data"]["name"])))
+    return " ".join(f"{name} {shell_word(value)}" for name, value in typed)
+
+
+def _options(command: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
+    """
+    >>> _options(["regard", "audit", "m", "--data=a.csv", "--window", "8", "--seed", "1"], ("--data", "--window"))
+    [('--data', 'a.csv'), ('--window', '8')]
+    """
+    pairs = []
+    for word, following in pairwise([*command, ""]):
+        name, equals, value = word.partition("=")
+        if name in names:
+            pairs.append((name, value if equals else following))
+    return pairs
 
 
 def _without(command: Sequence[str], options: Sequence[str], switches: Sequence[str]) -> list[str]:

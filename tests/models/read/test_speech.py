@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import transformers
 
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.errors import InputError
+from regard.errors import InputError, Unsupported
 from regard.experiments._map import maps
 from regard.explainers._alignment import rows_read
 from regard.models.capture_generation import capture_generation
@@ -187,6 +188,20 @@ def test_segments_gather_the_frames_of_their_samples(model: Any) -> None:
     assert (gone == same.arrays["samples"]).all()
     assert rebuild(segments.spec).reader.segment == 0.1
     assert model.reader.segment == 0  # the model itself still reads frames
+
+
+def test_named_segments_are_kept(model: Any) -> None:
+    assert in_segments(model).reader.segment == 0.1
+    assert in_segments(in_segments(model, 0.3)).reader.segment == 0.3  # the default of an audit does not replace them
+    with pytest.raises(InputError, match="above 0"):
+        in_segments(model, -0.2)
+
+
+def test_segments_of_a_model_without_frames_are_refused(tmp_path: Path) -> None:
+    writer = load(tiny_models.bart(tmp_path), device="cpu")
+    assert in_segments(writer) is writer
+    with pytest.raises(Unsupported, match="reads frames of sound"):
+        in_segments(writer, 0.2)
 
 
 def test_weights_of_a_segment_keep_their_shares_among_its_frames(model: Any) -> None:

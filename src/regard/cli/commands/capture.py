@@ -17,7 +17,7 @@ from regard.cli.example_input import (
     row_labels_option,
     row_options,
 )
-from regard.cli.model_options import ModelChoice, model_options
+from regard.cli.model_options import ModelChoice, model_options, recording_options
 from regard.cli.progress import bar
 from regard.cli.row_option import new_rows, typed_rows
 from regard.cli.shared_options import seed_option, seeded
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 @click.option("--mode", type=click.Choice(["qk", "weights"]), default="qk", show_default=True)
 @click.option("--check", type=click.Choice(["first", "always", "never"]), default="first", show_default=True)
 @row_options
+@recording_options
 @row_labels_option
 @seed_option
 @model_options

@@ -20,6 +20,7 @@ from regard.cli.model_options import (
     model_options,
     out_option,
     own_methods,
+    recording_options,
     remembered,
     split_option,
 )
@@ -56,6 +57,7 @@ MOST_WINDOWS = 3
 @click.option("--compare", is_flag=True)
 @column_options
 @split_option
+@recording_options
 @row_labels_option
 @click.option("--method", default="attention,leave_one_out", show_default=True)
 @click.option("--units", type=click.Choice(["word", "unit", "source"]), default="word", show_default=True)

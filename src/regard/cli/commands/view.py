@@ -17,7 +17,15 @@ from regard.cli.example_input import (
     row_options,
     sound_option,
 )
-from regard.cli.model_options import ModelChoice, checked_names, listed, model_options, permitted, remembered
+from regard.cli.model_options import (
+    ModelChoice,
+    checked_names,
+    listed,
+    model_options,
+    permitted,
+    recording_options,
+    remembered,
+)
 from regard.cli.progress import bar
 from regard.cli.row_option import new_rows, typed_rows
 from regard.cli.shared_options import seed_option
@@ -80,6 +88,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--rationales", type=FILE)
 @seed_option
 @row_options
+@recording_options
 @row_labels_option
 @model_options
 def command(

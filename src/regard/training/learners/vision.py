@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from torch import Tensor
+
 from regard.networks.checkpoint import save_checkpoint
 from regard.networks.vision import VisionTransformer
 from regard.protocols import Dataset
@@ -21,7 +23,7 @@ from regard.training.loop import Settings
 def vision(
     train: Dataset, *, patch: int = 2, size: int = 64, layers: int = 2, dropout: float = 0.1, noise: float = 0.3
 ) -> Learner:
-    """A small Vision Transformer on images of one shape, (height, width) or (channels, height, width).
+    """A small Vision Transformer on images of one shape: grey (height, width), or 1 or 3 channels first or last.
 
     patch: side of a patch in pixels. noise: added to images in training, in spreads of each pixel.
     """
@@ -29,9 +31,7 @@ def vision(
     check_classes(train, numbered(train, names), names)
 
     def rows(data: Dataset, learning: bool) -> ArrayRows:
-        images = stacked(data, "image")
-        images = images.unsqueeze(1) if images.dim() == 3 else images
-        return ArrayRows(images, numbered(data, names), noise if learning else 0.0)
+        return ArrayRows(_channels_first(stacked(data, "image")), numbered(data, names), noise if learning else 0.0)
 
     pictures = rows(train, False).array
     channels, height, width = pictures.shape[1:]
@@ -55,3 +55,11 @@ def vision(
 
     settings = Settings(epochs=15, batch_size=32, rate=2e-3, weight_decay=0.01, warmup=0.05, patience=8)
     return Learner(Message("learner.vision"), network, rows, save, settings, names=names)
+
+
+def _channels_first(images: Tensor) -> Tensor:
+    """(examples, channels, height, width) of grey pictures, or of pictures with 1 or 3 channels first or last."""
+    if images.dim() == 3:
+        return images.unsqueeze(1)
+    first, last = (images.shape[axis] in (1, 3) for axis in (1, -1))
+    return images.movedim(-1, 1).contiguous() if last and not first else images
