@@ -245,7 +245,7 @@ def test_a_file_is_split_by_its_column_or_by_hash(tmp_path: Path) -> None:
 def test_repeated_texts_keep_different_ids_and_are_counted(tmp_path: Path) -> None:
     data = read(write_csv(tmp_path / "d.csv", [{"text": "same"}, {"text": "same"}, {"text": "other"}]))
     assert len({e.id for e in data}) == 3
-    assert any(note.startswith("1 rows repeat an earlier input") for note in rendered(data.notes))
+    assert any(note.startswith("1 row repeats an earlier input") for note in rendered(data.notes))
 
 
 def test_tokens_are_joined_and_tags_kept(tmp_path: Path) -> None:
