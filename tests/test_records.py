@@ -75,7 +75,7 @@ BAD = {
     "flat attention": (lambda: Attention(SITE, np.ones((2, 2), np.float32)), r"encoder.0: expected weights of shape"),
     "values that do not fit": (lambda: Relevance("m", ("a",), np.array([0, 3]), np.zeros(2)), "relevance by m"),
     "offsets that do not fit": (lambda: Relevance("m", ("a", "b"), np.array([0, 2]), np.zeros(2)), "relevance by m"),
-    "a score too many": (lambda: Score("s", "m", ("a",), np.zeros(2), "higher"), "score s: expected 1 values"),
+    "a score too many": (lambda: Score("s", "m", ("a",), np.zeros(2), "higher"), "score s: expected 1 value"),
     "half a parameter": (lambda: Spec.parse("explainer", "rollout:residual"), "name:key=value"),
 }
 

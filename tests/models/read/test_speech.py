@@ -167,7 +167,7 @@ def test_steps_are_rebuilt_from_their_spec(model: Any) -> None:
 
 
 def test_a_sound_longer_than_the_context_is_refused(model: Any) -> None:
-    with pytest.raises(InputError, match="at most 1 seconds"):
+    with pytest.raises(InputError, match="at most 1 second"):
         model.encode(heard(1.2))
 
 
