@@ -96,7 +96,7 @@ def test_an_int8_graph_is_read_and_proved(graph: Path, tmp_path: Path, torch_mod
     for one, other in zip(ours.sites, theirs.sites, strict=True):
         np.testing.assert_allclose(one.dense().weights, other.dense().weights, atol=0.1)  # quantized, so not equal
         np.testing.assert_allclose(one.dense().weights.sum(-1)[0, :, :5], 1.0, atol=1e-5)
-    assert any("quantized graph" in str(note) for note in model.notes)
+    assert any("model_note.quantized_graph" in repr(note) for note in model.notes)
     alone = [model.predict([model.encode(e)])[0].value[0] for e in examples(TEXTS)]
     together = model.predict([model.encode(e) for e in examples(TEXTS)])[0].value
     np.testing.assert_allclose(together, alone, atol=1e-6)  # the scale of a batch would be that of all its texts
