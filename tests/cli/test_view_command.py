@@ -14,8 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import tiny_models
 from click.testing import Result
+
+from regard.datasets.formats.sounds import write_wav
 
 Run = Callable[..., Result]
 TEXT = "a quiet moving film"
@@ -50,6 +54,14 @@ def test_a_run_becomes_a_file(regard: Run, audited: tuple[Path, Result], tmp_pat
     assert done.exit_code == 0, done.output
     assert "<svg" in file.read_text("utf-8")
     assert "run.svg" in done.stdout
+
+
+def test_a_sound_is_drawn_as_a_sound(regard: Run, tmp_path: Path) -> None:
+    write_wav(tmp_path / "tone.wav", 0.4 * np.sin(np.arange(8_000) / 8), 16_000)
+    model = tiny_models.whisper(tmp_path / "model")
+    done = regard("view", model, "--audio", str(tmp_path / "tone.wav"), "--method", "attention", "--svg", "-")
+    assert done.exit_code == 0, done.output
+    assert "8000 Hz" in done.stdout  # the axis of its spectrogram
 
 
 def test_the_picture_goes_to_standard_output_too(regard: Run) -> None:

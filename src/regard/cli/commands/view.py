@@ -208,7 +208,7 @@ def command(
         for line in row_label_line(row_label(session.model)):
             remarks().print(line, markup=False)
     state = _state(session, site, head) if session.first is not None else {}
-    view = view or ("image_overlay" if image is not None else "")
+    view = view or ("image_overlay" if image is not None else "sound_overlay" if audio is not None else "")
     if files:
         _write(session, files, view=view, dark=dark, width=width, lang=lang, state=state, as_json=as_json)
     else:

@@ -70,7 +70,8 @@ def wrap(
     padded (`padding`) positions; without either, only texts of one length share a batch. fixed_length: the module takes
     no shorter text, so units are replaced, never deleted. unit: a series is explained by its steps or by its channels.
     embedding: the path of the input-embedding module (default: the first nn.Embedding). class_tokens: vectors that the
-    module puts before patches, steps or columns (-1: its attention is not over these units).
+    module puts before patches, steps or columns (-1: its attention is not over these units). pooling: the position
+    whose attention row is the map: "class" (the first), "last", or "mean" of all; "auto" decides by the task.
 
     >>> module = nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(12, 2))
     >>> model = wrap(module, lambda text: [len(w) for w in text.split()], labels=["no", "yes"])
