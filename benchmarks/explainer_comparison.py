@@ -13,6 +13,8 @@ import argparse
 import json
 import sys
 import time
+from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,8 @@ from regard.metrics.agreement import agreement
 from regard.metrics.comprehensiveness import comprehensiveness
 from regard.metrics.sufficiency import sufficiency
 from regard.models.open.load import load
+from regard.models.sound_segments import in_segments
+from regard.models.writing_steps import steps_if_writer
 from regard.protocols import Model
 from regard.records import Example, Relevance
 
@@ -45,8 +49,11 @@ DATA = {
     "power": "power",
     "dinov2": "fashion_mnist",
     "copier": COPYING,
+    "smollm2": COPYING,
+    "gemma3": COPYING,
     "listener": "planted_sounds",
-    "whisper": "spoken",
+    "whisper:context=5": "spoken",
+    "marian": "phrases",
 }
 METHODS = ("lrp", "integrated_gradients", "leave_one_out", "generic_relevance", "alti", "random")
 EXAMPLES = 32
@@ -54,8 +61,8 @@ EXAMPLES = 32
 
 def compare(name: str, count: int) -> dict[str, Any]:
     """Run every method on the first examples of a model's data."""
-    model = load(name, device="cpu")
-    examples = examples_of(name, count)
+    model = in_segments(steps_if_writer(load(name, device="cpu")))
+    examples = examples_of(name, model, count)
     rows: dict[str, Any] = {}
     judge = DeskCase(Desk(model), examples)
     truth = judge.relevance("leave_one_out")
@@ -86,19 +93,21 @@ def milliseconds(model: Model, example: Example, method: str) -> float:
     return 1000 * (time.process_time() - start)
 
 
-def examples_of(name: str, count: int) -> list[Example]:
-    """Return the first examples of a model's data, without labels."""
+def examples_of(name: str, model: Model, count: int) -> list[Example]:
+    """Return the first examples of a model's data, without labels; of a model that writes, one step of each."""
     if DATA[name] != COPYING:
-        return [Example(e.id, e.inputs) for e in read(DATA[name], limit=count)]
+        windows = (model.windows(Example(e.id, e.inputs)) for e in read(DATA[name], limit=4 * count))
+        return [parts[0] for parts in islice((parts for parts in windows if parts), count)]
     from transformers import AutoTokenizer
 
-    from regard.sources.copier import copier
+    tokenizer = AutoTokenizer.from_pretrained(import_module(f"regard.sources.{name}").__dict__[name]())
 
-    tokenizer = AutoTokenizer.from_pretrained(copier())
-    texts = {
-        one.id: tokenizer.apply_chat_template(one.messages, tokenize=False, add_generation_prompt=True) + one.prefix
-        for one in copying_prompts("asked", n=count)
-    }
+    def prompt(messages: list[dict[str, str]]) -> str:
+        if tokenizer.chat_template is None:
+            return "".join(f"{message['content']}\n" for message in messages)
+        return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+    texts = {one.id: prompt([*one.messages]) + one.prefix for one in copying_prompts("asked", n=count)}
     return [Example(key, {"text": text}) for key, text in texts.items()]
 
 
