@@ -15,7 +15,9 @@ from regard.cli.root import COMMANDS, root
 from regard.cli.shared_options import SHARED, WITHOUT
 from regard.errors import InputError
 from regard.models.tasks import TASKS
+from regard.networks.checkpoint import save_checkpoint
 from regard.networks.encoders import ENCODERS
+from regard.networks.series import SeriesTransformer
 
 BY_NAME = {name: root.get_command(click.Context(root), name) for name in COMMANDS}
 
@@ -190,3 +192,21 @@ def test_output_fits_the_columns(regard: Callable[..., Result], monkeypatch: pyt
     table = regard("list", "explainer").stdout
     assert max(map(len, table.splitlines())) <= 60
     assert "value_norms_residual" in table, "names stay whole"
+
+
+def test_a_recording_is_explained_by_its_windows(regard: Callable[..., Result], tmp_path: Path) -> None:
+    save_checkpoint(
+        tmp_path / "net",
+        SeriesTransformer(channels=1, classes=2, size=8, heads=2, layers=1),
+        labels=("normal", "anomaly"),
+        task="classification",
+        modality="series",
+        facts={},
+    )
+    rows = [f"{t},{t % 8 / 8},{int(t == 20)}" for t in range(40)]
+    (tmp_path / "pump.csv").write_text("\n".join(["t,pressure,anomaly", *rows]), "utf-8")
+    words = ["--data", str(tmp_path / "pump.csv"), "--window", "8", "--method", "leave_one_out", "--json"]
+    done = regard("explain", str(tmp_path / "net"), *words)
+    assert done.exit_code == 0, done.output
+    assert '"t7"' in done.stdout
+    assert '"t8"' not in done.stdout
