@@ -95,6 +95,16 @@ def test_no_step_promises_more_examples_than_there_are() -> None:
     assert [step.purpose for step in page.steps] == ["next.show", "next.too_few"]
 
 
+@pytest.mark.parametrize(
+    ("between", "purpose"), [(None, "next.may_settle"), ([60, None], "next.may_settle"), ([900, 1500], "next.too_few")]
+)
+def test_a_longer_audit_promises_no_more_than_its_verdicts(between: Any, purpose: str) -> None:
+    row = {**verdict("points", "uninformative", "Q2.open"), "decides_between": between, "decides_at": None}
+    page = overview(Material(judged(decides_between=None, decides_at=None, verdicts=[row])))
+    assert page is not None
+    assert page.steps[-1].purpose == purpose
+
+
 def test_longer_audit_pays_for_the_examples_that_would_settle_it() -> None:
     run = judged(decides_between=[60, 90])
     judgement = run.manifest["judgements"][0]

@@ -129,15 +129,26 @@ def _steps(material: Material, judgement: Mapping[str, Any], show: str) -> tuple
             NextStep("next.attention", explain_command(material.manifest, "attention", spans=spans, pair=pair))
         )
     if judgement["reading"] == "undecided" and judgement["n"] < _available(material.manifest):
-        fewest = (judgement.get("decides_between") or (None, None))[0] or judgement.get("decides_at") or 0
-        key = "next.settle" if fewest <= _available(material.manifest) else "next.too_few"
-        steps.append(NextStep(key, longer_audit(material.manifest, judgement)))
+        steps.append(
+            NextStep(_promise(judgement, _available(material.manifest)), longer_audit(material.manifest, judgement))
+        )
     attention_leads = bool((judgement.get("graded") or {}).get("show")) and not show
     if not steps and attention_leads and judgement["reading"] in ("debugging only", "undecided"):
         steps.append(NextStep("next.check", explain_command(material.manifest, "attention", spans=spans, pair=pair)))
     if not steps:
         steps.append(NextStep("next.search", f"{_audit_command(material.manifest)} --explainers all"))
     return tuple(steps)
+
+
+def _promise(judgement: Mapping[str, Any], available: int) -> str:
+    """Purpose of a longer audit: what the numbers of examples that would settle its open questions allow to promise."""
+    low, high = judgement.get("decides_between") or (None, None)
+    ranges = [v.get("decides_between") for v in judgement["verdicts"] if v["question"] in QUESTIONS]
+    fewest = [between[0] for between in ranges if between] if low is None else [low]
+    if fewest and min(fewest) > available:
+        return "next.too_few"
+    likely = judgement.get("decides_at") or high
+    return "next.settle" if likely is not None and likely <= available else "next.may_settle"
 
 
 def explain_command(manifest: Mapping[str, Any], method: str, *, spans: bool, pair: bool = False) -> str:
