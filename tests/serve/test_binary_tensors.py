@@ -90,7 +90,7 @@ def test_wrong_sizes_are_refused() -> None:
     for size in ("-1", "1e3", str(len(body) + 1), "٣"):
         with pytest.raises(InputError, match="length of the JSON"):
             unpacked_body(body, size)
-    with pytest.raises(InputError, match="bytes more"):
+    with pytest.raises(InputError, match="byte more"):
         unpacked_body(body + b"x", headers[SIZE])
     with pytest.raises(InputError, match="binary_data_size"):
         unpacked_body(body[:-1], headers[SIZE])
