@@ -141,6 +141,21 @@ def test_alignment_by_hand() -> None:
     assert pair.places.ravel().tolist() == pytest.approx([1 / 6, 5 / 6])
 
 
+def test_units_of_no_word_are_unaligned() -> None:
+    free = Units(("a", "b"), "piece", "span", np.zeros((2, 2)), [False] * 2, [-1, -1], [0] * 2, range(2), (2,))
+    pair = aligned(np.array([1.0, 2.0]), np.array([2.0, 1.0]), free, np.array([-1, -1]))
+    assert len(pair.before) == 0
+    assert pair.unaligned == 1.0
+
+
+def test_drift_of_units_without_places_is_refused_once() -> None:
+    model = wrap(Small(), lambda text: [3, 4] * len(text.split()), mask="mask", mask_id=1, labels=["no", "yes"])
+    case = DeskCase(Desk(model), [Example("e", {"text": WORDS[0]})])
+    for share in (0.01, 1.0):  # before the draw of examples: a reason, not a problem of those drawn
+        with pytest.raises(Unsupported, match=r"regard\.wrap"):
+            explanation_drift(case, explainers=("attention",), noises=("keyboard",), share=share)
+
+
 @given(st.lists(st.floats(0.01, 9), min_size=4, max_size=8, unique=True))
 def test_nothing_moves_where_nothing_changes(values: list[float]) -> None:
     x = np.array(values)

@@ -53,16 +53,18 @@ class Aligned:
 def aligned(before: Floats, after: Floats, units: Units, origins: Ints) -> Aligned:
     """Align before (units,) of the original with after (other units,) of its copy by `Case.origins`.
 
-    Sums sub-words to words; words without an origin stay unaligned.
+    Sums sub-words to words; words without an origin, and units of no word, stay unaligned.
     """
     groups = units.groups
     count = int(groups.max(initial=-1)) + 1
     traceable = (origins >= 0) & (np.append(groups, -1)[origins] >= 0)
     into = groups[origins[traceable]]
-    x = np.bincount(groups[units.free], weights=before[units.free], minlength=count).astype(np.float64)
+    in_words = units.free & (groups >= 0)
+    x = np.bincount(groups[in_words], weights=before[in_words], minlength=count).astype(np.float64)
     y = np.bincount(into, weights=after[traceable], minlength=count).astype(np.float64)
     covered = np.bincount(into, minlength=count) > 0
-    lost = _share(np.abs(x[~covered]).sum(), np.abs(x).sum())
+    outside = np.abs(before[units.free & ~in_words]).sum()
+    lost = _share(np.abs(x[~covered]).sum() + outside, np.abs(x).sum() + outside)
     new = _share(np.abs(after[~traceable]).sum(), np.abs(after).sum())
     return Aligned(x[covered], y[covered], (lost + new) / 2, _places(units, count, covered))
 

@@ -58,6 +58,13 @@ def explanation_drift(
     measured, which costs five removals for each explanation; all of them by default.
     """
     name = "explanation_drift"
+    if not any((units.groups[units.free] >= 0).any() for units in case.units):
+        raise Unsupported(
+            "experiment explanation_drift",
+            expected=phrase("errors.experiments.units_with_places"),
+            got=phrase("errors.common.none"),
+            remedy=phrase("errors.experiments.encode_with_spans"),
+        )
     positions = sampled(case, share)
     if not positions:
         return []
