@@ -20,6 +20,7 @@ from regard.present.report.as_json import run_json
 from regard.present.report.gauge import EDGE, LEAST, MOST, WIDTH, gauge_drawing
 from regard.present.report.printing import page_count, paper_size
 from regard.present.report.report import PRINTED, Paper, report
+from regard.present.report.sections.facts import fact_words
 from regard.present.run_reader import Material
 from regard.present.verdict_words import tone
 from regard.store.judgements import answer_id
@@ -103,6 +104,15 @@ def test_a_longer_audit_promises_no_more_than_its_verdicts(between: Any, purpose
     page = overview(Material(judged(decides_between=None, decides_at=None, verdicts=[row])))
     assert page is not None
     assert page.steps[-1].purpose == purpose
+
+
+def test_examples_are_counted_among_the_steps_and_windows_of_the_data() -> None:
+    run = judged()
+    assert fact_words(Material(run)).startswith("bilstm on reviews: 12 examples of 811")
+    run.manifest |= {"data": {**run.manifest["data"], "n": 4}, "schedule": {"available": 46}}
+    assert fact_words(Material(run)).startswith("bilstm on reviews: 12 examples of 46")  # four sounds, 46 steps
+    run.manifest["schedule"] = None
+    assert fact_words(Material(run)).startswith("bilstm on reviews: 12 examples, ")
 
 
 def test_longer_audit_pays_for_the_examples_that_would_settle_it() -> None:

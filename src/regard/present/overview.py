@@ -128,9 +128,9 @@ def _steps(material: Material, judgement: Mapping[str, Any], show: str) -> tuple
         steps.append(
             NextStep("next.attention", explain_command(material.manifest, "attention", spans=spans, pair=pair))
         )
-    if judgement["reading"] == "undecided" and judgement["n"] < _available(material.manifest):
+    if judgement["reading"] == "undecided" and judgement["n"] < available(material.manifest):
         steps.append(
-            NextStep(_promise(judgement, _available(material.manifest)), longer_audit(material.manifest, judgement))
+            NextStep(_promise(judgement, available(material.manifest)), longer_audit(material.manifest, judgement))
         )
     attention_leads = bool((judgement.get("graded") or {}).get("show")) and not show
     if not steps and attention_leads and judgement["reading"] in ("debugging only", "undecided"):
@@ -140,15 +140,15 @@ def _steps(material: Material, judgement: Mapping[str, Any], show: str) -> tuple
     return tuple(steps)
 
 
-def _promise(judgement: Mapping[str, Any], available: int) -> str:
+def _promise(judgement: Mapping[str, Any], most: int) -> str:
     """Purpose of a longer audit: what the numbers of examples that would settle its open questions allow to promise."""
     low, high = judgement.get("decides_between") or (None, None)
     ranges = [v.get("decides_between") for v in judgement["verdicts"] if v["question"] in QUESTIONS]
     fewest = [between[0] for between in ranges if between] if low is None else [low]
-    if fewest and min(fewest) > available:
+    if fewest and min(fewest) > most:
         return "next.too_few"
     likely = judgement.get("decides_at") or high
-    return "next.settle" if likely is not None and likely <= available else "next.may_settle"
+    return "next.settle" if likely is not None and likely <= most else "next.may_settle"
 
 
 def explain_command(manifest: Mapping[str, Any], method: str, *, spans: bool, pair: bool = False) -> str:
@@ -175,11 +175,11 @@ def _enough(judgement: Mapping[str, Any], manifest: Mapping[str, Any]) -> int:
     """Examples that would probably settle the reading, at most those available."""
     low, high = judgement.get("decides_between") or (None, None)
     n = int(high or low or max(AT_LEAST, 4 * judgement["n"]))
-    return min(n, _available(manifest))
+    return min(n, available(manifest))
 
 
-def _available(manifest: Mapping[str, Any]) -> int:
-    """Examples of the data."""
+def available(manifest: Mapping[str, Any]) -> int:
+    """Examples that an audit of all the data would explain; an input may become several windows or steps."""
     return int((manifest.get("schedule") or {}).get("available") or manifest["data"].get("n") or 0)
 
 

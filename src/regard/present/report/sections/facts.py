@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from regard.present.messages.messages import count, render, say
+from regard.present.overview import available
 from regard.present.report.markup import Html, join, tag
 from regard.present.run_reader import Material
 from regard.records import is_message
@@ -58,7 +59,7 @@ def unfinished(material: Material) -> Html | None:
     status = str(material.manifest.get("status", "complete"))
     if status in {"complete", "done", "finished"}:
         return None
-    n, everything = len(material.examples), int(material.manifest["data"].get("n", len(material.examples)))
+    n, everything = len(material.examples), max(available(material.manifest), len(material.examples))
     words = say("facts.unfinished", status=status, n=n, all=everything)
     return tag("p", {"class": "warn", "role": "status"}, words)
 
@@ -69,10 +70,9 @@ def broken(material: Material) -> Html | None:
 
 
 def examples(material: Material) -> str:
-    audited = len(material.examples)
-    everything = int(material.manifest["data"].get("n", audited))
+    audited, everything = len(material.examples), available(material.manifest)
     number = count(audited, "example")
-    return say("facts.of", n=number, all=everything) if audited != everything else number
+    return say("facts.of", n=number, all=everything) if audited < everything else number
 
 
 def right(material: Material) -> str:
