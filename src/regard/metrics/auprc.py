@@ -31,7 +31,8 @@ def auprc(case: Case, relevance: Relevance) -> Score:
     + (m - 1) / (n - 1) * (n - H_n)) / n for m of n units marked, H_n the harmonic number. It exceeds the share of
     marked units (column `prevalence`): 0.34 for one of eight. Both are NaN where the value is. Ranks by signed value;
     values closer than 1e-6 are one threshold. It is what ERASER's code calls `average_precision`; its `auprc` joins the
-    points of the precision-recall curve by straight lines (trapezoids), which is lower or equal.
+    points of the precision-recall curve by straight lines (trapezoids): lower or equal without ties, and higher where a
+    threshold ties many units (0.5 + m / 2n instead of m / n if all are tied).
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("truly a wonderful film",))
