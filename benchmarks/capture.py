@@ -1,6 +1,7 @@
 """The cost of capture: against the plain forward of the same model, and against `output_attentions` with eager.
 
-`python -m benchmarks.capture dense [512 1024]` runs the part with SmolLM2 only.
+`python -m benchmarks.capture dense [512 1024]` runs the part with SmolLM2 only and adds its lines to
+results/peers.json.
 """
 
 from __future__ import annotations
@@ -117,7 +118,17 @@ def minilm_lines() -> list[Line]:
     ]  # fmt: skip
 
 
-if __name__ == "__main__":
-    lengths = [int(word) for word in sys.argv[2:]] or DENSE_TOKENS
-    for line in dense_lines(lengths) if sys.argv[1:2] == ["dense"] else run():
+def main() -> int:
+    dense = sys.argv[1:2] == ["dense"]
+    lines = dense_lines([int(word) for word in sys.argv[2:]] or DENSE_TOKENS) if dense else run()
+    for line in lines:
         print(line.shown())
+    if dense:
+        from benchmarks.peers import store
+
+        store(lines, {})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
