@@ -19,6 +19,7 @@ MOVED = {
     "regard.evaluate.explain": "regard.audits.explain",
     "regard.gate.pytest_plugin": "regard.cli.pytest_plugin",
     "regard.live.words_and_patches": "regard.live.image_text",
+    "regard.models.health_callback": "regard.tap.monitor.callback",
     "regard.models.load": "regard.models.open.load",
     "regard.models.watching": "regard.tap.monitor.watch",
     "regard.present.as_markdown": "regard.present.report.as_markdown",
