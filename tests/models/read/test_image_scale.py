@@ -104,6 +104,20 @@ def test_numbers_that_are_no_pixels_are_refused(wrong: Any) -> None:
         model.encode(Example("a", {"image": wrong}))
 
 
+def test_grey_pictures_with_and_without_their_channel_give_one_prediction() -> None:
+    grey = picture(13)[..., 0]
+    colours = np.repeat(grey[..., None], 3, 2)
+    for form in (grey, grey[..., None], grey[None], Image.fromarray(grey)):
+        np.testing.assert_allclose(said(usual(), form), directly(usual(), colours), atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(0, 0, 3), (8, 0, 3), (3, 0, 8), (0, 8)])
+def test_pictures_without_pixels_are_refused(shape: tuple[int, ...]) -> None:
+    model = load(vit(), processor=usual(), device="cpu")
+    with pytest.raises(InputError, match="an image of 3"):
+        model.encode(Example("a", {"image": np.zeros(shape, np.uint8)}))
+
+
 @pytest.mark.parametrize("form", ["uint8", "0..1", "0..255", "PIL"])
 def test_attack_explain_and_processor_agree_on_the_clean_prediction(form: str) -> None:
     processor = usual()  # do_resize, do_rescale and do_normalize all on

@@ -52,15 +52,19 @@ FILLS = {"mean": mean, "blur": blur, "noise": noise, "resample": resample}
 
 
 def as_channels_first(image: Any, channels: int, subject: Text) -> Array:
-    """(channels, height, width) of a grey (h, w), channels-last or channels-first array, or of a PIL image."""
+    """(channels, height, width) of a grey (h, w), channels-last or channels-first array, or of a PIL image.
+
+    Grey pictures, (h, w, 1) and (1, h, w) included, give every channel the same values.
+    """
     array = np.asarray(image, dtype=np.float32)
     if array.ndim == 2:
         array = array[None]
-    if array.ndim == 3 and array.shape[0] != channels and array.shape[2] == channels:
+    last = array.shape[-1]
+    if array.ndim == 3 and array.shape[0] != channels and (last == channels or (last == 1 and array.shape[0] != 1)):
         array = array.transpose(2, 0, 1)
     if array.ndim == 3 and array.shape[0] == 1 and channels > 1:
         array = np.repeat(array, channels, axis=0)
-    if array.ndim != 3 or array.shape[0] != channels:
+    if array.ndim != 3 or array.shape[0] != channels or not array.size:
         raise InputError(
             subject,
             expected=phrase("errors.models.image_channel_or_channels", channels=channels),
