@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -60,10 +61,11 @@ def test_without_marks_the_next_values_are_to_be_forecast(tmp_path: Path) -> Non
         (None, ["line 102", "regular recording, one step of 1", "a step of 1.5", "1 of 199", "resample"]),
         ("time,a\n0,1\n1,\n2,3\n", ["line 3", "channel 'a'", "interpolate"]),
         ("time,a\n0,1\nlater,2\n", ["line 3", "a time"]),
+        ("time,a\n3,1\n2,2\n1,3\n", ["line 3", "in the order of time", "sort the rows"]),
         ("a,b\nx,y\nz,w\n", ["columns of numbers"]),
         ("a\n1\n2\n3\n", ["a window of 2 to 2 steps"]),
     ],
-    ids=["gap", "missing", "no time", "no channel", "too short"],
+    ids=["gap", "missing", "no time", "backwards", "no channel", "too short"],
 )
 def test_an_unusable_recording_is_one_line(tmp_path: Path, lines: str | None, words: list[str]) -> None:
     path = tmp_path / "r.csv"
@@ -80,3 +82,15 @@ def test_months_are_regular(tmp_path: Path) -> None:
     path = tmp_path / "m.csv"
     path.write_text("date,co2\n" + "\n".join(f"2020-{m:02d}-01,{m}" for m in range(1, 13)))
     assert len(read(path, window=4, stride=1)) == 8
+
+
+def test_hours_are_regular_across_summer_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "h.csv"
+    path.write_text("date,load\n" + "\n".join(f"2024-03-31 {h:02d}:00,{h}" for h in range(24)))
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    try:
+        assert len(read(path, window=4, stride=1)) == 20
+    finally:
+        monkeypatch.undo()
+        time.tzset()

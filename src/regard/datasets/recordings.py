@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -223,8 +223,16 @@ def _refuse_irregular(table: Table, cells: Sequence[tuple[int, Any]]) -> None:
     uneven = np.flatnonzero((np.abs(steps - usual) > EVEN * abs(usual)) | (steps <= 0))
     if len(uneven):
         at = int(uneven[0])
+        subject = phrase("errors.datasets.of_noun", noun=table.counted, lines=cells[at + 1][0], table=table.name)
+        if usual < 0:
+            raise InputError(
+                subject,
+                expected=phrase("errors.datasets.times_that_ascend"),
+                got=phrase("errors.datasets.step_back", steps=steps[at]),
+                remedy=phrase("errors.datasets.sort_rows_by_time"),
+            )
         raise InputError(
-            phrase("errors.datasets.of_noun", noun=table.counted, lines=cells[at + 1][0], table=table.name),
+            subject,
             expected=phrase("errors.datasets.regular_recording_one_step_after", usual=usual),
             got=phrase("errors.datasets.step_steps_irregular", steps=steps[at], n=len(uneven), n_2=len(steps)),
             remedy=phrase("errors.datasets.resample_recording_regular_grid"),
@@ -232,12 +240,14 @@ def _refuse_irregular(table: Table, cells: Sequence[tuple[int, Any]]) -> None:
 
 
 def _seconds(cell: Any, table: Table, number: int) -> float:
+    """Return a number as it is, a date in seconds; dates without a time zone are UTC, which no summer time shifts."""
     try:
         return float(cell)
     except (TypeError, ValueError):
         pass
     try:
-        return datetime.fromisoformat(str(cell).strip()).timestamp()
+        moment = datetime.fromisoformat(str(cell).strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except ValueError:
         raise InputError(
             phrase("errors.datasets.of_noun", noun=table.counted, lines=number, table=table.name),
