@@ -9,12 +9,13 @@ import pytest
 
 from regard.datasets.read import read
 from regard.errors import InputError, Unsupported
+from regard.experiments._retraining import origin
 from regard.experiments.remove_and_retrain import REMOVED, remove_and_retrain
 from regard.models.open.load import load
 from regard.protocols import Model
 from regard.records import Example
 from regard.testing.toy import ToyModel
-from regard.training.train import train
+from regard.training.train import read_splits, train
 
 DATA = "planted:n=400,length=12"
 
@@ -45,6 +46,20 @@ def test_a_true_method_costs_more_accuracy_than_random_removal(tmp_path: Path) -
     assert loss.where["baseline"] == 0.0
     trained = sorted(path.name for path in (tmp_path / "roar").iterdir())
     assert trained == [f"roar-{m}-0.1-{seed}" for m in ("input_x_gradient", "random") for seed in (1, 2)]
+
+
+def test_generated_data_keep_their_parameters_when_splits_are_read_one_by_one(tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    splits = read_splits(DATA, lambda name: read(DATA, split=name, limit=None))  # as `regard train` does
+    train("classifier:encoder=average,size=8,hidden=8", splits, out=out, settings={"epochs": 1})
+    study = Audit(load(out), tuple(read(DATA, split="test", limit=10)), tmp_path / "roar")
+    assert origin(study, "", "remove_and_retrain").splits.source == DATA
+    assert remove_and_retrain(study, explainers=("input_x_gradient",), shares=(0.1,), seeds=1)
+    record = out / "regard.json"  # records of earlier versions hold the bare name
+    record.write_text(record.read_text("utf-8").replace(DATA, "planted"), "utf-8")
+    with pytest.raises(Unsupported, match="another planted"):
+        origin(study, "", "remove_and_retrain")
+    assert origin(study, DATA, "remove_and_retrain").splits.source == DATA
 
 
 def test_models_without_a_recipe_and_bad_settings_are_refused(tmp_path: Path) -> None:

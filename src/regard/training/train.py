@@ -155,7 +155,8 @@ def read_splits(data: str | Path, open_split: Callable[[str], Dataset] | None = 
                 got=phrase("errors.common.none"),
                 remedy=phrase("errors.training.more_data_or_column_split"),
             ) from None
-    builtin = open_split is None and str(data).partition(":")[0] in names("dataset")
+    # with other columns or labels, too: whoever reads the source again compares fingerprints
+    builtin = str(data).partition(":")[0] in names("dataset")
     return Splits(**parts, source=str(data) if builtin else "")
 
 

@@ -35,11 +35,11 @@ def command(kind: str | None, as_json: bool) -> None:
             _kinds(counts)
         return
     singular = kind if kind in ROOMS or not kind.endswith("s") else kind[:-1]
-    if singular not in ROOMS and (same_name := [entry(room, kind) for room in ROOMS if kind in names(room)]):
+    if singular not in ROOMS and (matches := _named(kind) or _mentioning(kind)):
         if as_json:
-            print_json(list(map(_in_words, same_name)))
+            print_json(list(map(_in_words, matches)))
         else:
-            for method in same_name:
+            for method in matches:
                 _entries(method.kind, [method])
         return
     entries, broken = [], {}
@@ -55,6 +55,32 @@ def command(kind: str | None, as_json: bool) -> None:
         _entries(singular, entries)
         for problem in broken.values():
             results().print(say("term.list.broken", problem=problem), markup=False, style="yellow", soft_wrap=True)
+
+
+def _named(name: str) -> list[Entry]:
+    from regard.registry import ROOMS, entry, names
+
+    return [entry(room, name) for room in ROOMS if name in names(room)]
+
+
+def _mentioning(word: str) -> list[Entry]:
+    """Return the methods whose summary, facts or parameters contain `word` (ROAR, finetuned_mask) as a whole word."""
+    import json
+    import re
+
+    from regard.errors import RegardError
+    from regard.registry import ROOMS, entry, names
+
+    whole_word, matches = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE), []
+    for room in ROOMS:
+        for name in names(room):
+            try:
+                method = entry(room, name)
+            except RegardError:  # a plug-in that cannot be imported is listed with its kind
+                continue
+            if whole_word.search(json.dumps(method.to_json(), ensure_ascii=False)):
+                matches.append(method)
+    return matches
 
 
 def _kinds(counts: dict[str, int]) -> None:
