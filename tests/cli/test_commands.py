@@ -65,6 +65,9 @@ def test_list_finds_a_method_of_any_kind_by_its_name(regard: Callable[..., Resul
     assert [(entry["kind"], entry["name"]) for entry in entries] == [("head", "retrieval")]
     assert regard("list", "retrieval").stdout.startswith("head ")
     assert regard("list", "retrievals").exit_code == 2
+    by_mention = json.loads(regard("list", "roar", "--json").stdout)
+    assert [method["name"] for method in by_mention] == ["remove_and_retrain"]
+    assert "f_fidelity" in regard("list", "finetuned_mask").stdout
 
 
 def test_list_without_kind(regard: Callable[..., Result]) -> None:
