@@ -13,6 +13,7 @@ from regard.models.chat.conversation import plain_text
 from regard.models.chat.prompt_reader import PromptReader
 from regard.models.chat.sources import find_sources
 from regard.models.open.load import load
+from regard.present.citation_words import unclear_reasons
 from regard.surveys.answer_hops import hop_cost, traced
 from regard.surveys.cite import cite, measure
 from regard.surveys.cited_answer import CitedAnswer
@@ -97,6 +98,17 @@ def test_a_sentence_that_depends_on_a_source_is_not_traced_to_another() -> None:
     evidence.hops = False
     sentences = evidence.sentences()
     evidence.effects[1, 0] = 1.5  # of the note about Bert; the first sentence comes from the one about Anna
-    assert [sentence.status for sentence in traced(evidence, sentences)][:2] == ["cite", "none"]
+    second = traced(evidence, sentences)[1]
+    assert (second.status, second.trace, second.repeats) == ("unclear", None, 0)
     evidence.effects[1] = (0.0, 1.5)
     assert [sentence.status for sentence in traced(evidence, sentences)][:2] == ["cite", "traced"]
+
+
+def test_a_sentence_that_depends_on_a_repeated_sourced_word_is_unclear() -> None:
+    """Nothing makes the other word likely, so there is no trace; but the name comes from the first sentence."""
+    near = cite(model(), PROMPT, "so Rome\nso Where\nRome w7", sources=FACTS, passes=50)
+    assert [sentence.status for sentence in near.sentences] == ["cite", "none", "unclear"]
+    assert (near.sentences[2].trace, near.sentences[2].repeats, near.sentences[2].supported) == (None, 0, False)
+    assert "sentence 1" in str(unclear_reasons(near.to_json()))
+    far = cite(model(), PROMPT, "so Rome\nso Where so\nRome w7", sources=FACTS, passes=50)
+    assert (far.sentences[2].status, far.sentences[2].repeats) == ("none", None)  # too far to see the name

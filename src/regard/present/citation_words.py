@@ -37,6 +37,8 @@ def _reason(sentence: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         return say("cite.unclear.gain", gain=alone["gain"], needed=thresholds["gain"])
     if alone:
         return say("cite.unclear.probability", probability=alone["probability"], needed=thresholds["probability"])
+    if sentence.get("repeats") is not None:
+        return say("cite.unclear.repeats", earlier=sentence["repeats"] + 1)
     if strongest < thresholds["effect"]:
         return say("cite.unclear.weak", whole=sentence["whole"], strongest=strongest, needed=thresholds["effect"])
     if facts.get("picture"):

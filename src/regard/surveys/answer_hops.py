@@ -8,6 +8,9 @@ alone, without any source. A source that matters to the sentence itself must be 
 sentence but its first may be unlikely where it stands, and one must lose the threshold by itself, for sentences of one
 form lend each other their form: all their words then lose a little. Sentences are traced in order, so chains of several
 hops are followed to the prompt.
+
+A sentence that cannot be traced may still repeat a word that an earlier sentence took from a source. If hiding the word
+there costs it the threshold, the sentence is unclear: that it does not come from the sources is not shown.
 """
 
 from __future__ import annotations
@@ -59,9 +62,12 @@ def traced(evidence: Measured, sentences: Sequence[CitedSentence]) -> list[Cited
     for u, sentence in enumerate(sentences):
         try:
             trace = None if sentence.cited else tracer.trace(u, results)
+            repeats = tracer.repeated(u, results) if trace is None and sentence.status == "none" else None
         except TooCostly:  # it may come from an earlier sentence: that it comes from nowhere is not shown
             results.append(replace(sentence, status="unclear", checked=False))
             continue
+        if repeats is not None:
+            sentence = replace(sentence, status="unclear", repeats=repeats)
         results.append(sentence if trace is None else replace(sentence, trace=trace, status="traced", supported=True))
     return results
 
@@ -132,6 +138,25 @@ class Tracer:
         if exact < least or not sufficient(alone, delta=self.evidence.delta):
             return None
         return Trace(sentence=best, path=path, sources=sources, effect=effect, exact=exact, alone=alone)
+
+    def repeated(self, u: int, earlier: Sequence[CitedSentence]) -> int | None:
+        """Return the last earlier sentence of which this one repeats a word from a source, and depends on the word."""
+        tokens, owners = np.array(self.objective.rows.answer), self.objective.owners
+        own = owners == u
+        sourced = [w for w in range(u) if _sources(earlier[w])][-NEAREST:]
+        decided = np.logical_or.reduce([np.zeros_like(own), *(self.decided(w, earlier[w]) for w in sourced)])
+        before = decided & np.isin(tokens, tokens[own])
+        if not before.any():
+            return None
+        self.evidence.afford(self.objective.forgotten_cost(before))
+        try:
+            drops = self.base - self.objective.forgotten(before)[1]
+        except Unsupported:
+            return None
+        drops[~(own & np.isin(tokens, tokens[before]))] = 0.0
+        if drops.max() < self.evidence.delta:
+            return None
+        return int(owners[np.flatnonzero(before & (tokens == tokens[drops.argmax()]))[-1]])
 
     def _joint_effect(self, u: int, sentences: Sequence[int]) -> float:
         """Hide the decided tokens of several earlier sentences together."""

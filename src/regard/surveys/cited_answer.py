@@ -94,7 +94,8 @@ class CitedSentence:
     measured where neither alone is cited. group: of sources that were deleted together instead of one by one; only one
     of them matters to this sentence. alone: measured where the effects suffice for a citation. checked: False if the
     limit of passes was reached before the rule could decide; the status is then "unclear". cited: the sources to cite,
-    by number from 0. trace: for a sentence without citation that depends on an earlier, cited one.
+    by number from 0. trace: for a sentence without citation that depends on an earlier, cited one. repeats: for an
+    unclear sentence, the earlier one of which it repeats a word from a source, and depends on it.
     """
 
     text: str
@@ -114,6 +115,7 @@ class CitedSentence:
     cited: tuple[int, ...]
     trace: Trace | None
     supported: bool
+    repeats: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
