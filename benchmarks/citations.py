@@ -30,7 +30,7 @@ from regard.datasets.planted_answers import KINDS, PlantedAnswer, planted_answer
 from regard.measures.intervals import wilson
 from regard.models.ask.chat_model import chat_model
 from regard.models.open.load import load
-from regard.surveys.citation_rule import DELTA, GAIN, LIMIT, SUFFICIENT
+from regard.surveys.citation_rule import DELTA, GAIN, GAINS, LIMIT, SUFFICIENT
 from regard.surveys.cite import cite
 from regard.surveys.cited_answer import CitedSentence
 
@@ -202,7 +202,7 @@ def main() -> int:
         "commit": commit(),
         "model": options.model,
         "delta": DELTA,
-        "gain": GAIN,
+        "gain": {language: GAINS.get(language, GAIN) for language in options.languages.split(",")},
         "sufficient": SUFFICIENT,
         "figures": {},
         "rows": [],

@@ -39,7 +39,7 @@ class Numbers:
 
 
 def outcome(effects: Sequence[float | None], numbers: Numbers, whole: float = 3.0) -> tuple[str, tuple[int, ...]]:
-    result = decision(effects, whole, numbers, delta=1.0, check=2)
+    result = decision(effects, whole, numbers, delta=1.0, gain=2.0, check=2)
     return result.status, result.cited
 
 
@@ -101,5 +101,5 @@ class Poor(Numbers):
     [(STRONG, STRONG, "cite"), (STRONG - 0.1, 9.0, "unclear"), (9.0, STRONG - 0.1, "unclear")],
 )
 def test_only_strong_effects_are_cited_without_the_test_alone(hidden: float, deleted: float, status: str) -> None:
-    result = decision([0.1, hidden], 3.0, Poor([0.0, deleted]), delta=1.0, check=2)
+    result = decision([0.1, hidden], 3.0, Poor([0.0, deleted]), delta=1.0, gain=2.0, check=2)
     assert (result.status, result.alone, result.checked) == (status, None, status == "cite")

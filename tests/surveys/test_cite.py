@@ -17,7 +17,7 @@ from regard.errors import InputError, Unsupported
 from regard.models.open.load import load
 from regard.records import Floats
 from regard.surveys.citation_reliability import MEASURED, measured_reliability
-from regard.surveys.citation_rule import DELTA, GAIN, SUFFICIENT
+from regard.surveys.citation_rule import DELTA, GAIN, GAINS, SUFFICIENT
 from regard.surveys.cite import Evidence, cite
 from regard.testing.architectures import find
 from regard.testing.copier import copier
@@ -135,11 +135,13 @@ def test_every_sentence_has_its_own_sources() -> None:
 
 
 def test_chinese_prompts_and_answers() -> None:
-    module, tokenizer = copier(["罗马", "奥斯陆"], ["安娜 住 在 。 ？ 哪里 博特"])
     facts = ["安娜 住 在 罗马 。", "博特 住 在 奥斯陆 。"]
     turns = [{"role": "user", "content": "".join(facts) + "安娜 住 在 哪里 ？"}]
-    result = cite(module, turns, "罗马", tokenizer=tokenizer)
-    assert [source.text for source in result.sources] == facts
+    for strength, status in ((3.0, "unclear"), (8.0, "cite")):  # alone, the note gains as many nats; 5 are needed
+        module, tokenizer = copier(["罗马", "奥斯陆"], ["安娜 住 在 。 ？ 哪里 博特"], strength=strength)
+        result = cite(module, turns, "罗马", tokenizer=tokenizer)
+        assert [source.text for source in result.sources] == facts
+        assert (result.sentences[0].status, result.thresholds.gain) == (status, 5.0)
     assert result.sentences[0].cited == (0,)
 
 
@@ -356,7 +358,7 @@ def test_longer_answers_have_error_rates_only_under_the_rule_that_was_measured()
     assert measured_reliability("王芳住在北京。她会游泳。") == MEASURED["zh"]
 
 
-MEASUREMENTS = {"en": ("citations_82",), "zh": ("citations_82_zh",)}
+MEASUREMENTS = {"en": ("citations_82",), "zh": ("citations_83_zh",)}
 
 
 @pytest.mark.parametrize("language", MEASUREMENTS)
@@ -365,7 +367,8 @@ def test_measured_errors_are_those_of_the_benchmark(language: str) -> None:
     for name in MEASUREMENTS[language]:
         path = Path(__file__).parents[2] / "benchmarks" / "results" / f"{name}.json"
         record = json.loads(path.read_text("utf-8"))
-        assert (record["delta"], record["gain"], record["sufficient"]) == (DELTA, GAIN, SUFFICIENT)
+        gain = record["gain"][language] if isinstance(record["gain"], dict) else record["gain"]
+        assert (record["delta"], gain, record["sufficient"]) == (DELTA, GAINS.get(language, GAIN), SUFFICIENT)
         rows += record["rows"]
     measured = MEASURED[language]
     cited = [row for row in rows if row["gold"] and row["cited"]]
@@ -374,6 +377,9 @@ def test_measured_errors_are_those_of_the_benchmark(language: str) -> None:
     assert (measured.wrong.k, measured.wrong.n) == (len(wrong), len(cited))
     assert (measured.false.k, measured.false.n) == (sum(bool(row["cited"]) for row in strange), len(strange))
     assert measured.prompts == len({row["number"] for row in rows})
+    path = Path(__file__).parents[2] / "benchmarks" / "results" / "natural_citations.json"
+    natural = json.loads(path.read_text("utf-8"))["figures"][f"{language} confirmation"]["false_citations"]
+    assert (measured.natural.k, measured.natural.n) == (natural["k"], natural["n"])
 
 
 def test_an_answer_of_two_thousand_tokens_is_cited_or_refused() -> None:

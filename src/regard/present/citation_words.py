@@ -16,7 +16,11 @@ def citation_errors(facts: Mapping[str, Any]) -> list[str]:
         return [thresholds, say("term.cite.errors_unknown")]
     wrong = {f"wrong_{name}": value for name, value in measured["wrong"].items()}
     facts_of = {"prompts": measured["prompts"], "model": measured["model"], **measured["false"], **wrong}
-    return [thresholds, say("term.cite.errors", language=say(f"cite.language.{measured['language']}"), **facts_of)]
+    language = say(f"cite.language.{measured['language']}")
+    lines = [thresholds, say("term.cite.errors", language=language, **facts_of)]
+    if natural := measured.get("natural"):  # results that older versions stored have none
+        lines.append(say("term.cite.natural", language=language, **natural))
+    return lines
 
 
 def unclear_reasons(facts: Mapping[str, Any]) -> list[str]:

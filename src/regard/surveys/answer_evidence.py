@@ -27,6 +27,7 @@ from regard.surveys.citation_rule import (
     candidates,
     decision,
     needed,
+    needed_gain,
     separate_sources,
     sufficient,
 )
@@ -70,6 +71,11 @@ class Evidence:
         """Refuse a measurement of so many passes if it exceeds the limit."""
         if self.objective.passes + passes > self._limit:
             raise TooCostly
+
+    @property
+    def gain(self) -> float:
+        """Return the gain that a source alone needs."""
+        return needed_gain(self.reply.text, delta=self.delta)
 
     @property
     def _limit(self) -> float:
@@ -207,7 +213,9 @@ class Evidence:
             with suppress(TooCostly):
                 measurements[u].exact(possible[u][0])
         for u, evidence in measurements.items():
-            decisions[u] = decision(effects[u], float(whole[u]), evidence, delta=self.delta, check=self.check)
+            decisions[u] = decision(
+                effects[u], float(whole[u]), evidence, delta=self.delta, gain=self.gain, check=self.check
+            )
         sentences = [self._sentence(u, row, float(whole[u]), decisions[u]) for u, row in enumerate(effects)]
         results = traced(self, sentences) if self.hops else sentences
         for sources in dict.fromkeys(sentence.group.sources for sentence in results if sentence.group):
@@ -257,7 +265,7 @@ class Evidence:
                 continue
             with suppress(TooCostly):
                 alone = sufficiency.alone(u, numbers)
-                if not sufficient(alone, delta=self.delta):
+                if not sufficient(alone, gain=self.gain):
                     decisions[u] = Decision("unclear", (), None, alone)
         return decisions
 

@@ -45,6 +45,8 @@ class Measured(Protocol):
     @property
     def delta(self) -> float: ...
     @property
+    def gain(self) -> float: ...
+    @property
     def effects(self) -> Floats: ...
     def token_drops(self, u: int, numbers: Sequence[int]) -> Floats: ...
     def deleted_with(self, numbers: Sequence[int]) -> frozenset[int]: ...
@@ -131,11 +133,11 @@ class Tracer:
         before, sources = earlier[best].trace, _sources(earlier[best])
         path = (*(before.path if before else ()), best)
         alone = self._alone(u, path, self.base - self._forget(best)[1])
-        if not sufficient(alone, delta=self.evidence.delta):
+        if not sufficient(alone, gain=self.evidence.gain):
             return None  # before the costlier test
         log_p, exact, least = self._exact(u, path, sources)
         alone = self._alone(u, path, self.base - log_p)
-        if exact < least or not sufficient(alone, delta=self.evidence.delta):
+        if exact < least or not sufficient(alone, gain=self.evidence.gain):
             return None
         return Trace(sentence=best, path=path, sources=sources, effect=effect, exact=exact, alone=alone)
 

@@ -37,6 +37,8 @@ class Measured(Protocol):
     def objective(self) -> AnswerObjective: ...
     @property
     def delta(self) -> float: ...
+    @property
+    def gain(self) -> float: ...
     def token_drops(self, u: int, numbers: Sequence[int]) -> Floats: ...
     def isolated(self, prompt: Sequence[int], u: int, before: Sequence[int]) -> tuple[float, Floats]: ...
 
@@ -70,7 +72,7 @@ class Sufficiency:
     def passes_together(self, u: int, numbers: Sequence[int]) -> bool:
         """Test the sources of a sentence in company; a sentence that passes is not tested again."""
         together = self._tested(u, numbers, self.company)
-        if sufficient(together, delta=self.evidence.delta):
+        if sufficient(together, gain=self.evidence.gain):
             self._alone.setdefault((frozenset(numbers), u), together)
         return (frozenset(numbers), u) in self._alone
 

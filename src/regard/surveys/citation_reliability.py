@@ -22,7 +22,8 @@ class Reliability:
     """Errors on planted prompts of one language ("en", "zh") whose truth is known.
 
     false: sentences that come from no source, and were cited. wrong: citations that name a source the sentence does not
-    come from.
+    come from. natural: answers from memory to everyday questions that were written by hand, and were cited
+    (`benchmarks.natural_citations`).
     """
 
     model: str
@@ -30,6 +31,7 @@ class Reliability:
     prompts: int
     false: Share
     wrong: Share
+    natural: Share
 
 
 def share(k: int, n: int) -> Share:
@@ -44,15 +46,25 @@ def share(k: int, n: int) -> Share:
 
 MEASURED = {
     "en": Reliability(
-        model="SmolLM2-135M-Instruct", language="en", prompts=300, false=share(1, 160), wrong=share(0, 356)
+        model="SmolLM2-135M-Instruct",
+        language="en",
+        prompts=300,
+        false=share(1, 160),
+        wrong=share(0, 356),
+        natural=share(2, 24),
     ),
     "zh": Reliability(
-        model="SmolLM2-135M-Instruct", language="zh", prompts=72, false=share(2, 56), wrong=share(0, 163)
+        model="SmolLM2-135M-Instruct",
+        language="zh",
+        prompts=72,
+        false=share(0, 56),
+        wrong=share(0, 162),
+        natural=share(1, 24),
     ),
 }
 """Error rates by language of the answer.
 
-Seed 82, answers of one to five sentences in both languages.
+English: seed 82, Chinese: seed 83; answers of one to five sentences in both languages.
 """
 
 
@@ -62,10 +74,18 @@ def measured_reliability(answer: str) -> Reliability | None:
     >>> measured_reliability("王芳住在北京。").language, measured_reliability("Она живёт в Риме.")
     ('zh', None)
     """
+    return MEASURED.get(answer_language(answer))
+
+
+def answer_language(answer: str) -> str:
+    """Return "zh", "en" (any text in Latin letters) or "", by the letters of an answer.
+
+    >>> answer_language("王芳住在北京。"), answer_language("Rome"), answer_language("Она живёт в Риме.")
+    ('zh', 'en', '')
+    """
     letters = [letter for letter in answer if letter.isalpha()]
     chinese = sum("\u4e00" <= letter <= "\u9fff" for letter in letters)
     latin = sum(letter <= "\u024f" for letter in letters)
     if any("\u3040" <= letter <= "\u30ff" for letter in letters):
-        return None  # Japanese
-    language = "zh" if 2 * chinese > len(letters) else "en" if 2 * latin >= len(letters) else ""
-    return MEASURED.get(language)
+        return ""  # Japanese
+    return "zh" if 2 * chinese > len(letters) else "en" if 2 * latin >= len(letters) else ""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from regard.surveys.citation_reliability import answer_language
 from regard.surveys.cited_answer import Alone, Pair, Status
 
 DELTA = 1.0
@@ -18,6 +19,9 @@ GAIN = 2.0
 """Minimum gain of a source alone over a prompt without sources, as a multiple of the threshold: the difference of
 two newly read prompts is noisier than one effect.
 """
+GAINS = {"zh": 5.0}
+"""The same for languages that need more. A note makes every Chinese answer of its topic likelier for a model that knows
+little Chinese: on development prompts such answers gained up to 5.0 nats (seed 82), copied ones at least 5.3."""
 SUFFICIENT = 0.05
 """Least probability of the words that a source decides when the prompt holds no other source. A source that names one
 value of a sort makes others of the sort likelier: hiding it can cost an answer that stands nowhere more than a nat. But
@@ -79,29 +83,38 @@ class Measurements(Protocol):
 
 
 def decision(
-    effects: Sequence[float | None], whole: float, measurements: Measurements, *, delta: float, check: int
+    effects: Sequence[float | None], whole: float, measurements: Measurements, *, delta: float, gain: float, check: int
 ) -> Decision:
     """Decide from the effects of hiding each source (None: not measured) and of deleting all.
 
-    Necessary: hiding the source and deleting it both cost `delta`. Sufficient: it alone raises the sentence by `GAIN`
-    times as much over a prompt without sources, and makes the words that it decides likely. The second source is cited
+    Necessary: hiding the source and deleting it both cost `delta`. Sufficient: it alone raises the sentence by `gain`
+    over a prompt without sources, and makes the words that it decides likely. The second source is cited
     without the best one, or replaces it, only where deleting all costs `delta`; it replaces the best one only if hiding
     it as well costs `delta` more. check: most sources of a sentence. A sentence whose measurements are
     too costly is unclear; only the second test can be replaced, by effects of `STRONG` times the threshold.
     """
     try:
-        return _decision(effects, whole, measurements, delta=delta, check=check)
+        return _decision(effects, whole, measurements, delta=delta, gain=gain, check=check)
     except TooCostly:
         return Decision("unclear", (), checked=False)
 
 
-def sufficient(alone: Alone, *, delta: float) -> bool:
+def needed_gain(answer: str, *, delta: float) -> float:
+    """Return the gain, in nats, that a source alone needs for an answer in its language.
+
+    >>> needed_gain("Rome.", delta=1.0), needed_gain("他住在北京。", delta=1.0)
+    (2.0, 5.0)
+    """
+    return delta * GAINS.get(answer_language(answer), GAIN)
+
+
+def sufficient(alone: Alone, *, gain: float) -> bool:
     """Return whether few sources alone lead to a sentence.
 
-    >>> [sufficient(Alone(gain=3.0, probability=p), delta=1.0) for p in (0.4, 0.01)]
+    >>> [sufficient(Alone(gain=3.0, probability=p), gain=2.0) for p in (0.4, 0.01)]
     [True, False]
     """
-    return alone.gain >= GAIN * delta and alone.probability >= SUFFICIENT
+    return alone.gain >= gain and alone.probability >= SUFFICIENT
 
 
 def candidates(effects: Sequence[float | None], *, delta: float, check: int) -> list[int]:
@@ -155,7 +168,7 @@ def needed(size: int, *, delta: float) -> float:
 
 
 def _decision(
-    effects: Sequence[float | None], whole: float, measurements: Measurements, *, delta: float, check: int
+    effects: Sequence[float | None], whole: float, measurements: Measurements, *, delta: float, gain: float, check: int
 ) -> Decision:
     ranked = sorted((-effect, c) for c, effect in enumerate(effects) if effect is not None)
     best = [(c, -minus) for minus, c in ranked[:check]]
@@ -186,6 +199,6 @@ def _decision(
         if pair is not None or min(drops) < STRONG * delta:
             raise
         return Decision(status, tuple(cited))
-    if alone is not None and not sufficient(alone, delta=delta):
+    if alone is not None and not sufficient(alone, gain=gain):
         return Decision("unclear", (), pair, alone)
     return Decision(status, tuple(cited), pair, alone)
