@@ -64,6 +64,18 @@ def test_a_sound_is_drawn_as_a_sound(regard: Run, tmp_path: Path) -> None:
     assert "8000 Hz" in done.stdout  # the axis of its spectrogram
 
 
+def test_a_transcript_in_a_loop_is_reported(regard: Run, tmp_path: Path) -> None:
+    write_wav(tmp_path / "noise.wav", 0.1 * np.random.default_rng(0).normal(size=16_000), 16_000)
+    model = tiny_models.whisper(tmp_path / "model")
+    arguments = ("explain", model, "--audio", str(tmp_path / "noise.wav"), "--method", "attention", "--json")
+    done = regard(*arguments)
+    assert done.exit_code == 0, done.output
+    payload = json.loads(done.stdout)
+    answer = payload["examples"][0]["answer"]
+    assert answer.endswith(3 * answer[-1]), "the random model repeats one letter"
+    assert "repeats itself up to its end" in str(payload["notes"])
+
+
 def test_the_picture_goes_to_standard_output_too(regard: Run) -> None:
     done = regard("view", "mine.py:make", "--text", TEXT, "--svg", "-")
     assert done.exit_code == 0, done.output

@@ -89,7 +89,7 @@ class StepModel(OtherTask):
             outputs, _ = self._whole.outputs([item], [list(ids)])
             rows = torch.softmax(outputs["logits"][0, : len(ids)].float(), -1)
             sure = rows[torch.arange(len(ids)), torch.tensor(ids, device=rows.device)] > SURE
-        positions = [i for i, token in enumerate(ids) if token not in self._never_asked]
+        positions = own_positions(self._whole, ids)
         own = positions[: first_repeat([ids[i] for i in positions])]
         steps = [i for i in own if bool(sure[i])]
         lot = keyed_rng(0, "steps", example.id).permutation(len(steps))[:STEPS]
@@ -111,13 +111,29 @@ class StepModel(OtherTask):
             for step in sampled
         ]
 
-    @property
-    def _never_asked(self) -> frozenset[int]:
-        """Return the tokens to skip: the end, padding, and those that the model received as input."""
-        native: Any = self.module
-        end = getattr(getattr(native, "generation_config", None), "eos_token_id", None)
-        ends = end if isinstance(end, list) else [end]
-        return self.traits.forced | {int(i) for i in ends if i is not None} | self.traits.ends | {self.traits.pad_id}
+
+def own_positions(model: TorchModel, ids: Sequence[int]) -> list[int]:
+    """Positions of the tokens that are text: not the end, padding, or a token that the model received as input."""
+    native: Any = model.module
+    end = getattr(getattr(native, "generation_config", None), "eos_token_id", None)
+    ends = end if isinstance(end, list) else [end]
+    skipped = model.traits.forced | {int(i) for i in ends if i is not None} | model.traits.ends | {model.traits.pad_id}
+    return [i for i, token in enumerate(ids) if token not in skipped]
+
+
+def repeating_texts(model: Model, targets: Sequence[Target]) -> list[Text]:
+    """One note about generated texts that repeat themselves up to their end; none for other models."""
+    if not isinstance(model, TorchModel) or not model.traits.encoder_decoder or model.task != "sequence_to_sequence":
+        return []
+    texts = [target for target in targets if isinstance(target, Sequence) and not isinstance(target, str)]
+    lengths = [
+        (len(positions := own_positions(model, [int(t) for t in ids])), first_repeat([int(ids[i]) for i in positions]))
+        for ids in texts
+    ]
+    loops = [length - first for length, first in lengths if first < length]
+    if not loops:
+        return []
+    return [Message.of("data.repeating_text", tokens=sum(loops), of=sum(length for length, _ in lengths))]
 
 
 def first_repeat(tokens: Sequence[int]) -> int:

@@ -105,6 +105,7 @@ def command(
     from regard.audits.explain import explain
     from regard.audits.repeatability import warning
     from regard.audits.resolve import unknown_words
+    from regard.models.writing_steps import repeating_texts
     from regard.present.messages.messages import render, say
 
     with bar(remarks(), making=choice.making):
@@ -121,6 +122,7 @@ def command(
             *[text for text in [warning(live, explanation.examples[0])] if text],
             *live.notes,
             *unknown_words(live, explanation.examples),
+            *repeating_texts(live, explanation.targets),
         ]
     )
     hears = example is not None and live.modality == "audio" and live.task == "sequence_to_sequence"
