@@ -106,6 +106,16 @@ def test_an_int8_graph_is_read_and_proved(graph: Path, tmp_path: Path, torch_mod
     np.testing.assert_allclose(same.value, ours.answers.value, atol=1e-5)
     with pytest.raises(Unsupported, match="quantized graphs cannot be rebuilt"):
         load(str(small), processor=str(graph.parent), rebuild=True)
+    with pytest.raises(RegardError, match="the float32 graph with --rebuild") as refused:
+        explain(model, TEXTS[0], ["integrated_gradients"])
+    assert "a quantized graph cannot be rebuilt" in str(refused.value)
+    assert any("onnx_no_gradients_quantized" in repr(note) for note in model.notes)
+
+
+def test_a_missing_tokenizer_names_the_option(graph: Path, tmp_path: Path) -> None:
+    (tmp_path / "alone.onnx").write_bytes(graph.read_bytes())
+    with pytest.raises(InputError, match="--processor DIR"):
+        load(str(tmp_path / "alone.onnx"))
 
 
 def test_perturbation_and_attention_methods_equal_torch(graph: Path, torch_model: TorchModel) -> None:

@@ -50,11 +50,10 @@ ROW_SUM = 1e-4
 class OnnxModel:
     """Implements `protocols.Model` by a torch model whose module runs the graph."""
 
-    without_capability = phrase("errors.models.rebuild_in_its_class")
-
-    def __init__(self, inner: TorchModel, notes: Iterable[Text] = ()) -> None:
+    def __init__(self, inner: TorchModel, notes: Iterable[Text] = (), *, without_capability: Text = "") -> None:
         assert isinstance(inner.module, OnnxModule)
         self.inner, self.module = inner, inner.module
+        self.without_capability = without_capability
         self._notes, self._proofs = list(notes), dict[tuple[int, ...], Message]()
         self._sites = numbered_sites([node.name for node in self.module.graph.found.nodes])
 

@@ -20,13 +20,14 @@ from regard.models.exported.onnx_module import OnnxModule
 from regard.models.exported.sessions import Graph, onnx_package
 from regard.models.open.checkpoints import open_processor, quiet
 from regard.models.open.huggingface import Options, from_transformers, infer_task, rename, task_row
-from regard.models.open.onnx_rebuild import rebuilt
+from regard.models.open.onnx_rebuild import own_class, rebuilt
 from regard.models.open.wrap import wrap
 from regard.protocols import Model
 
 REMEDY: Final = phrase("errors.models.regard_load_model_onnx_processor")
 _PREFERRED: Final = ("model.onnx", "onnx/model.onnx")
 _SPANS: Final = {"start_logits", "end_logits"}
+_INTEGER: Final = ("MatMulInteger", "QLinearMatMul", "DequantizeLinear")
 _VECTORS: Final = ("last_hidden_state", "token_embeddings", "sentence_embedding")
 
 
@@ -92,8 +93,16 @@ def open_onnx(path: Path, processor: Any, options: Options, *, rebuild: bool = F
 
 def _joined(inner: TorchModel, graph: Graph) -> OnnxModel:
     register()
-    model = OnnxModel(inner, [Message("model_note.onnx_no_gradients")])
-    quantized = sum(node.op_type in ("MatMulInteger", "QLinearMatMul", "DequantizeLinear") for node in _nodes(graph))
+    quantized = sum(node.op_type in _INTEGER for node in _nodes(graph))
+    config: Any = getattr(inner.module, "config", None)
+    note, remedy = Message("model_note.onnx_no_gradients"), phrase("errors.models.rebuild_in_its_class")
+    if quantized:
+        note = Message("model_note.onnx_no_gradients_quantized")
+        remedy = phrase("errors.models.load_graph_before_quantization")
+    elif own_class(config) is None:
+        note = Message("model_note.onnx_no_gradients_no_class")
+        remedy = phrase("errors.models.load_model_before_export")
+    model = OnnxModel(inner, [note], without_capability=remedy)
     if quantized:
         model.inner._notes.append(Message.of("model_note.quantized_graph", n=quantized))
     return model

@@ -26,10 +26,8 @@ _PROBE: Final = (2, 8)
 
 def rebuilt(graph: Graph, config: Any, module: OnnxModule) -> tuple[nn.Module, Message]:
     """Return (model in its own class, a note with the difference of its outputs)."""
-    import transformers
-
     names = getattr(config, "architectures", None) or [""]
-    kind: Any = getattr(transformers, names[0], None)
+    kind = own_class(config)
     subject = phrase("errors.models.rebuild_graph", graph=graph.path)
     if kind is None:
         raise Unsupported(
@@ -65,6 +63,14 @@ def rebuilt(graph: Graph, config: Any, module: OnnxModule) -> tuple[nn.Module, M
             got=phrase("errors.common.difference_error", error=error),
         )
     return native, Message.of("model_note.rebuilt", file=graph.path.name, architecture=names[0], error=error)
+
+
+def own_class(config: Any) -> Any | None:
+    """Hugging Face class that the config names; None if it names none."""
+    import transformers
+
+    names = getattr(config, "architectures", None) or [""]
+    return getattr(transformers, names[0], None) if names[0] else None
 
 
 def _weights(graph: Graph, state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
