@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -125,10 +125,13 @@ def repeating_texts(model: Model, targets: Sequence[Target]) -> list[Text]:
     """One note about generated texts that repeat themselves up to their end; none for other models."""
     if not isinstance(model, TorchModel) or not model.traits.encoder_decoder or model.task != "sequence_to_sequence":
         return []
-    texts = [target for target in targets if isinstance(target, Sequence) and not isinstance(target, str)]
+    texts = [
+        [int(t) for t in cast("Sequence[int]", target)]
+        for target in targets
+        if isinstance(target, Sequence) and not isinstance(target, str)
+    ]
     lengths = [
-        (len(positions := own_positions(model, [int(t) for t in ids])), first_repeat([int(ids[i]) for i in positions]))
-        for ids in texts
+        (len(positions := own_positions(model, ids)), first_repeat([ids[i] for i in positions])) for ids in texts
     ]
     loops = [length - first for length, first in lengths if first < length]
     if not loops:
