@@ -29,7 +29,7 @@ from regard.present.report.sections.exhibits import written
 from regard.present.results_table import evidence, main_settings, shown
 from regard.present.run_reader import Material
 from regard.present.summary import against_random, reading
-from regard.records import Score, Summary, Units
+from regard.records import Message, Score, Summary, Units
 
 pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
 
@@ -242,3 +242,11 @@ def test_a_displayed_interval_is_the_stored_one_rounded_and_holds_its_estimate(
 def test_an_end_that_is_promised_is_never_rounded_past_itself(share: float) -> None:
     assert float(at_least(share).rstrip("%")) <= 100 * share + 1e-4
     assert float(at_most(share).rstrip("%")) >= 100 * share - 1e-4
+
+
+def test_range_of_one_number_is_no_range() -> None:
+    from regard.present.messages.messages import render
+
+    one, two = (Message.of("judge.undecided_more", low=low, high=190) for low in (190, 180))
+    assert "about 190 would" in render(one)
+    assert "180 to 190 would" in render(two)

@@ -71,6 +71,10 @@ def speaking(name: str) -> Iterator[None]:
         _language.reset(token)
 
 
+ONE_NUMBER = {"judge.undecided_more": "judge.undecided_about"}
+"""Sentence about a range -> the one for a range whose ends are equal; stored runs keep the range."""
+
+
 def say(key: str, /, **values: object) -> str:
     """Render the sentence of a key with its values.
 
@@ -112,6 +116,8 @@ def render(text: Text | Mapping[str, Any], nouns: Mapping[str, str] = NOUNS) -> 
     key, params = (text["message"], text.get("params", {})) if isinstance(text, Mapping) else (text.key, text.params)
     nouns = {name: str(params.get(name, noun)) for name, noun in nouns.items()}
     values = {name: _rendered(value, nouns) for name, value in params.items()}
+    if key in ONE_NUMBER and params["low"] == params["high"]:
+        return say(ONE_NUMBER[key], n=params["low"])
     if key == "sentences":
         return say("joint").join(_rendered(part, nouns) for part in params["parts"])
     if isinstance(params.get("noun"), str):  # of an error about a name: explainer, column
