@@ -77,7 +77,8 @@ def test_answers_that_are_no_answers_have_words_of_their_own(rule: str, overrule
 
 
 def test_only_bad_news_is_marked_as_bad() -> None:
-    assert tone(verdict("points", "fails")) == "bad"
+    assert tone(verdict("points", "fails")) == tone(verdict("stable", "fails")) == "bad"
+    assert tone(verdict("stable", "holds")) == "good"
     assert tone(verdict("exclusive", "fails")) == tone(verdict("better_method", "fails")) == "plain"
     assert 'class="badge bad"' not in report(judged(verdicts=[verdict("exclusive", "fails")]))
 

@@ -19,6 +19,7 @@ _TONES: Final[dict[str, dict[str, Tone]]] = {
     "map": {"holds": "good", "fails": "bad"},
     "matter": {"holds": "good", "fails": "bad", "mixed": "part"},
     "points": {"holds": "good", "fails": "bad", "mixed": "part"},
+    "stable": {"holds": "good", "fails": "bad", "mixed": "part"},
     "mixture": {"holds": "good", "fails": "part", "mixed": "part"},
     "same": {"holds": "good", "fails": "part", "mixed": "part"},
 }
