@@ -211,3 +211,24 @@ def test_a_bad_outsider_does_not_hide_the_others(outsider: Path) -> None:
     assert shown.output.count("not usable: ") == 4
     listed = json.loads(CliRunner().invoke(root, ["list", "explainer", "--json"]).stdout)
     assert {e["name"] for e in listed if "problem" in e} == {"plain", "alias", "absent", "lost"}
+
+
+@pytest.mark.parametrize("family", ["", "frist"])
+def test_question_of_the_judge_needs_a_known_family(family: str) -> None:
+    """The judge asks its questions by family: without one it would be listed and never asked."""
+
+    def heads_agree(evidence: object) -> None:
+        """Do the heads agree?"""
+
+    heads_agree.__module__ = "regard.judge.heads_agree"
+    with pytest.raises(InputError, match='family="further"'):
+        registry.question(rank=30, family=family)(heads_agree)
+    assert registry.describe(registry.question(rank=30, family="map")(heads_agree)).facts["family"] == "map"
+
+
+def test_question_of_another_package_needs_no_family() -> None:
+    @registry.question(rule="Always yes.")
+    def heads_agree(evidence: object) -> None:
+        """Do the heads agree?"""
+
+    assert describe(heads_agree).facts["family"] == ""

@@ -196,12 +196,16 @@ class ScoreFunction:
     imposed: bool = False
 
 
+FAMILIES = ("first", "map", "further")
+"""Families of the judge's own questions, in the order in which it asks them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A question of the judge: `def NAME(evidence) -> Draft | None`, worded in the first line of its docstring.
 
     rank: its place. family: "first" (they decide the reading), "map" and "further" are ours, pre-registered and
-    corrected together. A question of another package is judged beside them and corrected among such questions; it
+    corrected together; a question in `regard.judge` needs one. A question of another package is judged beside them and corrected among such questions; it
     brings its rule, the claims it does not make, and its margins, fixed before looking.
     """
 

@@ -27,6 +27,7 @@ from regard.errors import EnvironmentProblem, InputError, UnknownName, phrase
 from regard.foreign_code import contained
 from regard.message import Message, Text
 from regard.method_facts import EVERY as EVERY
+from regard.method_facts import FAMILIES as FAMILIES
 from regard.method_facts import HEADLINE as HEADLINE
 from regard.method_facts import THOROUGH as THOROUGH
 from regard.method_facts import Attack as Attack
@@ -156,12 +157,28 @@ def method(kind: str, **facts: Json) -> Callable[[F], F]:
     """Register a function as a method of a kind; return it unchanged. The named decorators below set the kind."""
 
     def mark(function: F) -> F:
+        if kind == "question":
+            _check_family(function, facts)
         setattr(function, _MARK, (kind, facts))
         if not function.__module__.startswith("regard."):
             _IN_PROCESS[kind, function.__name__] = function
         return function
 
     return mark
+
+
+def _check_family(function: Callable[..., Any], facts: Mapping[str, Json]) -> None:
+    """Refuse a question inside the judge without a known family: the judge asks its own questions by family."""
+    family = str(facts.get("family", ""))
+    if not function.__module__.startswith(f"{ROOMS['question']}.") or family in FAMILIES:
+        return
+    known = ", ".join(f'family="{name}"' for name in FAMILIES)
+    raise InputError(
+        phrase("errors.registry.question_of_judge", name=function.__name__),
+        expected=phrase("errors.registry.family_of_corrected_questions"),
+        got=repr(family),
+        remedy=phrase("errors.registry.state_family", families=known),
+    )
 
 
 _IN_PROCESS: dict[tuple[str, str], Callable[..., Any]] = {}
