@@ -12,21 +12,15 @@ from typing import Any
 
 from regard.message import Message
 
-MOVED = {
-    "regard.evaluate": "regard.audits",
-    "regard.evaluate.attack": "regard.surveys.attack",
-    "regard.evaluate.audit": "regard.audits.audit",
-    "regard.evaluate.explain": "regard.audits.explain",
-    "regard.gate.pytest_plugin": "regard.cli.pytest_plugin",
-    "regard.live.words_and_patches": "regard.live.image_text",
-    "regard.models.health_callback": "regard.tap.monitor.callback",
-    "regard.models.load": "regard.models.open.load",
-    "regard.models.watching": "regard.tap.monitor.watch",
-    "regard.present.as_markdown": "regard.present.report.as_markdown",
-    "regard.present.redacted": "regard.present.report.redaction",
-    "regard.present.viewer_block": "regard.present.pack.viewer_block",
-}
-"""Old module -> new module."""
+
+def _moved_modules() -> dict[str, str]:
+    """Return old module -> new module, from the table beside this file; without those that have no successor."""
+    with open(__file__.replace("moved.py", "moved_modules.txt"), encoding="utf-8") as table:
+        rows = [line.split()[:2] for line in table if not line.startswith("#")]
+    return {old: new for old, new in rows if new != "-"}
+
+
+MOVED = _moved_modules()
 ONCE_AT_THE_TOP = {
     "Spec": "regard.records",
     "atlas": "regard.surveys.atlas",
