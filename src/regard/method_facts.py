@@ -205,8 +205,9 @@ class Question:
     """A question of the judge: `def NAME(evidence) -> Draft | None`, worded in the first line of its docstring.
 
     rank: its place. family: "first" (they decide the reading), "map" and "further" are ours, pre-registered and
-    corrected together; a question in `regard.judge` needs one. A question of another package is judged beside them and corrected among such questions; it
-    brings its rule, the claims it does not make, and its margins, fixed before looking.
+    corrected together; a question in `regard.judge` needs one. A question of another package is judged beside them and
+    corrected among such questions; it brings its rule, the claims it does not make, and its margins, fixed before
+    looking.
     """
 
     rank: int = 1000
