@@ -8,8 +8,9 @@ weight on units moves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from regard.desk.finite_answers import unknown
 from regard.desk.questions import edited
 from regard.errors import Unsupported, phrase
+from regard.experiments._finding import finding
 from regard.explainers._alignment import on_units, pooled_heads, rows_read
 from regard.explainers._site_choice import chosen_sites
 from regard.measures.ranking import order
@@ -210,6 +212,21 @@ def setting(layers: Layers, heads: Heads, **more: Json) -> dict[str, Json]:
     return {"layers": layers, "heads": heads, **more}
 
 
+def attention_scores(
+    case: Case,
+    columns: Mapping[str, Floats],
+    where: Mapping[str, Json],
+    *,
+    about: Mapping[str, Mapping[str, Json]] = MappingProxyType({}),
+    curves: Mapping[str, Mapping[str, Floats]] = MappingProxyType({}),
+) -> list[Score]:
+    """Build one score of the audited attention per column. about: further facts of a column."""
+    return [
+        finding(name, case.ids, values, {**where, **about.get(name, {})}, curves=curves.get(name, {}))
+        for name, values in columns.items()
+    ]
+
+
 def distances(case: Case, answers: Answers) -> tuple[list[Floats], list[Bools]]:
     """Return per row the total variation from its example's base prediction, and whether the prediction flipped.
 
@@ -257,14 +274,4 @@ def yardsticks(
         if len(m) > 1:
             for name, values in ((change, apart[i]), (flips, flipped[i])):
                 rows[f"{name}_null"][i], rows[f"{name}_ceiling"][i] = values[0], values[1:].max()
-    return [
-        Score(
-            metric=name,
-            method="attention",
-            ids=case.ids,
-            values=values,
-            better="none",
-            where={**where, "role": name.rpartition("_")[2]},
-        )
-        for name, values in rows.items()
-    ]
+    return attention_scores(case, rows, where, about={name: {"role": name.rpartition("_")[2]} for name in rows})

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from regard.desk.questions import edited
-from regard.experiments._map import Map, distances, maps, setting
+from regard.experiments._map import Map, attention_scores, distances, maps, setting
 from regard.experiments._weight_batches import SMALLEST, softmax
 from regard.measures.divergence import jsd
 from regard.measures.exclusivity import displaceable, heaviest, log_odds_within, most_distant
@@ -138,16 +138,11 @@ def exclusive(
             curves=both,
             grid=tuple(caps),
         ),
-        *(
-            Score(
-                metric=name,
-                method="attention",
-                ids=case.ids,
-                values=np.array(v),
-                better="none",
-                where={**where, "role": ROLES.get(name, "method")},
-            )
-            for name, v in columns.items()
+        *attention_scores(
+            case,
+            {name: np.array(values) for name, values in columns.items()},
+            where,
+            about={name: {"role": ROLES.get(name, "method")} for name in columns},
         ),
     ]
 

@@ -9,10 +9,10 @@ import numpy as np
 from regard.desk.changes import Shuffled
 from regard.desk.questions import UnitOrder
 from regard.errors import Unsupported
-from regard.experiments._map import Map, in_words, maps, setting
+from regard.experiments._map import Map, attention_scores, in_words, maps, setting
 from regard.measures.divergence import tvd
 from regard.protocols import Case, Findings
-from regard.records import Floats, Json, Score, encoded
+from regard.records import Floats, Json, encoded
 from regard.registry import EVERY, InProfile, experiment
 
 HARDLY = 0.1
@@ -81,17 +81,7 @@ def map_shape(case: Case, *, layers: str | int = "last", heads: str | int = "mea
         "flat_ceiling": {"role": "ceiling"},
         "shuffled_ceiling": {"role": "ceiling"},
     }
-    return [
-        Score(
-            metric=name,
-            method="attention",
-            ids=case.ids,
-            values=values,
-            better="none",
-            where={**where, **about.get(name, {})},
-        )
-        for name, values in columns.items()
-    ]
+    return attention_scores(case, columns, where, about=about)
 
 
 def _between_examples(case: Case, map_list: Sequence[Map], layers: str | int, heads: str | int) -> Floats:

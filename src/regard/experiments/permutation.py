@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from regard.desk.questions import edited
-from regard.experiments._map import distances, maps, setting, yardsticks
+from regard.experiments._map import attention_scores, distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
-from regard.records import Score
 from regard.registry import HEADLINE, THOROUGH, InProfile, experiment
 
 
@@ -54,15 +53,5 @@ def permutation(
         "largest_weight": np.array([m.alpha.max(initial=0.0) for m in map_list]),
     }
     where = setting(layers, heads)
-    return [
-        Score(
-            metric=name,
-            method="attention",
-            ids=case.ids,
-            values=values,
-            better="none",
-            where=where,
-            curves={"distance": curve} if name == "permuted" else {},
-        )
-        for name, values in columns.items()
-    ] + yardsticks(case, map_list, where, names=("permuted", "permuted_flips"), most=most)
+    scores = attention_scores(case, columns, where, curves={"permuted": {"distance": curve}})
+    return scores + yardsticks(case, map_list, where, names=("permuted", "permuted_flips"), most=most)

@@ -6,9 +6,8 @@ import numpy as np
 
 from regard.desk.questions import patched
 from regard.errors import Unsupported, phrase
-from regard.experiments._map import maps, setting
+from regard.experiments._map import attention_scores, maps, setting
 from regard.protocols import Case, Findings
-from regard.records import Score
 from regard.registry import EVERY, InProfile, experiment
 
 
@@ -64,16 +63,5 @@ def route(case: Case, *, donors: int = 2, layers: str | int = "last", heads: str
             change[i] = np.mean(0.5 * np.abs(patched_rows - base.distribution[i]).sum(-1))
         if alike[i]:
             null[i] = np.mean(patched_distribution[len(patched_rows) :].argmax(-1) != decided[i])
-    where = setting(layers, heads)
-    return [
-        Score(metric="route", method="attention", ids=case.ids, values=followed, better="none", where=where),
-        Score(metric="route_moved", method="attention", ids=case.ids, values=change, better="none", where=where),
-        Score(
-            metric="route_null",
-            method="attention",
-            ids=case.ids,
-            values=null,
-            better="none",
-            where={**where, "role": "null"},
-        ),
-    ]
+    columns = {"route": followed, "route_moved": change, "route_null": null}
+    return attention_scores(case, columns, setting(layers, heads), about={"route_null": {"role": "null"}})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.experiments._map import maps, setting
+from regard.experiments._map import attention_scores, maps, setting
 from regard.experiments._rankings import first
 from regard.experiments._rankings import references as reference_rankings
 from regard.explainers._references import BY_REMOVAL
 from regard.protocols import Case, Findings
-from regard.records import Floats, Score
+from regard.records import Floats
 from regard.registry import EVERY, InProfile, experiment
 
 ROLES = {"ceiling": "ceiling", "chance": "null"}
@@ -73,14 +73,5 @@ def top_word(
         "ceiling": np.array(ceiling),
         "chance": np.array(chance),
     }
-    return [
-        Score(
-            metric=name,
-            method="attention",
-            ids=case.ids,
-            values=values,
-            better="none",
-            where=setting(layers, heads, role=ROLES.get(name, "method")),
-        )
-        for name, values in columns.items()
-    ]
+    about = {name: {"role": ROLES.get(name, "method")} for name in columns}
+    return attention_scores(case, columns, setting(layers, heads), about=about)

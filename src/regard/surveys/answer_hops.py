@@ -24,8 +24,8 @@ import numpy as np
 from regard.errors import Unsupported
 from regard.models.chat.answer_objective import AnswerObjective
 from regard.models.chat.log_odds import log_probabilities, weighted_probability
-from regard.models.chat.prompt_reader import PromptReader
 from regard.records import Bools, Floats, Ints
+from regard.surveys.answer_sufficiency import Measured as MeasuredAlone
 from regard.surveys.citation_rule import SUFFICIENT, TooCostly, needed, sufficient
 from regard.surveys.cited_answer import Alone, CitedSentence, Trace
 
@@ -35,24 +35,14 @@ NEAREST = 8
 """Maximum earlier sentences to try for one sentence, nearest first."""
 
 
-class Measured(Protocol):
+class Measured(MeasuredAlone, Protocol):
     """The measurements that a trace needs."""
 
     @property
-    def reader(self) -> PromptReader: ...
-    @property
-    def objective(self) -> AnswerObjective: ...
-    @property
-    def delta(self) -> float: ...
-    @property
-    def gain(self) -> float: ...
-    @property
     def effects(self) -> Floats: ...
-    def token_drops(self, u: int, numbers: Sequence[int]) -> Floats: ...
     def deleted_with(self, numbers: Sequence[int]) -> frozenset[int]: ...
     def costs(self, u: int, numbers: Iterable[int]) -> list[float]: ...
     def afford(self, passes: float) -> None: ...
-    def isolated(self, prompt: Sequence[int], u: int, before: Sequence[int]) -> tuple[float, Floats]: ...
 
 
 def traced(evidence: Measured, sentences: Sequence[CitedSentence]) -> list[CitedSentence]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.datasets.builtin.quadrants import COLOURS, quadrants
 from regard.models.open.checkpoints import quiet
 from regard.records import Example, Json
-from regard.training.fixed_steps import train_steps
+from regard.training.fixed_steps import batch_of, save_parts, train_steps
 from regard.training.word_tokenizer import spaced_words
 
 PLACES = ("above-left", "above-right", "below-left", "below-right")
@@ -34,7 +34,7 @@ def train_captioner(out: Path, *, steps: int, seed: int) -> Mapping[str, Json]:
     order = np.random.default_rng(seed)
 
     def loss() -> Tensor:
-        batch = [data[int(i)] for i in order.choice(len(data), BATCH, replace=False)]
+        batch = batch_of(data, BATCH, order)
         inputs, answers = _inputs(processor, batch, order)
         labels = inputs["input_ids"].clone()
         labels[:, : -answers.shape[1]] = -100
@@ -42,9 +42,7 @@ def train_captioner(out: Path, *, steps: int, seed: int) -> Mapping[str, Json]:
         return value
 
     train_steps(model, loss, steps=steps, rate=RATE)
-    with quiet():
-        model.save_pretrained(out)
-        processor.save_pretrained(out)
+    save_parts(out, model, processor)
     test = quadrants(n=TESTED, seed=seed).items
     inputs, answers = _inputs(processor, test, np.random.default_rng(seed))
     with torch.no_grad():

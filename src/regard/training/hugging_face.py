@@ -10,6 +10,7 @@ from typing import Any
 
 from regard.errors import EnvironmentProblem, phrase
 from regard.models.open.checkpoints import quiet
+from regard.training.fixed_steps import save_parts
 
 
 def unpack_gguf(file: Path, out: Path, *, begin_token: bool = False) -> None:
@@ -44,5 +45,4 @@ def unpack_gguf(file: Path, out: Path, *, begin_token: bool = False) -> None:
         plain.load_state_dict(packed.state_dict(), strict=True)
         if packed.can_generate():
             plain.generation_config = packed.generation_config
-        plain.save_pretrained(out)
-        tokenizer.save_pretrained(out)
+    save_parts(out, plain, tokenizer)

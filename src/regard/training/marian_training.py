@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from regard.datasets.builtin.phrases import phrases
-from regard.models.open.checkpoints import quiet
 from regard.records import Example, Json
-from regard.training.fixed_steps import train_steps
+from regard.training.fixed_steps import batch_of, save_parts, train_steps
 from regard.training.word_tokenizer import spaced_words
 
 PAIRS = "pairs.csv"
@@ -35,16 +34,14 @@ def train_marian(out: Path, *, steps: int, seed: int) -> Mapping[str, Json]:
     order = np.random.default_rng(seed)
 
     def loss() -> Tensor:
-        batch = [train[int(i)] for i in order.choice(len(train), BATCH, replace=False)]
+        batch = batch_of(train, BATCH, order)
         inputs = tokenizer([source for source, _, _ in batch], padding=True, return_tensors="pt")
         labels = tokenizer([target for _, target, _ in batch], padding=True, return_tensors="pt")["input_ids"]
         value: Tensor = model(**inputs, labels=labels.masked_fill(labels == tokenizer.pad_token_id, IGNORED)).loss
         return value
 
     train_steps(model, loss, steps=steps, rate=RATE)
-    with quiet():
-        model.save_pretrained(out)
-        tokenizer.save_pretrained(out)
+    save_parts(out, model, tokenizer)
     with (out / PAIRS).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("source", "target", "alignment"))

@@ -14,6 +14,7 @@ from regard.datasets.examples import Examples
 from regard.datasets.formats.sounds import write_wav
 from regard.models.open.checkpoints import quiet
 from regard.records import Json
+from regard.training.fixed_steps import save_parts, train_steps
 
 RECORDINGS = "recordings"
 """Directory beside the weights with test sounds, one subdirectory per class."""
@@ -30,23 +31,17 @@ def train_listener(out: Path, *, kind: Kind, steps: int | None, seed: int) -> Ma
     train, test = (planted_sounds(split=s, n=n, seed=seed) for s, n in (("train", TRAINED_ON), ("test", TESTED)))
     model, extractor = _wav2vec2() if kind == "wav2vec2" else _ast()
     features, labels = _features(extractor, train), _labels(train)
-    optimiser = torch.optim.AdamW(model.parameters(), rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, max(count, 2))
     order = np.random.default_rng(seed)
-    model.train()
-    for _ in range(count):
+
+    def loss() -> torch.Tensor:
         rows = torch.from_numpy(order.choice(len(train), BATCH, replace=False))
-        loss = model(input_values=features[rows], labels=labels[rows]).loss
-        optimiser.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        schedule.step()
-    model.eval()
+        value: torch.Tensor = model(input_values=features[rows], labels=labels[rows]).loss
+        return value
+
+    train_steps(model, loss, steps=count, rate=rate, clip=1.0)
     with quiet(), torch.no_grad():
         right = model(input_values=_features(extractor, test)).logits.argmax(-1) == _labels(test)
-        model.save_pretrained(out)
-        extractor.save_pretrained(out)
+    save_parts(out, model, extractor)
     for example in test:
         (out / RECORDINGS / str(example.label)).mkdir(parents=True, exist_ok=True)
         write_wav(out / RECORDINGS / str(example.label) / f"{example.id}.wav", example.inputs["audio"], RATE)

@@ -60,9 +60,15 @@ class ChatModel:
     def generate(self, prompt: Sequence[int], new_tokens: int) -> list[int]:
         """Return the greedy continuation of a prompt, without the end token."""
         native: Any = self.module
-        ids = torch.tensor([list(prompt)], device=self.device)
         ends = native.generation_config.eos_token_id
         ends = {*(ends if isinstance(ends, list) else [ends]), *self.tokenizer.all_special_ids} - {None}
+        tokens = self.greedy(prompt, new_tokens, pad_token_id=min(ends, default=0))[len(prompt) :]
+        return tokens[: next((i for i, token in enumerate(tokens) if token in ends), len(tokens))]
+
+    def greedy(self, prompt: Sequence[int], new_tokens: int, **options: Any) -> list[int]:
+        """Return every token of the module's own greedy generation; options go to `generate`."""
+        native: Any = self.module
+        ids = torch.tensor([list(prompt)], device=self.device)
         with torch.inference_mode():
             # with a mask: without one, transformers hides every prompt token that equals the padding token
             sequence = native.generate(
@@ -71,10 +77,10 @@ class ChatModel:
                 max_new_tokens=new_tokens,
                 do_sample=False,
                 num_beams=1,
-                pad_token_id=min(ends, default=0),
+                **options,
             )
-        tokens: list[int] = sequence[0, len(prompt) :].tolist()
-        return tokens[: next((i for i, token in enumerate(tokens) if token in ends), len(tokens))]
+        tokens: list[int] = sequence[0].tolist()
+        return tokens
 
 
 @capability(needs="a language model with a fast tokenizer")

@@ -78,20 +78,9 @@ def _generated(
     chat: ChatModel, prompt: Sequence[int], start: Sequence[int], new_tokens: int
 ) -> tuple[list[int], list[int]]:
     """Return the decoder tokens before the greedy answer, and the answer."""
-    native: Any = chat.module
     chat.refuse_too_long(len(prompt), 1)
-    ids = torch.tensor([list(prompt)], device=chat.device)
     begun = {"decoder_input_ids": torch.tensor([list(start)], device=chat.device)} if start else {}
-    with torch.inference_mode():
-        sequence = native.generate(
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
-            max_new_tokens=new_tokens,
-            do_sample=False,
-            num_beams=1,
-            **begun,
-        )
-    tokens, special = [int(token) for token in sequence[0]], set(chat.tokenizer.all_special_ids)
+    tokens, special = chat.greedy(prompt, new_tokens, **begun), set(chat.tokenizer.all_special_ids)
     first = max(1, len(start))
     while first < len(tokens) and tokens[first] in special:
         first += 1
