@@ -1,9 +1,10 @@
 """`python -m benchmarks.reversed_catalogue [PATH ...]`: the suite with every English message reversed.
 
 A test that is not about wording must still pass; if it fails, the code reads its own prose somewhere. Tests about
-wording are those marked so, and those whose failed assertion compared a reversed word with the English one; both are
-counted. Each directory runs in a process of its own. Writes results/reversed_catalogue.json, with the results of the
-directories that were not named as they were; exits with 1 if a test failed in a named one.
+wording are those marked so, and those whose failed assertion itself compares a text that holds an English word with a
+value that holds it reversed (`tests/catalogues.py`); both are counted. Each directory runs in a process of its own.
+Writes results/reversed_catalogue.json, with the results of the directories that were not named as they were; exits with
+1 if a test failed in a named one.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def outcome(place: str) -> dict[str, Any]:
     """Run the tests of one place; count passed tests and skips by reason, and name failures."""
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "tests.xml"
-        options = ["--reversed-catalogue", "-p", "no:cacheprovider", "--tb=short", "-n", "0", f"--junitxml={page}"]
+        options = ["--reversed-catalogue", "-p", "no:cacheprovider", "--tb=short", "-vv", "-n0", f"--junitxml={page}"]
         environment = dict(os.environ)
         if place.startswith("src"):  # doctests know the option and the fixtures of tests/conftest.py only as a plug-in
             options += ["-p", "conftest"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import textwrap
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from typing import Any
 import pytest
 
 from regard.present.messages import messages
+from regard.registry import ROOMS, names
 
 PLACEHOLDER = re.compile(r"(\{\{|\}\}|\{[^{}]*\})")
 """A place to fill in, or a doubled brace, which stands for itself."""
@@ -23,6 +27,7 @@ BAR = re.compile(r"\|(?![^{}]*\})")
 """A bar between columns, not one between singular and plural."""
 LONG = 7
 """Letters of a word that is found inside another one: reversed sentences lose spaces beside a plural form."""
+SOURCE = Path(messages.__file__).parents[2]
 ENGLISH = Path(messages.__file__).parent / "languages" / "en.toml"
 
 
@@ -59,6 +64,28 @@ def _table(name: str, table: dict[str, Any], change: Callable[[str], str]) -> It
             yield from _table(f"{name}.{key}" if name else key, value, change)
 
 
+def single_words(text: str, data: str = "") -> set[str]:
+    """Return the words outside of brackets that are neither in the data nor a name that is the same everywhere.
+
+    >>> single_words("⟦Drop of {x}⟧ drop film rollout", "a film")
+    {'drop'}
+    """
+    while text != (text := re.sub(r"⟦[^⟦⟧]*⟧", " ", text)):
+        pass
+    alone = r"(?<![\w.-])[A-Za-z]{2,}(?![\w.=-])"
+    return set(re.findall(alone, text)) - set(re.findall(r"[A-Za-z]+", data)) - NAMES - _method_names()
+
+
+NAMES = {"delete", "mask", "resample", "mean", "interpolate", "blur"}  # operators
+NAMES |= {"classification", "standard", "regard", "python", "numpy", "pyarrow", "safetensors", "torch", "transformers"}
+"""Names that users type, and of packages."""
+
+
+@cache
+def _method_names() -> frozenset[str]:
+    return frozenset(name for kind in ROOMS for name in names(kind))
+
+
 @contextmanager
 def catalogue_changed(change: Callable[[str], str]) -> Iterator[None]:
     """Every message of this process in changed English."""
@@ -89,32 +116,91 @@ def english_words() -> frozenset[str]:
     return frozenset(word for word in words if word != word[::-1])
 
 
-def compares_wording(failure: str) -> bool:
-    """Whether a failed assertion expected an English word of the catalogue and got the same word reversed.
+@dataclass(frozen=True)
+class Comparison:
+    """Texts of a failed comparison: what a test expected, and the values that it compared."""
 
-    A doctest also where it got the letters that it expected in another order.
+    expected: str
+    actual: str
 
-    >>> compares_wording("assert 'no such file' in 'elif hcus on'"), compares_wording("assert 2 == 0")
-    (True, False)
-    >>> compares_wording("expected 'examples', got '2 selpmaxesnoitnetta'")
-    True
-    >>> compares_wording("Expected:\\n    'n = 80'\\nGot:\\n    ' = n80'\\n")
-    True
+    @property
+    def wording(self) -> bool:
+        """Whether an expected English word of the catalogue stands reversed among the values.
+
+        >>> Comparison("no such file", "elif hcus on").wording, Comparison("2", "elif hcus on").wording
+        (True, False)
+        """
+        words = set(re.findall(r"[A-Za-z]{3,}", self.expected)) & english_words()
+        known = set(re.findall(r"[A-Za-z]{3,}", self.actual))
+        return any(word[::-1] in (self.actual if len(word) >= LONG else known) for word in words)
+
+
+def compares_wording(failure: pytest.ExceptionInfo[BaseException], report: str) -> bool:
+    """Whether a failed test compared texts, and expected a word that the reversed catalogue holds reversed.
+
+    Never for another exception than a failed assertion, for an assertion of the package, for an exception that was not
+    raised, for an assertion without a text to compare, or where the numbers of a doctest differ.
     """
-    if shown := re.search(r"^Expected:\n(.*?)^Got:\n(.*?)(?=^\S|\Z)", failure, re.MULTILINE | re.DOTALL):
-        expected, got = (sorted("".join(part.split())) for part in shown.groups())
-        if expected == got:
-            return True
-    words = set(re.findall(r"[A-Za-z]{3,}", failure))
-    return any(word[::-1] in (failure if len(word) >= LONG else words) for word in words & english_words())
-
-
-def failure_text(failure: pytest.ExceptionInfo[BaseException], report: str) -> str:
-    """The texts that a failed assertion compared; "" for an exception of any other kind, which is never about words."""
-    if not failure.errisinstance((AssertionError, pytest.fail.Exception)) and "DocTest" not in failure.typename:
-        return ""
+    explanation = "\n".join(line[1:] for line in report.splitlines() if line.startswith("E "))
+    if "DocTest" in failure.typename:
+        return doctest_wording(report)
+    if failure.errisinstance(pytest.fail.Exception) or not failure.errisinstance(AssertionError):
+        return False
+    if shown := re.search(r"Expected regex: (.*?)\n\s*Actual message: (.*)", explanation, re.DOTALL):
+        return Comparison(shown[1], shown[2]).wording
     last = failure.traceback[-1]
-    statement = str(last.statement)
-    values = {name: last.frame.f_locals.get(name) for name in re.findall(r"[a-z_]\w*", statement)}
-    outputs = [str(getattr(value, "output", value)) for value in values.values()]
-    return "\n".join([report, statement, *outputs])
+    if SOURCE in Path(str(last.path)).parents:
+        return False
+    compared = asserted(str(last.statement), last.frame.f_locals)
+    return replace(compared, actual=f"{compared.actual}\n{explanation}").wording
+
+
+def doctest_wording(report: str) -> bool:
+    """Whether a doctest got other words, and the same digits.
+
+    >>> doctest_wording("Expected:\\n    'n = 80'\\nGot:\\n    ' = n80'\\n")
+    True
+    >>> doctest_wording("Expected:\\n    2 examples\\nGot:\\n    3 selpmaxe\\n")
+    False
+    """
+    shown = re.search(r"^Expected:\n(.*?)^Got:\n(.*?)(?=^\S|\Z)", report, re.MULTILINE | re.DOTALL)
+    if shown is None:
+        return False
+    expected, actual = shown.groups()
+    letters, digits = ([sorted(re.findall(kind, part)) for part in (expected, actual)] for kind in (r"\S", r"\d"))
+    return digits[0] == digits[1] and (letters[0] == letters[1] or Comparison(expected, actual).wording)
+
+
+def asserted(statement: str, values: Mapping[str, Any]) -> Comparison:
+    """Return the texts that an assertion compares: constants and variables that hold texts, without keys and messages.
+
+    >>> asserted("assert 'no file' in printed(3, rows), page", {"rows": [5], "page": "a file"})
+    Comparison(expected='no file', actual='[5]')
+    >>> asserted("assert rows['file'] == 2", {"rows": {"file": 3}})
+    Comparison(expected='', actual="{'file': 3}")
+    """
+    try:
+        node = ast.parse(textwrap.dedent(statement).strip()).body[0]
+    except SyntaxError:
+        return Comparison("", "")
+    if not isinstance(node, ast.Assert):
+        return Comparison("", "")
+    keys = {
+        id(part) for inner in ast.walk(node.test) if isinstance(inner, ast.Subscript) for part in ast.walk(inner.slice)
+    }
+    parts = [part for part in ast.walk(node.test) if id(part) not in keys]
+    names = [part.id for part in parts if isinstance(part, ast.Name) and part.id in values]
+    constants = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    texts = [text for name in names for text in texts_in(values[name])]
+    return Comparison("\n".join([*constants, *texts]), "\n".join(shown_value(values[name]) for name in names))
+
+
+def texts_in(value: Any) -> list[str]:
+    """Return a text, or the texts of a collection."""
+    inner = value if isinstance(value, list | tuple | set | frozenset) else [value]
+    return [text for text in inner if isinstance(text, str)]
+
+
+def shown_value(value: Any) -> str:
+    """Return a value as text; of the result of a command, its output."""
+    return str(getattr(value, "output", value))
