@@ -24,7 +24,7 @@ from regard.store.run import Run
 from regard.verdict_records import Reading
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from catalogues import backwards, bracketed, catalogue_changed
+from catalogues import backwards, bracketed, catalogue_changed, single_words
 
 OLD = Path(__file__).parents[1] / "store" / "run_f476f33.zip"
 """An audit of the code before messages: `regard audit bilstm --data reviews --limit 4 --profile quick --keep 0`."""
@@ -169,9 +169,11 @@ def test_every_sentence_about_pictures_series_and_tables_is_a_message(
         output = invoke("audit", name, *few, "--budget", "none", "--out", tmp_path / "run")
     assert [line for line in output.splitlines() if plain_words(line)] == []
     columns = read(name, split="test", limit=4).columns
-    for part in page_texts((tmp_path / "run" / "report.html").read_text("utf-8")):
+    page = (tmp_path / "run" / "report.html").read_text("utf-8")
+    data = " ".join([*columns, *(column[:20] for column in columns), *map(str, read(name, split="test").labels)])
+    for part in [*page_texts(page), *attribute_texts(page)]:
         own = [column for column in columns if column[:20] in part]  # a long name is cut
-        assert own or part.startswith("regard audit") or plain_words(part) == "", part
+        assert own or part.startswith("regard audit") or single_words(part, data) == set(), part
 
 
 def test_every_sentence_of_a_written_report_is_a_message(tmp_path: Path) -> None:
@@ -287,6 +289,11 @@ def page_texts(page: str) -> list[str]:
     """The texts of a page between its elements, without scripts and styles."""
     page = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
     return [html.unescape(part) for part in re.split(r"<[^>]+>", page)]
+
+
+def attribute_texts(page: str) -> list[str]:
+    """The texts of a page that a screen reader or a pointer shows."""
+    return [html.unescape(text) for text in re.findall(r'(?:aria-label|title|alt|placeholder)="([^"]*)"', page)]
 
 
 def plain_words(text: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,12 @@ import regard
 from regard.live import session as live_session
 from regard.present.pack import viewer_block
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from catalogues import single_words
+
 OPENING, CLOSING = "⟦", "⟧"
+SAME_EVERYWHERE = {"exp", "max", "score", "English"}
+"""Words of formulas, and the name of a language in itself."""
 RECORD_DRAWN_TEXT = """
 window.drawnTexts = [];
 for (const name of ["fillText", "strokeText"]) {
@@ -50,7 +56,7 @@ def strings_in(value: Any) -> Iterator[str]:
 
 
 def untranslated(texts: list[str], data: set[str]) -> list[str]:
-    """Return the sentences of two or more words outside of brackets and user data. A cut text ends with an ellipsis."""
+    """Return the words outside of brackets, user data and names. A cut text ends with an ellipsis."""
     depth, outside = 0, ""
     cut = {head for text in texts for head in text.split("…")[:-1] if any(known.startswith(head) for known in data)}
     for letter in " | ".join(texts):
@@ -62,13 +68,12 @@ def untranslated(texts: list[str], data: set[str]) -> list[str]:
             outside += letter
     for known in sorted(data | cut - {""}, key=len, reverse=True):
         outside = outside.replace(known, "#")
-    return re.findall(r"[A-Za-z]{2,}(?: [A-Za-z]{2,})+", outside)
+    return sorted(single_words(outside) - SAME_EVERYWHERE)
 
 
-def test_untranslated_finds_sentences_outside_brackets_only() -> None:
-    assert untranslated(["⟦two words⟧", "cut ⟦off here…", "one", "free text", "a given text"], {"given text"}) == [
-        "free text"
-    ]
+def test_untranslated_finds_words_outside_brackets_only() -> None:
+    texts = ["⟦two words⟧", "cut ⟦off here…", "one", "free text", "a given text"]
+    assert untranslated(texts, {"given text"}) == ["cut", "free", "one", "text"]
 
 
 @pytest.mark.parametrize("name", ["bert", "cancer", "clip", "digits", "power", "translator"])

@@ -137,7 +137,7 @@ def table(
         caption = f"{caption} {say('page.more_columns', n=columns - PAPER_COLUMNS)}".strip()
     inner = [_columns(names, cells_by_row, part, shaded, numeric=numeric) for part in parts]
     # a table wider than a phone scrolls by itself, and can be scrolled with the keyboard; its caption stays in view
-    region = {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": label or caption or "table"}
+    region = {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": label or caption or say("page.table")}
     return tag("figure", None, tag("div", region, inner), tag("figcaption", None, caption) if caption else None)
 
 

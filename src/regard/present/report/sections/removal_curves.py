@@ -6,7 +6,7 @@ import math
 
 from regard.audits.conclusions.bands import RemovalCurves
 from regard.present import counts
-from regard.present.messages.messages import say
+from regard.present.messages.messages import id_words, known, say
 from regard.present.palette import series_index
 from regard.present.report.charts import Line, legend, line_chart
 from regard.present.report.markup import Html, join, small, table, tag
@@ -31,7 +31,9 @@ def _figure(curves: RemovalCurves, material: Material) -> Html:
         lines.append(Line.of(band, colour, dashed=dashed))
     grid, place = curves.grid, curves.setting
     title = metric_title(curves.metric) + (f", {place}" if place else "")
-    chart = line_chart(grid, lines, x_name=say("removal_curves.share"), y_name=curves.curve.replace("_", " "))
+    x_key = f"removal_curves.x.{curves.curve}"  # draws and depths are no shares of units
+    x_name = say(x_key) if known(x_key) else say("removal_curves.share")
+    chart = line_chart(grid, lines, x_name=x_name, y_name=id_words("removal_curves.y", curves.curve))
     head = [say("results.method"), *(f"{x:g}" for x in grid)]
     every = [size for own in sizes.values() for size in own]
     common = counts.largest(every)

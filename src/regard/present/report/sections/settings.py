@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.present.messages.messages import known, render, say
+from regard.present.messages.messages import id_words, known, render, say
 from regard.present.prediction_facts import prediction_lines
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.run_reader import Material
@@ -70,7 +70,10 @@ def _specs(m: Any) -> Html | None:
     specs = [Spec.from_json(s) for s in m.get("specs") or [] if isinstance(s, dict)]
     if not specs:
         return None
-    rows = [[s.kind, s.name, json.dumps(dict(s.params)) if s.params else say("settings.defaults")] for s in specs]
+    rows = [
+        [id_words("errors.noun", s.kind), s.name, json.dumps(dict(s.params)) if s.params else say("settings.defaults")]
+        for s in specs
+    ]
     head = [say(f"settings.{name}") for name in ("kind", "name", "parameters")]
     return join(tag("h3", None, say("settings.methods")), table(head, rows))
 
@@ -91,7 +94,7 @@ def _costs(material: Material) -> Html | None:
 
 
 def _versions(m: Any) -> Html:
-    rows: list[list[str]] = [[str(k), str(v)] for k, v in (m.get("versions") or {}).items()]
+    rows: list[list[str]] = [[_head(str(k)), str(v)] for k, v in (m.get("versions") or {}).items()]
     command = m.get("command") or []
     line = " ".join(map(str, command)) if isinstance(command, list) else str(command)
     rows += [[say("settings.command"), _code(line)]] if line else []
