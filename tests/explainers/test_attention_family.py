@@ -15,7 +15,8 @@ from regard.explainers.rollout import rollout
 from regard.measures.agreement import kendall
 from regard.protocols import Encoded, Target
 from regard.records import Attention, Example, Site, SiteKind
-from regard.testing.toy import TEXTS, ToyCapture, ToyCase, ToyModel, ToyText
+from regard.testing.toy import TEXTS, ToyCase, ToyModel
+from regard.testing.toy_text import ToyCapture, ToyText
 
 TEXT = "a truly wonderful film"
 N = 5  # [CLS] and four words

@@ -12,7 +12,8 @@ import numpy as np
 
 from regard.audits import plan as planning
 from regard.audits.accounts import accounts
-from regard.audits.answers.answer_audit import AnswerAudit, answer_audit
+from regard.audits.answers.answer_audit import answer_audit
+from regard.audits.answers.result import AnswerAudit
 from regard.audits.budget import Budget
 from regard.audits.conclude import store_conclusions
 from regard.audits.estimate import CaptureCheck, Estimate, check_capture

@@ -194,8 +194,8 @@ def captured_pack(capture: Capture) -> Pack:
     """Build the pack of a capture with its own model, labels and predictions."""
     if isinstance(capture, GivenCapture):
         return pack_of_capture(capture)
-    from regard.models.adapter import Captured
     from regard.models.capture_generation import Generated
+    from regard.models.captured import Captured
 
     if isinstance(capture, Captured):
         answers: list[Json] = [shown_answer(name, capture.task) for name in capture.names]

@@ -16,20 +16,20 @@ from regard.cards import Card, HasCard
 from regard.errors import EnvironmentProblem, InputError, UnknownName, phrase
 from regard.models.ask.answer_names import answer_name, written_names
 from regard.models.ask.prefix_sharing import PrefixCache
+from regard.models.captured import Captured
 from regard.models.class_row import TASKS, ClassRow
-from regard.models.model_cards import capture_card, model_card
+from regard.models.model_cards import model_card
 from regard.models.objective import TensorAnswers
 from regard.models.open import fingerprint as identity
-from regard.models.open.module_output import output_tensors
+from regard.models.open.module_output import named_outputs
 from regard.models.open.placement import input_device, is_placed, pick_dtype
 from regard.models.passes import EditedRuns, run_captured
 from regard.models.read.encoded import Item, Reader
 from regard.models.read.length_groups import like_lengths
 from regard.models.read.noise import shifted
 from regard.models.tasks import ANSWER, Outputs, Request, TaskRow, first_row, padded, scored_rows
-from regard.protocols import Encoded, SiteAttention, Target
-from regard.records import Answers, Bools, Check, Edits, Example, Json, Mode, Spec, Text, Units
-from regard.registry import upstairs
+from regard.protocols import Encoded, Target
+from regard.records import Answers, Bools, Check, Edits, Example, Json, Mode, Spec, Text
 from regard.tap.editing import per_row
 
 Pooling = Literal["auto", "class", "mean", "last"]
@@ -37,7 +37,6 @@ Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]
 Write = Callable[[nn.Module, Mapping[str, Tensor], int], list[list[int]]]
 
 T = TypeVar("T")
-_ALIASES = {"prediction_logits": "logits", "prediction_outputs": "logits", "0": "logits"}
 
 
 def pick_device(device: str) -> torch.device:
@@ -218,7 +217,7 @@ class TorchModel(HasCard):
             {} if request.positions is None else {"logits_to_keep": torch.tensor(request.positions, device=self.device)}
         )
         with shifted(tensors, request.items, main=self.reader.main, embedding=self.embedding):
-            return _named(self.call(self.module, {**tensors, **extra}))
+            return named_outputs(self.call(self.module, {**tensors, **extra}))
 
     def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Request]:
         tensors, request = self.tensors(items, targets)
@@ -341,33 +340,6 @@ class TorchModel(HasCard):
         return torch.backends.cudnn.flags(enabled=False) if self.device.type == "cuda" else nullcontext()
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Captured(HasCard):
-    """Implements `protocols.Capture`; also holds the targets and their names, for display.
-
-    names: the targets in words. written: the tokens of each, where the model writes tokens.
-    """
-
-    sites: Sequence[SiteAttention]
-    rejected: Sequence[tuple[str, Text]]
-    checked: Text
-    units: Sequence[Units]
-    answers: Answers
-    model: str = ""
-    labels: tuple[str, ...] = ()
-    targets: tuple[Target, ...] = ()
-    task: str = ""
-    names: tuple[Json, ...] = ()
-    written: tuple[tuple[str, ...] | None, ...] = ()
-
-    def _card(self) -> Card:
-        return capture_card("Captured", self, self.model, answer=", ".join(map(str, self.names)))
-
-    def show(self, view: str = "", *, lang: str = "en", static: bool = False) -> Any:
-        """Draw in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` works anywhere (see `live.show`)."""
-        return upstairs("show")(self, view=view, lang=lang, static=static)
-
-
 class OneForward:
     """Runner that caches its last outputs, so that predicting and reading cost one forward."""
 
@@ -408,24 +380,6 @@ def own(encoded: Encoded) -> Item:
 def _ends(items: Sequence[Item]) -> list[Item]:
     """Keep the last position only: prefix sharing computes no other logits."""
     return [Item(item.units, item.arrays, item.owner, 1) for item in items]
-
-
-class _Named(dict[str, Tensor]):
-    """Outputs of a module by name; a missing name is an input error."""
-
-    def __missing__(self, name: str) -> Tensor:
-        raise InputError(
-            phrase("errors.models.output_module"),
-            expected=phrase("errors.models.tensor_named", name=repr(name)),
-            got=", ".join(f"{k} {tuple(v.shape)}" for k, v in self.items()) or phrase("errors.models.no_tensor_at_all"),
-            remedy=phrase("errors.models.return_tensor_itself_tuple", name=repr(name)),
-        )
-
-
-def _named(raw: Any) -> dict[str, Tensor]:
-    if isinstance(raw, Tensor):
-        return {"logits": raw}
-    return _Named({_ALIASES.get(name, name): part for name, part in output_tensors(raw).items()})
 
 
 def as_answers(n: int, parts: Sequence[tuple[list[int], TensorAnswers]]) -> Answers:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from regard.models.adapter import Captured, TorchModel, as_answers, own
+from regard.models.adapter import TorchModel, as_answers, own
 from regard.models.ask.capability import capability
+from regard.models.captured import Captured
 from regard.models.passes import key_padding
 from regard.protocols import Encoded, Target
 from regard.records import Edit

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from regard.errors import InputError, Unsupported, phrase
-from regard.models.adapter import Captured, OneForward, TorchModel, as_answers, own
+from regard.models.adapter import OneForward, TorchModel, as_answers, own
 from regard.models.ask.answer_names import answer_name, written_names
+from regard.models.captured import Captured
 from regard.models.read.encoded import Item
 from regard.models.tasks import Outputs, Request
 from regard.protocols import Encoded, Model, Target

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -40,21 +39,18 @@ from regard.models.ask.weight_batches import weight_function, with_weights
 from regard.models.ask.weight_slopes import weight_slopes
 from regard.models.read_rows import read_rows
 from regard.protocols import Encoded, Lexicon, Parts, Point, PropagatedRelevance, Slopes, Target, WeightSlopes, Zeroed
-from regard.records import (
-    Answers,
-    Attention,
-    Bools,
-    Edit,
-    Edits,
-    Example,
-    Floats,
-    Ints,
-    Relevance,
-    Site,
-    Spec,
-    Text,
-    Units,
-    frozen,
+from regard.records import Answers, Attention, Bools, Edit, Edits, Example, Floats, Ints, Relevance, Site, Spec, frozen
+from regard.testing.toy_text import (
+    SPECIAL_WEIGHT,
+    WEIGHTS,
+    ToyCapture,
+    ToyFunction,
+    ToyText,
+    own_text,
+    sign_of,
+    softmax,
+    units_of,
+    word_number,
 )
 
 TEXTS = (
@@ -65,91 +61,11 @@ TEXTS = (
     "terrible terrible terrible ending",
     "",
 )
-WEIGHTS = {"wonderful": 2.0, "good": 1.0, "truly": 0.6, "dull": -1.2, "terrible": -1.9, "bad": -0.9, "not": -0.3}
-SPECIAL_WEIGHT = 0.25
-"""Contribution of [CLS]; a method that attributes it to a word fails."""
 
 Flavour = Literal["pooling", "layers", "windowed", "none"]
 _MASK_WEIGHT = 0.03
 DECISIVE = 0.5
 """Minimum contribution of a listed word in the rationale."""
-
-
-@dataclass(frozen=True, eq=False)
-class ToyText:
-    """Implements `protocols.Encoded`: a text and the weight of each unit, [CLS] first."""
-
-    text: str
-    units: Units
-    weights: Floats
-
-    @property
-    def length(self) -> int:
-        return len(self.units)
-
-
-@dataclass(frozen=True)
-class ToyCapture:
-    """Implements `protocols.Capture`."""
-
-    sites: Sequence[DenseSite]
-    units: Sequence[Units]
-    answers: Answers
-    rejected: Sequence[tuple[str, str]] = ()
-    checked: Text = "given"
-
-
-@dataclass(frozen=True, eq=False)
-class ToyFunction:
-    """Implements `InputFunction` and `BatchFunction`: x is the contribution of each unit, [CLS] is not free."""
-
-    weights: Floats
-    sign: int
-    link: str
-    user = False
-    classes = 2
-
-    @property
-    def x(self) -> Any:
-        import torch
-
-        return torch.from_numpy(self.weights.copy())
-
-    @property
-    def owner(self) -> Any:
-        import torch
-
-        return torch.arange(self.weights.shape[1]).expand(self.weights.shape)
-
-    @property
-    def free(self) -> Any:
-        return self.owner > 0
-
-    @property
-    def module(self) -> Any:
-        import torch
-
-        return torch.nn.Identity()
-
-    def baseline(self, name: str) -> Any:
-        return self.x * ~self.free
-
-    def __call__(self, x: Any) -> Any:
-        total = x.sum(-1)
-        return self.sign * (total if self.link == "linear" else total.tanh())
-
-    def logits(self, x: Any, rows: Sequence[int] | None = None) -> Any:
-        import torch
-
-        score = self(x)
-        return torch.stack([-score / 2, score / 2], -1)
-
-    def back(self, row: int, x: Any) -> Example:
-        raise Unsupported(
-            phrase("errors.testing.toy_model"),
-            expected=phrase("errors.testing.input_numbers"),
-            got=phrase("errors.common.text"),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +111,7 @@ class ToyModel:
 
     def encode(self, example: Example) -> ToyText:
         text = str(example.inputs["text"])
-        units = _units(text)
+        units = units_of(text)
         return ToyText(text, units, np.array([self.weight(name) for name in units.names]))
 
     def windows(self, example: Example) -> list[Example]:
@@ -203,17 +119,17 @@ class ToyModel:
 
     def remove(self, encoded: Encoded, drop: Bools, operator: str, rng: np.random.Generator) -> ToyText:
         self.calls["removed"] += 1
-        item = _own(encoded)
+        item = own_text(encoded)
         return replace(item, weights=np.where(drop, 0.0 if operator == "delete" else _MASK_WEIGHT, item.weights))
 
     def predict(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
-        targets: list[Target] = [int(_own(encoded).weights.sum() >= 0) for encoded in batch]
+        targets: list[Target] = [int(own_text(encoded).weights.sum() >= 0) for encoded in batch]
         return self.forward(batch, targets), targets
 
     def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Edits = ()) -> Answers:
         """Answer without attention: edits change nothing here."""
-        signs = np.array([_sign(target) for target in targets])
-        sums = np.array([_own(encoded).weights.sum() for encoded in batch])
+        signs = np.array([sign_of(target) for target in targets])
+        sums = np.array([own_text(encoded).weights.sum() for encoded in batch])
         value = signs * self._bend(sums)
         probability = 1 / (1 + np.exp(-value))
         first = np.where(signs > 0, 1 - probability, probability)
@@ -234,7 +150,10 @@ class ToyModel:
         """Sites of each example; a pooling attention may be padded to a longer one."""
         widest = max(encoded.length for encoded in batch) if self.flavour == "pooling" else 0
         return [
-            [(site, np.pad(w, ((0, 0), (0, 0), (0, max(0, widest - w.shape[2]))))) for site, w in self._sites(_own(e))]
+            [
+                (site, np.pad(w, ((0, 0), (0, 0), (0, max(0, widest - w.shape[2])))))
+                for site, w in self._sites(own_text(e))
+            ]
             for e in batch
         ]
 
@@ -246,7 +165,7 @@ class ToyModel:
         if self.flavour == "windowed":
             return [(Site("toy.window", 0, "windowed", 0, 1), np.full((1, n, 2), 0.5, np.float32))]
         if self.flavour == "pooling":
-            sharp = np.stack([_softmax(w), _softmax(2 * w)])[:, None]
+            sharp = np.stack([softmax(w), softmax(2 * w)])[:, None]
             return [(Site("toy.pool", 0, "pooling", 0, 2), sharp.astype(np.float32))]
         maps = keyed_rng(0, "toy layers", item.text).dirichlet(np.ones(n), size=(2, 2, n)).astype(np.float32)
         return [(Site(f"toy.layers.{k}", 0, "self", k, 2), maps[k]) for k in range(2)]
@@ -262,8 +181,8 @@ class ToyModel:
             )
         self.calls["slopes"] += len(batch) * len(points)
         gradients = []
-        for item, target in zip(map(_own, batch), targets, strict=True):
-            w, sign = item.weights, _sign(target)
+        for item, target in zip(map(own_text, batch), targets, strict=True):
+            w, sign = item.weights, sign_of(target)
             shift = [
                 p.noise and p.noise * keyed_rng(0, item.text, "noise", p.draw).standard_normal(len(w)).sum()
                 for p in points
@@ -281,8 +200,8 @@ class ToyModel:
         """Share the linked value of the sum among its terms; rule "ln" takes the slope."""
         self.calls["slopes"] += len(batch)
         rows = []
-        for item, target in zip(map(_own, batch), targets, strict=True):
-            w, sign = item.weights, _sign(target)
+        for item, target in zip(map(own_text, batch), targets, strict=True):
+            w, sign = item.weights, sign_of(target)
             value = sign * float(self._bend(w.sum()))
             slope = sign / np.cosh(w.sum()) ** 2 if rule == "ln" and self.link == "tanh" else value / w.sum()
             units = np.where(item.units.free, w * slope, 0.0)
@@ -293,7 +212,7 @@ class ToyModel:
 
     def input_gradients(self, batch: Sequence[Encoded], targets: Sequence[Target]) -> list[NDArray[np.float32]]:
         slopes = self.slopes(batch, targets, [Point()])
-        signs = map(_sign, targets)
+        signs = map(sign_of, targets)
         return [np.float32(s) * g.norm[0][:, None].astype(np.float32) for s, g in zip(signs, slopes, strict=True)]
 
     def weight_slopes(self, batch: Sequence[Encoded], targets: object, kind: str) -> list[list[WeightSlopes]]:
@@ -305,8 +224,8 @@ class ToyModel:
     def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Parts]:
         """Decompose: the value of a unit, in every head, is its contribution to the sum."""
         parts = []
-        for site, weights in (pair for pair in self._sites(_own(encoded)) if pair[0].key in keys):
-            adds = _own(encoded).weights.astype(np.float32)[: weights.shape[2], None]
+        for site, weights in (pair for pair in self._sites(own_text(encoded)) if pair[0].key in keys):
+            adds = own_text(encoded).weights.astype(np.float32)[: weights.shape[2], None]
             own = np.zeros((weights.shape[1], 1), np.float32) if site.kind == "pooling" else adds
             values = np.stack([adds] * len(weights))
             whole = np.einsum("hqk,hkd->qd", weights, values) + own
@@ -327,7 +246,7 @@ class ToyModel:
     def zeroed(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Zeroed]:
         """Return the share of a position that depends on each unit: its attention, with as much for itself."""
         zeroed = []
-        for site, weights in (pair for pair in self._sites(_own(encoded)) if pair[0].key in keys):
+        for site, weights in (pair for pair in self._sites(own_text(encoded)) if pair[0].key in keys):
             mean = weights.mean(0, dtype=np.float64)
             own = np.eye(len(mean)) if mean.shape[0] == mean.shape[1] else 0.0
             zeroed.append(Zeroed(site, np.asarray(mean + own) / 2, 0.0))
@@ -359,14 +278,14 @@ class ToyModel:
 
     def continuous(self, encoded: Encoded, target: Target) -> ToyFunction:
         self.calls["slopes"] += 1
-        return ToyFunction(_own(encoded).weights[None], _sign(target), self.link)
+        return ToyFunction(own_text(encoded).weights[None], sign_of(target), self.link)
 
     def together(self, examples: Sequence[Example]) -> ToyFunction:
         self.calls["slopes"] += 1
         return ToyFunction(np.stack([self.encode(example).weights for example in examples]), 1, self.link)
 
     def noisy(self, encoded: Encoded, noise: float, rng: np.random.Generator) -> tuple[ToyText, float]:
-        item = _own(encoded)
+        item = own_text(encoded)
         w, free = item.weights, item.units.free
         if not free.any():
             return item, 0.0
@@ -384,12 +303,12 @@ class ToyModel:
         return replace(self, draw=draw)  # there is but one layer, so any share of it is all of it
 
     def tokens(self, encoded: Encoded) -> Ints:
-        return np.array([-1, *(_number(word) for word in encoded.units.names[1:])], np.int64)
+        return np.array([-1, *(word_number(word) for word in encoded.units.names[1:])], np.int64)
 
     def lexicon(self) -> Lexicon:
         """Return the listed words and a few others; the embedding of a word is its contribution to the sum."""
         words = sorted({*self.listed, *(word for text in TEXTS for word in text.split())})
-        ids = np.array([_number(word) for word in words], np.int64)
+        ids = np.array([word_number(word) for word in words], np.int64)
         adds = np.array([[self.weight(word)] for word in words], np.float32)
         return Lexicon(ids, tuple(words), np.ones(len(words), np.bool_), adds)
 
@@ -453,11 +372,11 @@ class ToyCase(DeskCase):
 
     def exact(self, i: int) -> Floats:
         """(n,) the true relevance of each unit for the target (linear link); special units 0."""
-        return np.where(self.units[i].free, _sign(self.targets[i]) * self.word_weights(i), 0.0)
+        return np.where(self.units[i].free, sign_of(self.targets[i]) * self.word_weights(i), 0.0)
 
     def word_weights(self, i: int) -> Floats:
         """(n,): contribution of each unit to the sum, [CLS] first."""
-        return _own(self.desk.encoded(self.ids[i])).weights
+        return own_text(self.desk.encoded(self.ids[i])).weights
 
     def relevance(self, method: str | Spec) -> Relevance:
         if self.spec(method).name == "planted":  # the truth itself, so that metrics can ask for it again in a variant
@@ -473,48 +392,3 @@ class ToyCase(DeskCase):
     def rng(self, i: int | None, *keys: object) -> np.random.Generator:
         self.calls["rng"] += i is not None
         return super().rng(i, *keys)
-
-
-def _own(encoded: Encoded) -> ToyText:
-    if not isinstance(encoded, ToyText):
-        raise TypeError(f"the toy model reads ToyText, not {type(encoded).__name__}")
-    return encoded
-
-
-def _sign(target: Target) -> int:
-    return 1 if target else -1
-
-
-@lru_cache(maxsize=4096)
-def _number(word: str) -> int:
-    """A number for each spelling."""
-    return int(keyed_rng(0, "toy token", word).integers(1 << 40))
-
-
-def _softmax(scores: Floats) -> Floats:
-    e = np.exp(scores - scores.max())
-    return np.asarray(e / e.sum())
-
-
-@lru_cache(maxsize=4096)  # read-only, and asked for again and again
-def _units(text: str) -> Units:
-    words = text.split()
-    places, start = [(0, 0)], 0
-    for word in words:
-        start = text.index(word, start)
-        places.append((start, start + len(word)))
-        start += len(word)
-    n = len(words) + 1
-    index = np.arange(n)
-    none = np.zeros(n, np.int64)
-    return Units(
-        names=("[CLS]", *words),
-        kind="word",
-        place_kind="span",
-        places=np.array(places, float),
-        special=index == 0,
-        groups=index - 1,
-        part=none,
-        keys=index,
-        shape=(n,),
-    )

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from regard.audits.answers.answer_audit import LINES, AnswerAudit, read_answer_audit
 from regard.audits.answers.changes import CHANGES, changed_prompt
 from regard.audits.answers.evidence import PromptEvidence, open_case
+from regard.audits.answers.result import LINES, AnswerAudit, read_answer_audit
 from regard.audits.answers.summary import METRICS, conclude
 from regard.audits.audit import audit
 from regard.datasets.answer_prompts import answer_prompts, read_answer_prompts

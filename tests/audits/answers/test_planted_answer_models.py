@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.audits.answers.answer_audit import AnswerAudit
 from regard.audits.answers.evidence import open_case
+from regard.audits.answers.result import AnswerAudit
 from regard.audits.audit import audit
 from regard.datasets.copying_prompts import RULES, Rule, copying_prompts
 from regard.judge.citation_trust import GOOD

@@ -13,45 +13,35 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from regard.audits.answers.changes import CHANGES
-from regard.audits.answers.evidence import (
-    Effort,
-    PromptEvidence,
-    Texts,
-    foreign_source,
-    line_shape,
-    measured_prompt,
-)
+from regard.audits.answers.evidence import Effort, PromptEvidence, foreign_source, line_shape, measured_prompt
+from regard.audits.answers.prompt_source import prompt_texts, prompts_of
+from regard.audits.answers.result import LINES, RESULT, SCHEMA, AnswerAudit
 from regard.audits.answers.summary import Trust, change_rows, conclude, metric_rows, prompt_rows, score_rows
 from regard.audits.budget import Budget
 from regard.audits.options import AuditOptions
 from regard.audits.resolve import open_model
 from regard.audits.torch_threads import threads_for, torch_threads
-from regard.cards import Card, HasCard
-from regard.datasets.answer_prompts import AnswerPrompt, answer_prompts, read_answer_prompts
-from regard.datasets.copying_prompts import copying_prompts
-from regard.datasets.planted_answers import planted_answers
+from regard.datasets.answer_prompts import AnswerPrompt
 from regard.errors import Incomplete, InputError, RegardError, UnknownName, phrase
-from regard.files import read_json, slug
-from regard.judge.citation_trust import MARGINS, planned_looks
+from regard.files import slug
+from regard.judge.citation_trust import planned_looks
 from regard.measures.keyed_random import keyed_rng
 from regard.message import decoded
 from regard.models.ask.chat_model import chat_model
 from regard.protocols import Model
 from regard.records import Message, Spec, Text, encoded
-from regard.registry import arguments, entry, named_model, names, upstairs
-from regard.store.blobs import write_result
+from regard.registry import arguments, names
 from regard.store.export import write_tables
 from regard.store.ledger import canonical
 from regard.store.manifest import command, now, versions
-from regard.store.record_lines import RecordLines, whole_lines
+from regard.store.record_lines import RecordLines
 from regard.store.redaction import Redactor
-from regard.store.shapes import COUNT, TEXT, WHOLE, Mismatch, listed, record
 
 if TYPE_CHECKING:
-    from regard.datasets.copying_prompts import Rule
+    pass
 
 FIRST_LOOK = 16
 """Prompts before the first look at the verdicts."""
@@ -61,9 +51,6 @@ OPTIONS = frozenset(
 """Audit options that answer audits use; others raise an error."""
 PILOT = 4
 """Prompts to time before planning how many to measure."""
-SCHEMA = "regard.answers/1"
-LINES = "answers.jsonl"
-RESULT = "audit.json"
 _USUAL = ("row_knock_out", "gradient_contributions", "leave_source_out", "attention", "random", "last_source")
 EFFORTS: Mapping[str, Effort] = MappingProxyType(
     {
@@ -83,104 +70,7 @@ _TABLES = {
     "metrics": ("prompt method metric value:float better used:bool", metric_rows),
     "changes": ("prompt change method same:bool injected:bool agreement:float used:bool", change_rows),
 }
-HEAD_SHAPE = record(
-    {"model": TEXT, "data": TEXT, "available": COUNT, "seed": WHOLE, "effort": record({"methods": listed(TEXT)})}
-)
-"""Keys of the first line of `answers.jsonl` that a resumed audit reads."""
 Progress = Callable[[int, int, float | None], None]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class AnswerAudit(HasCard):
-    """Result of an answer audit.
-
-    status: "settled", "budget" (spent), "data" (all prompts measured) or "interrupted". n: measured prompts, of
-    `available`. looks: planned looks. passes: total cost, in passes over a prompt. problems: prompts that could not be
-    measured, with the reason.
-    """
-
-    path: Path
-    model: str
-    data: str
-    seed: int
-    status: str
-    n: int
-    available: int
-    looks: tuple[int, ...]
-    passes: float
-    trust: Trust
-    prompts: tuple[PromptEvidence, ...]
-    problems: Mapping[str, Text]
-    facts: Mapping[str, Any]
-
-    def _card(self) -> Card:
-        facts = {"model": self.model, "data": self.data, "status": self.status, "prompts": self.n, "of": self.available}
-        return Card("AnswerAudit", str(self.path), facts)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return everything except the measured prompts, which are in `answers.jsonl`."""
-        facts: dict[str, Any] = _finite(
-            {
-                "schema": SCHEMA,
-                "run": str(self.path),
-                "model": self.model,
-                "data": self.data,
-                "seed": self.seed,
-                "status": self.status,
-                "n": self.n,
-                "available": self.available,
-                "looks": list(self.looks),
-                "passes": round(self.passes, 2),
-                "margins": MARGINS,
-                **encoded(self.trust),
-                "problems": encoded(self.problems),
-                "examples": self._examples(),
-                **self.facts,
-            }
-        )
-        return facts
-
-    def redacted(self) -> AnswerAudit:
-        """Return the result with placeholders for all words of answers and sources."""
-        known = [prompt.texts for prompt in self.prompts if prompt.texts is not None]
-        redactor = Redactor(text for texts in known for text in (*texts.sources, texts.answer))
-
-        def hidden(texts: Texts | None) -> Texts | None:
-            if texts is None:
-                return None
-            return Texts(redactor.words(texts.answer), tuple(redactor.words(source) for source in texts.sources))
-
-        return replace(
-            self,
-            prompts=tuple(replace(prompt, texts=hidden(prompt.texts)) for prompt in self.prompts),
-            problems={name: redactor.message(message) for name, message in self.problems.items()},
-        )
-
-    def save(self, path: str | Path) -> Path:
-        """Write the result as .json or .html."""
-        return write_result(path, self.to_json, lambda: str(upstairs("answer_audit_page")(self.to_json())))
-
-    def _examples(self, most: int = 3) -> list[dict[str, Any]]:
-        """Prompts where the attention map names another source than the one that carries the answer."""
-        picture = next((m.method for m in self.trust.methods if m.role == "picture" and m.share is not None), None)
-        examples: list[dict[str, Any]] = []
-        for prompt in self.prompts:
-            if picture is None or prompt.texts is None or picture not in prompt.scores or not prompt.effects.used:
-                continue
-            scores, effects = prompt.scores[picture], prompt.effects.alone
-            first, best = scores.index(max(scores)), int(effects.argmax())
-            if effects[first] < effects[best] / 2:
-                examples.append(
-                    {
-                        "prompt": prompt.id,
-                        "answer": prompt.texts.answer,
-                        "named": prompt.texts.sources[first],
-                        "named_effect": float(effects[first]),
-                        "best": prompt.texts.sources[best],
-                        "best_effect": float(effects[best]),
-                    }
-                )
-        return sorted(examples, key=lambda e: e["named_effect"] - e["best_effect"])[:most]
 
 
 def answer_audit(
@@ -201,7 +91,7 @@ def answer_audit(
     """
     options = options or AuditOptions(task="answer")
     effort = effort_of(options)
-    prompts, data_name = _prompts(model, data, options.seed)
+    prompts, data_name = prompts_of(model, data, options.seed)
     order = keyed_rng(options.seed, "answer_audit", len(prompts)).permutation(len(prompts))
     chosen = [prompts[i] for i in order][: options.limit]
     folder_data = str(data) if isinstance(data, str | Path) else "prompts"
@@ -233,7 +123,7 @@ def answer_audit(
         "effort": encoded(effort),
     }
     with RecordLines(place / LINES, identity, line_shape) as lines, torch_threads(threads_for(live, 1)):
-        redactor = None if options.text else Redactor(text for prompt in chosen for text in _texts(prompt))
+        redactor = None if options.text else Redactor(text for prompt in chosen for text in prompt_texts(prompt))
 
         def measure(prompt: AnswerPrompt) -> dict[str, Any]:
             try:
@@ -431,109 +321,3 @@ def _write(result: AnswerAudit) -> AnswerAudit:
     }
     write_tables(result.path / "tables", tables)
     return result
-
-
-def read_answer_audit(path: Path) -> AnswerAudit:
-    """Read an answer audit, finished or not, and judge its prompts by the current rules."""
-    remedy = phrase("errors.store.remove_that_line_prompt_measured")
-    lines = whole_lines(path / LINES, line_shape, remedy)
-    if not lines:
-        raise InputError(
-            phrase("errors.audits.audit_path", path=path),
-            expected=phrase("errors.audits.file_with_lines", lines=LINES),
-            got=phrase("errors.common.none"),
-        )
-    head = lines[0]
-    try:
-        HEAD_SHAPE(head, "")
-    except Mismatch as error:
-        subject = phrase("errors.audits.file_line_field", path=path / LINES, place=error.place)
-        raise InputError(subject, expected=error.expected, got=error.got) from error
-    prompts = tuple(PromptEvidence.from_json(line) for line in lines[1:] if line["kind"] == "prompt")
-    if not prompts:
-        raise Incomplete(
-            phrase("errors.audits.audit_path", path=path),
-            expected=phrase("errors.audits.at_least_one_measured_prompt"),
-            got=phrase("errors.common.none"),
-        )
-    plans = [line for line in lines[1:] if line["kind"] == "plan"]
-    looks = tuple(plans[-1]["looks"]) if plans else ()
-    methods: Sequence[str] = head["effort"]["methods"]
-    trust = conclude(prompts, methods, looks, seed=head["seed"])
-    at_a_look = len(prompts) in looks and trust.settled
-    finished = "settled" if at_a_look else "data" if len(lines) - 1 - len(plans) >= head["available"] else "interrupted"
-    stored = read_json(path / RESULT) if (path / RESULT).is_file() else {}
-    spent = isinstance(stored, dict) and stored.get("status") == "budget" and stored.get("n") == len(prompts)
-    return AnswerAudit(
-        path=path,
-        model=head["model"],
-        data=head["data"],
-        seed=head["seed"],
-        status="budget" if spent else finished,
-        n=len(prompts),
-        available=head["available"],
-        looks=looks,
-        passes=sum(prompt.cost for prompt in prompts),
-        trust=trust,
-        prompts=prompts,
-        problems={line["id"]: decoded(line["message"]) for line in lines[1:] if line["kind"] == "problem"},
-        facts={"effort": head["effort"]},
-    )
-
-
-BUILT_IN = ("planted", "copying")
-"""Prompts by name: `planted:KIND` (`datasets.planted_answers`) and `copying:RULE` (`datasets.copying_prompts`)."""
-BUILT_IN_SIZE = 100
-
-
-def _prompts(model: str | Model, data: str | Path | Sequence[Any] | None, seed: int) -> tuple[list[AnswerPrompt], str]:
-    if data is None:
-        data = _own_prompts(model)
-    if not isinstance(data, str | Path):
-        return answer_prompts(data), "prompts"
-    name, _, kind = str(data).partition(":")
-    if name == "planted" and not Path(data).exists():
-        return answer_prompts(planted_answers(kind or "single", n=BUILT_IN_SIZE, seed=seed)), str(data)
-    if name == "copying" and not Path(data).exists():
-        rule = cast("Rule", kind or "asked")
-        return copying_prompts(rule, n=BUILT_IN_SIZE, seed=seed), str(data)
-    path = Path(data)
-    if path.suffix != ".jsonl":
-        raise InputError(
-            phrase("errors.common.data_path", path=path.name),
-            expected=phrase("errors.audits.jsonl_file_with_one_prompt"),
-            got=path.suffix or phrase("errors.common.another_name"),
-            remedy=" or ".join(f"{known}:KIND" for known in BUILT_IN),
-        )
-    return read_answer_prompts(path), path.stem
-
-
-def _own_prompts(model: str | Model) -> str:
-    """Prompts that come with a named model."""
-    source = named_model(model) if isinstance(model, str) else None
-    if source is not None and entry(source.kind, source.name).facts.get("prompts") == "copying":
-        return f"copying:{source.params.get('rule', 'asked')}"
-    raise InputError(
-        "data",
-        expected=phrase("errors.audits.prompts_with_sources"),
-        got=phrase("errors.common.none"),
-        remedy="--data FILE.jsonl",
-    )
-
-
-def _texts(prompt: AnswerPrompt) -> list[str]:
-    messages = (
-        [prompt.messages] if isinstance(prompt.messages, str) else [str(m.get("content")) for m in prompt.messages]
-    )
-    documents = [str(value) for document in prompt.documents for value in document.values()]
-    sources = [] if prompt.sources is None or isinstance(prompt.sources, str) else map(str, prompt.sources)
-    return [*messages, *documents, *sources, prompt.answer or "", prompt.prefix]
-
-
-def _finite(value: Any) -> Any:
-    """Replace NaN by null, since JSON has no NaN."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _finite(inner) for key, inner in value.items()}
-    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value

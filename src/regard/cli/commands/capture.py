@@ -154,8 +154,8 @@ def _weights(site: SiteAttention, head: int | None) -> NDArray[np.float32]:
 
 def _axis_names(found: Capture, site: SiteAttention) -> tuple[list[str], list[str]]:
     """Return the row and column names of a site: input units or generated tokens."""
-    from regard.models.adapter import Captured
     from regard.models.capture_generation import Generated
+    from regard.models.captured import Captured
     from regard.present.pack.axes import axes_of
     from regard.present.pack.rows import captured_positions
 

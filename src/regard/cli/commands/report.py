@@ -69,7 +69,7 @@ def command(
         raise InputError(
             "--policy, --baseline, --sign, --intended-use, --example", expected="--format evidence", got=got
         )
-    from regard.audits.answers.answer_audit import LINES
+    from regard.audits.answers.result import LINES
 
     if (run / LINES).is_file():
         _report_answers(run, out, form, redact=redact, as_json=as_json)
@@ -103,7 +103,7 @@ def command(
 
 def _report_answers(run: Path, out: Path | None, form: str, *, redact: bool, as_json: bool) -> None:
     """Write the report of an answer audit."""
-    from regard.audits.answers.answer_audit import read_answer_audit
+    from regard.audits.answers.result import read_answer_audit
     from regard.present.messages.messages import say
 
     if form not in ("html", "json"):

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.errors import CaptureError, phrase
-from regard.models.adapter import Captured, TorchModel, as_answers, own
+from regard.models.adapter import TorchModel, as_answers, own
 from regard.models.ask.answer_names import answer_name, written_names
+from regard.models.captured import Captured
 from regard.models.exported.onnx_module import OnnxModule, Rewrite
 from regard.models.objective import TensorAnswers
 from regard.models.passes import key_padding, refuse_several_lengths

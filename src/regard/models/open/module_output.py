@@ -96,3 +96,25 @@ def output_tensors(raw: Any) -> dict[str, Tensor]:
         )
     pairs = raw.items() if isinstance(raw, Mapping) else ((str(i), part) for i, part in enumerate(raw))
     return {str(name): part for name, part in pairs if isinstance(part, Tensor)}
+
+
+_ALIASES = {"prediction_logits": "logits", "prediction_outputs": "logits", "0": "logits"}
+
+
+class _Named(dict[str, Tensor]):
+    """Outputs of a module by name; a missing name is an input error."""
+
+    def __missing__(self, name: str) -> Tensor:
+        raise InputError(
+            phrase("errors.models.output_module"),
+            expected=phrase("errors.models.tensor_named", name=repr(name)),
+            got=", ".join(f"{k} {tuple(v.shape)}" for k, v in self.items()) or phrase("errors.models.no_tensor_at_all"),
+            remedy=phrase("errors.models.return_tensor_itself_tuple", name=repr(name)),
+        )
+
+
+def named_outputs(raw: Any) -> dict[str, Tensor]:
+    """Return the outputs of a module by name; a single tensor is `logits`."""
+    if isinstance(raw, Tensor):
+        return {"logits": raw}
+    return _Named({_ALIASES.get(name, name): part for name, part in output_tensors(raw).items()})
