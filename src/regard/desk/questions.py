@@ -12,120 +12,38 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.desk.answers import Answer, concatenated, section, stacked
-from regard.desk.costs import Metered
-from regard.desk.finite_answers import known, known_arrays, known_logits, known_relevance, known_slopes, known_tensor
+from regard.desk.finite_answers import known
+from regard.desk.gradient_questions import batch_function as batch_function
+from regard.desk.gradient_questions import input_function as input_function
+from regard.desk.gradient_questions import input_gradients as input_gradients
+from regard.desk.gradient_questions import relevance_by_rules as relevance_by_rules
+from regard.desk.gradient_questions import slopes_at as slopes_at
+from regard.desk.gradient_questions import weight_function as weight_function
+from regard.desk.question_base import Bundle as Bundle
+from regard.desk.question_base import DeskQuestion as DeskQuestion
+from regard.desk.question_base import targets_of
+from regard.desk.reader_questions import Displacement as Displacement
+from regard.desk.reader_questions import ReadRows as ReadRows
+from regard.desk.reader_questions import UnitOrder as UnitOrder
+from regard.desk.reader_questions import UnitOrigins as UnitOrigins
+from regard.desk.reader_questions import token_ids as token_ids
+from regard.desk.reader_questions import vocabulary as vocabulary
 from regard.errors import InputError, phrase
 from regard.measures.keyed_random import keyed_rng
-from regard.models.ask import batch_function as batch_functions
-from regard.models.ask import gradients, patching, sparse_recompute, weight_batches
-from regard.models.ask import input_function as input_functions
-from regard.models.ask import token_ids as ids_of_tokens
-from regard.models.ask.lexicon import lexicon
-from regard.models.ask.propagated_relevance import propagated_relevance
-from regard.models.propagation.rules import Rule
-from regard.models.read_rows import read_rows
-from regard.protocols import BatchFunction as AnyBatchFunction
-from regard.protocols import Case, Encoded, Lexicon, Point, PropagatedRelevance, Question, Read, Slopes, Target
-from regard.protocols import InputFunction as AnyInputFunction
-from regard.protocols import WeightFunction as AnyWeightFunction
-from regard.records import Answers, Attacked, Bools, Edit, Edits, Example, Floats, Ints, Site, Spec, Threat
+from regard.models.ask import patching, sparse_recompute, weight_batches
+from regard.protocols import Case, Encoded, Read, Target
+from regard.records import Answers, Attacked, Bools, Edit, Edits, Example, Spec, Threat
 from regard.registry import build
 
 if TYPE_CHECKING:
     from regard.desk.desk import Desk
-
-R = TypeVar("R")
-Bundle = tuple[list[Any], Encoded]
-"""Questions that share one row of a batch, and the model input for them."""
-
-
-@dataclass(frozen=True)
-class DeskQuestion(Question[R]):
-    """A question about one example. Answers are cached by equality, large answers within a limit."""
-
-    example: str
-    cached: ClassVar[bool] = True
-    large: ClassVar[bool] = False
-    backward: ClassVar[bool] = False
-
-    @property
-    def key(self) -> Hashable | None:
-        """Cache key of the answer; None for no caching."""
-        return self if self.cached else None
-
-    @classmethod
-    def requests(cls, questions: Sequence[Self]) -> int:
-        """Number of requests that these questions count as."""
-        return len(questions)
-
-    @classmethod
-    def cost(cls, bundle: Sequence[Self], answers: Sequence[R]) -> int:
-        """Forward passes of a bundle (and backward passes, if `backward` is set)."""
-        return len(bundle)
-
-    def bundle(self, place: int) -> Hashable:
-        """Key of the batch row: questions with equal keys share it."""
-        return place
-
-    @classmethod
-    def group(cls, bundle: Sequence[Self]) -> Hashable:
-        """Key of the batch: bundles with equal keys may share it."""
-        return None
-
-    def encoded(self, desk: Desk) -> Encoded | None:
-        """Model input; None if the model cannot read it."""
-        return desk.encoded(self.example)
-
-    def unread(self, desk: Desk) -> R:
-        """Answer if the model cannot read the input."""
-        raise NotImplementedError
-
-    @classmethod
-    def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[R]]:
-        """Answer every question of each bundle in one pass of the model."""
-        raise NotImplementedError
-
-    @classmethod
-    def compute(cls, desk: Desk, questions: Sequence[Self]) -> list[R]:
-        """Compute the answers that are not cached, in batches of similar length."""
-        bundles: dict[Hashable, list[int]] = {}
-        for place, question in enumerate(questions):
-            bundles.setdefault(question.bundle(place), []).append(place)
-        desk.targets([questions[places[0]].example for places in bundles.values()])
-        groups: dict[Hashable, list[list[int]]] = {}
-        for places in bundles.values():
-            groups.setdefault(cls.group([questions[place] for place in places]), []).append(places)
-        answers: dict[int, R] = {}
-        for group in groups.values():
-            readable: list[tuple[list[int], Bundle]] = []
-            for places in group:
-                encoded = questions[places[0]].encoded(desk)
-                if encoded is None:
-                    answers |= {place: questions[place].unread(desk) for place in places}
-                else:
-                    readable.append((places, ([questions[place] for place in places], encoded)))
-            batch = [bundle for _, bundle in readable]
-            rows = desk.batching.answers(batch, [e.length for _, e in batch], partial(cls.answers, desk))
-            for (places, _), row in zip(readable, rows, strict=True):
-                answers |= dict(zip(places, row, strict=True))
-            forwards = sum(cls.cost(bundle, row) for (bundle, _), row in zip(batch, rows, strict=True))
-            desk.meter.charge(forwards=forwards, backwards=forwards if cls.backward else 0)
-        return [answers[place] for place in range(len(questions))]
-
-
-def _targets(desk: Desk, batch: Sequence[Bundle]) -> list[Target]:
-    return desk.targets([bundle[0].example for bundle, _ in batch])
-
-
-# ---------------------------------------------------------------------- answers
 
 
 @dataclass(frozen=True)
@@ -167,7 +85,7 @@ class Removed(DeskQuestion[Answer]):
 
     @classmethod
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[Answer]]:
-        rows = desk.model.forward([encoded for _, encoded in batch], _targets(desk, batch))
+        rows = desk.model.forward([encoded for _, encoded in batch], targets_of(desk, batch))
         return [[answer] for answer in desk.split(rows)]
 
 
@@ -246,7 +164,7 @@ class Edited(DeskQuestion[Answer]):
         questions: list[Edited] = [bundle[0] for bundle, _ in batch]
         alike = len({question.text for question in questions}) == 1
         edits: Edits = list(questions[0].edits) if alike else [list(question.edits) for question in questions]
-        rows = desk.model.forward([encoded for _, encoded in batch], _targets(desk, batch), edits)
+        rows = desk.model.forward([encoded for _, encoded in batch], targets_of(desk, batch), edits)
         return [[answer] for answer in desk.split(rows)]
 
 
@@ -280,7 +198,7 @@ class WithWeights(DeskQuestion[Answers]):
         questions: list[WithWeights] = [bundle[0] for bundle, _ in batch]
         encoded = [one for _, one in batch]
         rows = weight_batches.with_weights(
-            desk.model, encoded, _targets(desk, batch), [question.edits for question in questions]
+            desk.model, encoded, targets_of(desk, batch), [question.edits for question in questions]
         )
         known(rows, desk.model.name)
         ends = np.cumsum([0, *map(len, questions)]).tolist()
@@ -357,7 +275,7 @@ class AnswerTo(DeskQuestion[Answer]):
 
     @classmethod
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[Answer]]:
-        rows = desk.model.forward([encoded for _, encoded in batch], _targets(desk, batch))
+        rows = desk.model.forward([encoded for _, encoded in batch], targets_of(desk, batch))
         return [[answer] for answer in desk.split(rows)]
 
 
@@ -366,265 +284,6 @@ def answers_to(case: Case, candidates: Sequence[Sequence[Example]]) -> Answers:
     pairs = zip(case.ids, candidates, strict=True)
     questions = [AnswerTo(name, candidate) for name, own in pairs for candidate in own]
     return stacked([len(own) for own in candidates], case.ask(questions))
-
-
-# ---------------------------------------------------------------------- gradients of the inputs
-
-
-@dataclass(frozen=True, slots=True)
-class Slope:
-    """Gradient of one example at one point."""
-
-    dot: Floats
-    norm: Floats
-    value: float
-    ends: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class SlopeAt(DeskQuestion[Slope]):
-    """Gradient of the objective at one point."""
-
-    point: Point
-    backward: ClassVar[bool] = True
-
-    def bundle(self, place: int) -> Hashable:
-        return self.example
-
-    @classmethod
-    def group(cls, bundle: Sequence[Self]) -> Hashable:
-        return tuple(question.point for question in bundle)
-
-    @classmethod
-    def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[Slope]]:
-        points = [question.point for question in batch[0][0]]
-        rows = gradients.slopes(desk.model, [encoded for _, encoded in batch], _targets(desk, batch), points)
-        answers = []
-        for slopes in known_slopes(rows, desk.model.name):
-            high, low = slopes.end_values
-            lows = [low] * len(points) if slopes.lows is None else slopes.lows.tolist()
-            each = zip(slopes.dot, slopes.norm, slopes.value, lows, strict=True)
-            answers.append([Slope(dot, norm, float(value), (high, end)) for dot, norm, value, end in each])
-        return answers
-
-
-def slopes_at(case: Case, points: Sequence[Point]) -> list[Slopes]:
-    """Gradients of the objective at these points, which share a baseline; one record per example."""
-    baselines = {point.baseline for point in points}
-    if len(baselines) > 1:
-        raise InputError("points", expected=phrase("errors.desk.one_baseline_for_all"), got=str(sorted(baselines)))
-    answers = iter(case.ask([SlopeAt(name, point) for name in case.ids for point in points]))
-    return [_joined([next(answers) for _ in points]) for _ in case.ids]
-
-
-def _joined(slopes: Sequence[Slope]) -> Slopes:
-    # a point at the input itself was perhaps asked alone, and then nobody looked at the baseline
-    ends = [s.ends for s in slopes if not np.isnan(s.ends).any()]
-    lows = np.array([low for _, low in ends])
-    return Slopes(
-        np.stack([s.dot for s in slopes]),
-        np.stack([s.norm for s in slopes]),
-        np.array([s.value for s in slopes]),
-        (ends[0][0], float(lows.mean())) if ends else slopes[0].ends,
-        lows if len(lows) == len(slopes) else None,
-    )
-
-
-@dataclass(frozen=True)
-class InputGradient(DeskQuestion[NDArray[np.float32]]):
-    """Gradient of the objective at every entry of the continuous inputs."""
-
-    cached: ClassVar[bool] = False
-    backward: ClassVar[bool] = True
-
-    @classmethod
-    def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[NDArray[np.float32]]]:
-        rows = gradients.input_gradients(desk.model, [encoded for _, encoded in batch], _targets(desk, batch))
-        return [[gradient] for gradient in known_arrays(rows, desk.model.name)]
-
-
-def input_gradients(case: Case) -> list[NDArray[np.float32]]:
-    """Full gradient for each example: (positions, features) for text, else in the shape of the array."""
-    return case.ask([InputGradient(name) for name in case.ids])
-
-
-@dataclass(frozen=True)
-class RelevanceBy(DeskQuestion[PropagatedRelevance]):
-    """Relevance propagated backwards by named rules."""
-
-    rule: Rule
-    baseline: str
-    backward: ClassVar[bool] = True
-
-    @classmethod
-    def group(cls, bundle: Sequence[Self]) -> Hashable:
-        return bundle[0].rule, bundle[0].baseline
-
-    @classmethod
-    def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[PropagatedRelevance]]:
-        encoded, first = [one for _, one in batch], batch[0][0][0]
-        rows = propagated_relevance(desk.model, encoded, _targets(desk, batch), first.rule, first.baseline)
-        return [[row] for row in known_relevance(rows, desk.model.name)]
-
-
-def relevance_by_rules(case: Case, rule: Rule, baseline: str) -> list[PropagatedRelevance]:
-    """Relevance propagated backwards by rules; one record per example, for one forward and one backward pass."""
-    return case.ask([RelevanceBy(name, rule, baseline) for name in case.ids])
-
-
-# ---------------------------------------------------------------------- differentiable functions
-
-
-@dataclass(frozen=True, eq=False)
-class _Function(DeskQuestion[R]):
-    """Function that charges for every row it computes."""
-
-    cached: ClassVar[bool] = False
-
-    @classmethod
-    def requests(cls, questions: Sequence[Self]) -> int:
-        return 0
-
-    def function(self, desk: Desk) -> Any:
-        raise NotImplementedError
-
-    @classmethod
-    def compute(cls, desk: Desk, questions: Sequence[Self]) -> list[R]:
-        check = known_logits if cls is BatchFunction else known_tensor
-        checked = partial(check, name=desk.model.name)
-        return [cast("R", Metered(question.function(desk), desk.meter, checked)) for question in questions]
-
-
-@dataclass(frozen=True, eq=False)
-class InputFunction(_Function[AnyInputFunction]):
-    """Objective as a function of the continuous inputs."""
-
-    def function(self, desk: Desk) -> AnyInputFunction:
-        return input_functions.input_function(desk.model, desk.encoded(self.example), desk.target(self.example))
-
-
-@dataclass(frozen=True, eq=False)
-class WeightFunction(_Function[AnyWeightFunction]):
-    """Answer as a function of attention weights; places: `replace` edits whose values are ignored."""
-
-    places: Sequence[Edit]
-
-    def function(self, desk: Desk) -> AnyWeightFunction:
-        return weight_batches.weight_function(
-            desk.model, desk.encoded(self.example), desk.target(self.example), self.places
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class BatchFunction(_Function[AnyBatchFunction]):
-    """Examples of one shape as one function of their inputs; `example` is the first of them."""
-
-    examples: Sequence[Example]
-
-    def function(self, desk: Desk) -> AnyBatchFunction:
-        return batch_functions.batch_function(desk.model, self.examples)
-
-
-def input_function(case: Case, i: int) -> AnyInputFunction:
-    """Objective of example i as a function of its continuous inputs; every call is counted."""
-    return case.ask([InputFunction(case.ids[i])])[0]
-
-
-def weight_function(case: Case, i: int, places: Sequence[Edit]) -> AnyWeightFunction:
-    """Answer to example i as a function of the weights in these places; every call is counted."""
-    return case.ask([WeightFunction(case.ids[i], places)])[0]
-
-
-def batch_function(case: Case, positions: Sequence[int]) -> AnyBatchFunction:
-    """Examples of one shape as one function of their inputs; every row is counted."""
-    return case.ask([BatchFunction(case.ids[positions[0]], [case.examples[i] for i in positions])])[0]
-
-
-# ---------------------------------------------------------------------- facts that cost nothing
-
-
-@dataclass(frozen=True, eq=False)
-class _Fact(DeskQuestion[R]):
-    """A question that runs no forward pass."""
-
-    cached: ClassVar[bool] = False
-
-    @classmethod
-    def requests(cls, questions: Sequence[Self]) -> int:
-        return 0
-
-    def fact(self, desk: Desk) -> R:
-        raise NotImplementedError
-
-    @classmethod
-    def compute(cls, desk: Desk, questions: Sequence[Self]) -> list[R]:
-        return [question.fact(desk) for question in questions]
-
-
-@dataclass(frozen=True, eq=False)
-class ReadRows(_Fact[tuple[int, ...]]):
-    """Query rows of a site that the objective reads."""
-
-    site: Site
-
-    def fact(self, desk: Desk) -> tuple[int, ...]:
-        return read_rows(desk.model, desk.encoded(self.example), desk.target(self.example), self.site)
-
-
-@dataclass(frozen=True, eq=False)
-class TokenIds(_Fact[Ints]):
-    """(units,) token ids of a text; any text, not only that of the example."""
-
-    candidate: Example
-
-    def fact(self, desk: Desk) -> Ints:
-        return ids_of_tokens.token_ids(desk.model, desk.model.encode(self.candidate))
-
-
-class Vocabulary(_Fact[Lexicon]):
-    """The model's input vocabulary."""
-
-    def fact(self, desk: Desk) -> Lexicon:
-        return lexicon(desk.model)
-
-
-class Displacement(_Fact[float]):
-    """Distance by which a variant moved the continuous inputs, relative to their norm; 0 in the case itself."""
-
-    def fact(self, desk: Desk) -> float:
-        return desk.admission(self.example).displacement
-
-
-class UnitOrder(_Fact[Ints]):
-    """(n,): the original unit in each place; 0, 1, 2... except for a shuffled variant."""
-
-    def fact(self, desk: Desk) -> Ints:
-        order = desk.admission(self.example).order
-        return np.arange(len(desk.units(self.example))) if order is None else order
-
-
-class UnitOrigins(_Fact[Ints]):
-    """(n,): the original unit of each unit, -1 for none; 0, 1, 2... except for a perturbed variant.
-
-    See `origins` for pieces of words; sums over `groups` are exact.
-    """
-
-    def fact(self, desk: Desk) -> Ints:
-        origins = desk.admission(self.example).origins
-        return np.arange(len(desk.units(self.example))) if origins is None else origins()
-
-
-def token_ids(case: Case, example: Example) -> Ints:
-    """Return (units,) token ids of a text; runs no model."""
-    return case.ask([TokenIds(example.id, example)])[0]
-
-
-def vocabulary(case: Case) -> Lexicon:
-    """Input vocabulary of the model; Unsupported if it reads no tokens or they have no spelling."""
-    return case.ask([Vocabulary("")])[0]
-
-
-# ---------------------------------------------------------------------- attacks
 
 
 @dataclass(frozen=True)
