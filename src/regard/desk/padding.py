@@ -31,10 +31,15 @@ class RowOf:
         return self.whole.rows(self.row + example, queries, heads)
 
     def dense(self) -> Attention:
+        own = getattr(self.whole, "dense_of", None)
+        if own is not None:
+            attention: Attention = own(self.row)
+            return attention
         everything = self.whole.dense()
         here = slice(self.row, self.row + 1)
-        sink = None if everything.sink is None else everything.sink[here]
-        return Attention(everything.site, everything.weights[here], sink, everything.checked)
+        sink = None if everything.sink is None else everything.sink[here].copy()
+        # a copy: a view would hold the weights of the whole batch
+        return Attention(everything.site, everything.weights[here].copy(), sink, everything.checked)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

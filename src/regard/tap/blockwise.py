@@ -76,8 +76,15 @@ class PiecedAttention:
         return DenseAttention(self.site, self.pieces.spread(weights), self.real, checked=self.checked)
 
     def dense(self) -> Attention:
-        batch, _, n, _ = self.shape
-        weights = np.stack([as_array(self.weights(b, torch.arange(n))) for b in range(batch)])
+        return self._dense(range(self.shape[0]), self.real)
+
+    def dense_of(self, example: int) -> Attention:
+        """All weights of one example, a batch of one; those of the others are not computed."""
+        return self._dense(range(example, example + 1), self.real.of_example(example))
+
+    def _dense(self, examples: range, real: Real) -> Attention:
+        positions = torch.arange(self.shape[2])
+        weights = np.stack([as_array(self.weights(b, positions)) for b in examples])
         # what fell on the padding around a picture is kept as a sink
         sink = np.maximum(0.0, 1.0 - weights.sum(-1)) if self.pieces.leaks else None
-        return record(self.site, weights, sink, self.real, self.checked)
+        return record(self.site, weights, sink, real, self.checked)

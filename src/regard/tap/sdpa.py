@@ -67,6 +67,15 @@ class SdpaCall:
         query, key, value = (nothing.expand(t.shape) for t in (self.query, self.key, self.value))
         return replace(self, args=(), keywords={}, query=query, key=key, value=value)
 
+    def of_example(self, example: int) -> SdpaCall:
+        """Return the call of one example of the batch, in four axes; it cannot run."""
+        here = slice(example, example + 1)
+        mask = self.mask
+        if mask is not None and mask.ndim == 4 and mask.shape[0] > 1:
+            mask = mask[here]
+        query, key, value = (t[here] for t in (self.query, self.key, self.value))
+        return replace(self, args=(), keywords={}, query=query, key=key, value=value, mask=mask)
+
     def folded(self, heads: int) -> SdpaCall:
         """The same call with everything in four axes; `heads` are folded into the batch axis of a three-axis call."""
         if self.query.ndim == 4:

@@ -29,6 +29,11 @@ class Real:
     queries: Tensor | None = None
     keys: Tensor | None = None
 
+    def of_example(self, example: int) -> Real:
+        """Return the positions of one example of the batch."""
+        here = slice(example, example + 1)
+        return Real(*(None if mask is None else mask[here] for mask in (self.queries, self.keys)))
+
     def hides(self) -> bool:
         """Return whether some position is padding."""
         return any(mask is not None and not bool(mask.all()) for mask in (self.queries, self.keys))
@@ -181,7 +186,15 @@ class LazyAttention:
         return array
 
     def dense(self) -> Attention:
-        batch, heads, queries, keys = self.shape
+        return self._dense(self.call, range(self.shape[0]), self.real)
+
+    def dense_of(self, example: int) -> Attention:
+        """All weights of one example, a batch of one; those of the others are not computed."""
+        return self._dense(self.call.of_example(example), range(example, example + 1), self.real.of_example(example))
+
+    def _dense(self, call: SdpaCall, examples: range, real: Real) -> Attention:
+        """The weights of these examples; `call` and `real` hold these examples only."""
+        _, heads, queries, keys = self.shape
         size = heads * queries * keys * 4
         if size > DENSE_BYTES:
             raise InputError(
@@ -190,19 +203,19 @@ class LazyAttention:
                 got=f"{size / 2**30:,.1f} GiB",
                 remedy=phrase("errors.tap.rows_example_positions_tile"),
             )
-        if fills(self.call):
-            whole, weights = reused_array((batch, heads, queries, keys))
-            unknown = fill_weights(self.call, whole)
-            return record(self.site, weights, None, self.real, self.checked, unknown=unknown)
-        out = np.zeros((batch, heads, queries, keys), np.float32)
+        if fills(call):
+            whole, weights = reused_array((len(examples), heads, queries, keys))
+            unknown = fill_weights(call, whole)
+            return record(self.site, weights, None, real, self.checked, unknown=unknown)
+        out = np.zeros((len(examples), heads, queries, keys), np.float32)
         step = max(1, CHUNK // max(1, heads * keys))
-        for b in range(batch):
+        for place, b in enumerate(examples):
             for rows in torch.split(torch.arange(queries), step):
-                out[b, :, int(rows[0]) : int(rows[-1]) + 1] = as_array(self.weights(b, rows))
+                out[place, :, int(rows[0]) : int(rows[-1]) + 1] = as_array(self.weights(b, rows))
         sink = None
         if self.call.sinks is not None:
             sink = np.maximum(0.0, 1.0 - out.sum(-1))
-        return record(self.site, out, sink, self.real, self.checked)
+        return record(self.site, out, sink, real, self.checked)
 
 
 @dataclass(slots=True, eq=False)
@@ -233,8 +246,15 @@ class DenseAttention:
         return rows_of(self, example, queries, heads)
 
     def dense(self) -> Attention:
-        sink = None if self.sink is None else as_array(self.sink)
-        return record(self.site, as_array(self.held), sink, self.real, self.checked, shared=True)
+        return self._dense(slice(None), self.real)
+
+    def dense_of(self, example: int) -> Attention:
+        """All weights of one example, a batch of one."""
+        return self._dense(slice(example, example + 1), self.real.of_example(example))
+
+    def _dense(self, examples: slice, real: Real) -> Attention:
+        sink = None if self.sink is None else as_array(self.sink[examples])
+        return record(self.site, as_array(self.held[examples]), sink, real, self.checked, shared=True)
 
 
 def record(
