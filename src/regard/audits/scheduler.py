@@ -181,6 +181,7 @@ class Workshop:
                     where = "worker" if outcome.status == "dead" else "shard"
                     self.writer.give_up(shard, Problem(shard[0], where, outcome.message), stage=stage)
                     settled(shard, None, True)
+                del outcome  # before the next task runs: its page holds dense attention
         return again
 
 

@@ -133,6 +133,21 @@ def compute(
     without explainers apply the metrics to the known ones.
     """
     desk = Desk(model, seed=settings.seed, batch=settings.batch, tokens=settings.tokens)
+    try:
+        return _page(desk, examples, settings, keep=keep, walk=walk, known=known)
+    finally:
+        desk.release()
+
+
+def _page(
+    desk: Desk,
+    examples: Sequence[Example],
+    settings: Settings,
+    *,
+    keep: Sequence[str],
+    walk: Sequence[str],
+    known: Mapping[Spec, Relevance] | None,
+) -> ShardResult:
     notes = _Notes()
     case = _admitted(desk, examples, settings, notes)
     relevances: dict[Spec, Relevance] = {}

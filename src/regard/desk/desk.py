@@ -173,6 +173,17 @@ class Desk:
                 other.cache.store(question, self.cache[question])
         return other
 
+    def release(self) -> None:
+        """Drop every answer and every variant; admitted examples and costs stay.
+
+        A variant refers to its origin: left to the garbage collector, that cycle would hold the attention of finished
+        examples through the next ones.
+        """
+        for variant in self._variants.values():
+            variant.release()
+        self._variants.clear()
+        self.cache = AnswerCache()
+
     # ------------------------------------------------------------------ costs
 
     def charged_to(self, kind: str, method: str) -> AbstractContextManager[None]:

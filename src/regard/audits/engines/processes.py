@@ -178,6 +178,7 @@ def _serve(pipe: Connection, setup: str, payload: Mapping[str, Json], work: str)
             except Exception as error:
                 answer = (_ERROR, error.message if isinstance(error, RegardError) else _said(error))
             pipe.send(answer)
+            del answer  # the attention on its page would stay in memory beside that of the next task
 
 
 def _end_with_the_coordinator() -> None:

@@ -31,7 +31,9 @@ class Serial:
                 outcome = Outcome(task.key, "ok", call(state, task.payload))
             except Exception as error:
                 outcome = Outcome(task.key, "error", message=error_message(error))
-            yield replace(outcome, worker=this_worker(), seconds=time.monotonic() - started)
+            outcome = replace(outcome, worker=this_worker(), seconds=time.monotonic() - started)
+            yield outcome
+            del outcome  # the attention on its page would stay in memory beside that of the next task
 
 
 @engine(in_process=True)
