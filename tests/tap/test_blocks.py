@@ -91,6 +91,7 @@ def test_rows_are_rows_of_the_whole(row: Architecture) -> None:
         chosen = [3, 0, -1]
         np.testing.assert_allclose(site.rows(1, chosen), whole[1][:, chosen], atol=1e-6)
         np.testing.assert_allclose(site.rows(0, chosen, heads=[1]), whole[0][1:2, chosen], atol=1e-6)
+        np.testing.assert_array_equal(site.dense_of(1).weights, whole[1:2])
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=list(ROWS))

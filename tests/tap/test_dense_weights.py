@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -86,6 +87,28 @@ def test_captures_do_not_change_the_weights_of_earlier_ones() -> None:
         weights = LazyAttention(site, call, Real()).dense().weights
         assert np.allclose(weights, weights_of(call, scores_of(call)).numpy(), atol=1e-7)
     assert np.array_equal(one, copy)
+
+
+@pytest.mark.parametrize("kind", ["filled", "in rows", "held"])
+def test_weights_of_one_example_are_those_of_the_whole(kind: str) -> None:
+    draw = torch.Generator().manual_seed(0)
+    query, key, value = torch.randn(3, 3, 2, 9, 8, generator=draw)
+    real = torch.arange(9)[None] < torch.tensor([9, 6, 7])[:, None]
+    options = {"attn_mask": real[:, None, None].expand(3, 1, 9, 9)}
+    call = bind_sdpa(F.scaled_dot_product_attention, (query, key, value), options)
+    if kind == "in rows":
+        call = replace(call, score_mod=lambda score, b, h, q, k: score * (1.0 + b))  # reads the number of the example
+    site = Site(name="a", call=0, kind="self", layer=0, heads=2, module="A")
+    positions = Real(real, real)
+    attention: LazyAttention | DenseAttention = LazyAttention(site, call, positions)
+    if kind == "held":
+        attention = DenseAttention(site, weights_of(call, scores_of(call)), positions, sink=torch.rand(3, 2, 9))
+    whole = attention.dense()
+    for example in range(3):
+        one = attention.dense_of(example)
+        assert np.array_equal(one.weights[0], whole.weights[example])
+        assert (one.sink is None) == (whole.sink is None)
+        assert one.sink is None or np.array_equal(one.sink[0], np.asarray(whole.sink)[example])
 
 
 def test_calls_in_other_types_are_not_filled() -> None:
