@@ -82,7 +82,7 @@ def test_finished_shards_hold_no_tensors(model: Model, no_collector: None) -> No
     page_of(model, 0)
     gc.collect()
     first = held_bytes()
-    for shard in range(1, 4):
+    for shard in (1, 2):
         page = page_of(model, shard * SIZE)
         assert not page.problems
         assert held_bytes() == first
