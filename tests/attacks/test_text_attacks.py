@@ -129,6 +129,21 @@ def test_input_reduction_keeps_the_answer_with_fewer_words() -> None:
     assert found.extras["words_left"] == 1
 
 
+def test_input_reduction_does_not_count_punctuation() -> None:
+    reduced = attacked(ToyCase(("wonderful , film ! of a good year ...",)), "input_reduction:left=1")[0]
+    assert reduced.status == "success"
+    assert reduced.extras["words_left"] == 1
+    assert reduced.perturbed == 1 - 1 / 6
+
+
+def test_input_reduction_ends_at_protected_words() -> None:
+    threat = Threat(keep=("wonderful", "film", "year"))
+    reduced = attacked(ToyCase(("a wonderful film of the year",)), "input_reduction:left=1", threat)[0]
+    assert reduced.status == "failed"
+    assert reduced.example is not None
+    assert reduced.example.inputs["text"] == "wonderful film year"
+
+
 def test_a_trigger_is_counted_on_texts_it_was_not_found_on() -> None:
     texts = tuple(f"a {w} film of the year" for w in ("wonderful", "good", "truly", "wonderful good", "good truly"))
     found = attacked(ToyCase(texts), "universal_trigger:words=2", Threat(budget=80))

@@ -28,6 +28,7 @@ from regard.registry import attack
 def input_reduction(case: Case, threat: Threat, *, left: int = 2) -> Sequence[Attacked]:
     """Delete words while the prediction stays; success if at most `left` remain: one record per example.
 
+    Punctuation stays and does not count as words.
     perturbed is the share of words that could go; the words that stay are often nonsense to people (Feng et al.). Of
     the threat, only the budget and the protected words apply; stop words may go, and any share of the text.
     """
@@ -40,9 +41,13 @@ def input_reduction(case: Case, threat: Threat, *, left: int = 2) -> Sequence[At
     rows: list[Floats] = [goal.distributions[i] for i in range(len(each))]
     queries = [0] * len(each)
     curves: list[list[tuple[int, float]]] = [[] for _ in each]
-    running = {i for i, text in enumerate(each) if not goal.why[i] and sum(map(bool, text.words)) > left}
+    running = {i for i, text in enumerate(each) if not goal.why[i] and _count(text.words) > left}
     while running:
         shorter = {i: _shorter(each[i], current[i])[: free.budget - queries[i]] for i in sorted(running)}
+        shorter = {i: words for i, words in shorter.items() if words}
+        if not shorter:  # protected words alone remain
+            break
+        running &= set(shorter)
         answers = answers_to(case, [[each[i].made(words) for words in shorter.get(i, ())] for i in range(len(each))])
         assert answers.distribution is not None
         for i, words in shorter.items():
@@ -57,7 +62,7 @@ def input_reduction(case: Case, threat: Threat, *, left: int = 2) -> Sequence[At
             best = int(unflipped[int(order(answers.value[own_rows][unflipped])[0])])
             current[i], rows[i] = words[best], answers.distribution[own_rows][best]
             curves[i].append((queries[i], float(rows[i][goal.before[i]])))
-            if sum(map(bool, current[i])) <= left or queries[i] >= free.budget:
+            if _count(current[i]) <= left or queries[i] >= free.budget:
                 running.discard(i)
     return [
         _record(goal, i, text=each[i], words=current[i], row=rows[i], queries=queries[i], curve=curves[i], left=left)
@@ -66,7 +71,12 @@ def input_reduction(case: Case, threat: Threat, *, left: int = 2) -> Sequence[At
 
 
 def _shorter(text: Text, words: Words) -> list[Words]:
-    return [with_word(words, i, "") for i in text.open if words[i] and sum(map(bool, words)) > 1]
+    return [with_word(words, i, "") for i in text.open if words[i] and _count(words) > 1]
+
+
+def _count(words: Words) -> int:
+    """Return how many words have a letter or a digit; the others are punctuation."""
+    return sum(any(map(str.isalnum, word)) for word in words)
 
 
 def _record(
@@ -77,7 +87,7 @@ def _record(
         return Attacked(
             text.example.id, "input_reduction", "skipped", before=goal.before[i], said_before=before, why=goal.why[i]
         )
-    stay = sum(map(bool, words))
+    stay = _count(words)
     return Attacked(
         id=text.example.id,
         attack="input_reduction",
@@ -88,7 +98,7 @@ def _record(
         after=goal.predicted(i, row),
         said_before=before,
         said_after=tuple(map(float, row)),
-        perturbed=1 - stay / max(1, len(words)),
+        perturbed=1 - stay / max(1, _count(text.words)),
         similarity=text.similarity(words),
         curve=tuple(curve),
         origin=text.origin(words),
