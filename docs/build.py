@@ -120,6 +120,7 @@ def plural(kind: str) -> str:
 
 ASKED = {
     "formula": "formula", "better": "better", "misleads": "when it misleads", "needs": "needs", "cost": "cost",
+    "differs": "what differs from released code",
     "baseline": "baseline", "ceiling": "ceiling", "cite": "reference", "family": "family", "question": "question",
 }  # fmt: skip
 """Facts in the order in which a reader asks for them; the others follow under their own names."""

@@ -38,6 +38,7 @@ class Explainer:
     the method; the app computes the cheap ones first.
 
     formula: f is the objective, x the input, r_j the relevance of unit j, a_ij a weight from row i to key j.
+    differs: how its numbers differ, on purpose, from those of code that its authors or other libraries released.
     adapter: it brings in results that somebody else computed, and is never part of `all`.
     """
 
@@ -48,6 +49,7 @@ class Explainer:
     cost: str = ""
     passes_per: Literal["none", "input", "layer", "unit", "setting"] = "unit"
     misleads: str = ""
+    differs: str = ""
     role: str = "method"
     adapter: bool = False
     profile: Profiles = ()
@@ -60,6 +62,7 @@ class Metric:
     better: "higher", "lower" or "none". family: "faithfulness", "agreement", "plausibility" (only where the data
     name decisive places), "robustness", "randomisation", "polarity" or "complexity". baseline, ceiling: names of
     explainers at the ends of the scale, or words. amount: neither its values nor their interval can be negative.
+    differs: as for an explainer.
     detail: it removes units many times, and no verdict rests on it; audits with few passes ask it by one removal
     operator, and not about explainers that see a sample of the examples.
     """
@@ -73,6 +76,7 @@ class Metric:
     ceiling: str = ""
     cost: str = ""
     misleads: str = ""
+    differs: str = ""
     family: str = "faithfulness"
     detail: bool = False
     profile: Profiles = ()
@@ -152,6 +156,7 @@ class Attack:
     formula: str = ""
     cost: str = ""
     misleads: str = ""
+    differs: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

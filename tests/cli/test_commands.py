@@ -60,6 +60,15 @@ def test_list_json_is_the_phone_book(kind: str, regard: Callable[..., Result]) -
     assert all(name in table for name in names(kind))
 
 
+@pytest.mark.parametrize(("name", "language"), [("globenc", "en"), ("auprc", "zh"), ("worst_case", "en")])
+def test_a_method_by_name_is_listed_with_its_facts(name: str, language: str, regard: Callable[..., Result]) -> None:
+    """The caveats below results name this command."""
+    (method,) = json.loads(regard("list", name, "--json", "--lang", language).stdout)
+    text = regard("list", name, "--lang", language).stdout
+    facts = method["facts"]
+    assert [fact for fact in ("formula", "cost", "misleads", "differs", "cite") if facts[fact] not in text] == []
+
+
 def test_list_finds_a_method_of_any_kind_by_its_name(regard: Callable[..., Result]) -> None:
     entries = json.loads(regard("list", "retrieval", "--json").stdout)
     assert [(entry["kind"], entry["name"]) for entry in entries] == [("head", "retrieval")]

@@ -20,7 +20,8 @@ DEFAULT = ("apgd", "apgd:loss=dlr", "square")
     cite="Croce & Hein 2020",
     formula="an example holds if it holds against every attack; later attacks only meet those that still do",
     cost="the attacks together; each has an equal share of the budget",
-    misleads="not AutoAttack, whose standard configuration it does not follow",
+    misleads="as robust accuracy it is an upper bound: an attack that is not in the list may still succeed",
+    differs="AutoAttack's standard ensemble has targeted APGD and FAB too",
 )
 def worst_case(case: Case, threat: Threat, *, attacks: tuple[str, ...] = DEFAULT) -> Sequence[Attacked]:
     """Run attacks in turn on the examples that still hold; keep the first success: one record per example.

@@ -20,6 +20,7 @@ from regard.registry import explainer
     cost="1 forward, one maximum flow per unit",
     misleads="in deep models most flows saturate (see `saturation`) and only show the attention that the first "
     "layer pays to a unit; it is not class-specific and ignores values and feed-forward layers",
+    differs="the authors' code takes the maximum over all rows; here only the rows that the objective reads count",
 )
 def flow(case: Case, *, residual: float = 0.5, heads: str | int = "mean", renormalise: bool = True) -> Relevance:
     """Maximum flow from the output to each unit, with attention weights as capacities.
@@ -27,7 +28,6 @@ def flow(case: Case, *, residual: float = 0.5, heads: str | int = "mean", renorm
     Returns one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
     Mixes layers with the identity for the residual stream, as `rollout` does; output rows share the source, and a
     pooling or cross-attention on top becomes the source. For a model that only pools: its attention.
-    Deviation from the released code, which takes the maximum over all rows: uses the rows that the objective reads.
     Extras, one value per example: `saturation`, the share of units whose flow equals the bound min(inflow, first-layer
     attention to the unit), so that the layers between do not matter; `special_mass`; `sites`.
 

@@ -20,6 +20,8 @@ from regard.registry import explainer
     cost="1 forward, 1 backward, one n x n product per layer",
     passes_per="input",
     misleads="it keeps only positive evidence, and sees feed-forward layers only through the gradient",
+    differs="the authors' code differentiates the logit of the class; here it is the objective of every method, the "
+    "log-odds of the class against the rest (with two classes the difference of the logits)",
 )
 def generic_relevance(case: Case, *, renormalise: bool = True) -> Relevance:
     """Relevance propagated through self- and cross-attention by the positive part of attention x gradient.
@@ -29,8 +31,6 @@ def generic_relevance(case: Case, *, renormalise: bool = True) -> Relevance:
     to the relevance R of its positions (and to their relevance to the input), cross-attention adds R_tt' A R_ss, both
     normalised as in the paper. Uses the rows that the objective reads, without the initial identity of R. A pooling is
     a cross-attention with one query: a model that only pools has the positive part of `attention_x_gradient`.
-    Differs from the released code: that differentiates the logit of the class, here it is the objective of every method
-    (log-odds of the class against the rest; with two classes the difference of the logits).
     Extras, one value per example: `special_mass`, `sites` (number of sites that carried relevance).
 
     >>> from regard.testing.toy import ToyCase

@@ -17,6 +17,8 @@ from regard.registry import explainer
     cost="1 forward, 1 per layer, and as many as there are heads; one n x n product per layer",
     passes_per="layer",
     misleads="not class-specific: it shows which units reach the output position, not which support the prediction",
+    differs="the authors' code multiplies the norms of the layers as they are; here the rows of each layer are first "
+    "divided by their sums, so that no layer counts more because its vectors are longer",
 )
 def globenc(case: Case, *, renormalise: bool = True) -> Relevance:
     """Contribution norms with residual and both LayerNorms of each layer, multiplied through the layers.
@@ -26,8 +28,6 @@ def globenc(case: Case, *, renormalise: bool = True) -> Relevance:
     by their sums; of the feed-forward network only the second residual counts, as in the paper. In pre-norm models no
     LayerNorm follows the sum, and the matrix is that of `value_norms_residual`. A pooling or the last cross-attention,
     if any, is a further factor. For a model that only pools: `value_norms`.
-    Differs from the released code: that multiplies the norms as they are; here rows are divided by their sums first, so
-    that no layer counts more because its vectors are longer.
     Extras, one value per example: `decomposition_error`, `special_mass`, `sites` (layers multiplied).
 
     >>> from regard.testing.toy import ToyCase

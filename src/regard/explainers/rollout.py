@@ -20,6 +20,7 @@ from regard.registry import EVERY, InProfile, explainer
     passes_per="input",
     misleads="in deep models it converges to the same row for all inputs; it is not class-specific and ignores "
     "values and feed-forward layers",
+    differs="the authors' code takes the maximum over all rows; here only the rows that the objective reads count",
     profile=(InProfile(EVERY, 1),),
 )
 def rollout(case: Case, *, residual: float = 0.5, heads: str | int = "mean", renormalise: bool = True) -> Relevance:
@@ -30,7 +31,6 @@ def rollout(case: Case, *, residual: float = 0.5, heads: str | int = "mean", ren
     cross-attention, that attention is the last factor (without residual).
     Needs square self-attention of one length in all layers; anything else is refused with the reason (a model that
     only pools: there, rollout would be its attention).
-    Deviation from the released code: it takes the maximum over all rows; here, the rows that matter.
     Extras, one value per example: `special_mass` (dropped), `sites` (layers multiplied).
 
     >>> from regard.testing.toy import ToyCase

@@ -21,6 +21,8 @@ from regard.registry import explainer
     cost="`samples` forwards and backwards",
     passes_per="setting",
     misleads="if the noise leaves the training distribution: it then explains other inputs",
+    differs="noise is a share of the range, as in the authors' code, which takes 0.15 and averages squared gradients; "
+    "here it is 0.05, of signed gradients. In Captum's NoiseTunnel, `stdevs` is absolute (1.0 by default)",
 )
 def smooth_grad(
     case: Case,
@@ -34,8 +36,6 @@ def smooth_grad(
     Returns one signed value per unit (of="saliency": the mean norm of the gradient, never negative). Special units
     are 0 and stay without noise. noise: standard deviation as a share of the range (max - min) of the input's
     continuous values. The draws belong to (seed, example), not to the batch.
-    Differs from Captum's NoiseTunnel: its `stdevs` is absolute (1.0 by default), here noise is a share of the range, as
-    in the released code of the authors. That takes 0.15 by default and averages squared gradients.
     Conservation: as `input_x_gradient`, on a linear objective only. Extras, one value per example: `spread`, the mean
     over units of the standard error that the draws leave.
 

@@ -21,6 +21,9 @@ from regard.registry import EVERY, InProfile, metric
     cost="none",
     misleads="people mark the evidence that convinces them, not the evidence the model used; long rationales score "
     "high by themselves: compare with `chance`, the exact mean over all orders of the same values",
+    differs="it is what ERASER's code calls `average_precision`; the `auprc` of that code joins the points of the "
+    "precision-recall curve by straight lines (trapezoids): lower or equal without ties, and higher where a threshold "
+    "ties many units (0.5 + m / 2n instead of m / n for m of n units marked, if all are tied)",
     profile=(InProfile(EVERY, 52),),
 )
 def auprc(case: Case, relevance: Relevance) -> Score:
@@ -30,9 +33,7 @@ def auprc(case: Case, relevance: Relevance) -> Score:
     Column `chance`: the exact mean over all orders of the same values, the score of a random ranking; without ties (H_n
     + (m - 1) / (n - 1) * (n - H_n)) / n for m of n units marked, H_n the harmonic number. It exceeds the share of
     marked units (column `prevalence`): 0.34 for one of eight. Both are NaN where the value is. Ranks by signed value;
-    values closer than 1e-6 are one threshold. It is what ERASER's code calls `average_precision`; its `auprc` joins the
-    points of the precision-recall curve by straight lines (trapezoids): lower or equal without ties, and higher where a
-    threshold ties many units (0.5 + m / 2n instead of m / n if all are tied).
+    values closer than 1e-6 are one threshold.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("truly a wonderful film",))

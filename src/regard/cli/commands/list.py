@@ -13,6 +13,9 @@ from regard.present.messages.messages import FACTS, columns, id_words, method_wo
 if TYPE_CHECKING:
     from regard.registry import Entry
 
+TOLD = ("question", "formula", "scale", "cost", "misleads", "differs", "cite")
+"""Facts below a method that is listed by its name."""
+
 
 @verb(
     "list",
@@ -35,12 +38,14 @@ def command(kind: str | None, as_json: bool) -> None:
             _kinds(counts)
         return
     singular = kind if kind in ROOMS or not kind.endswith("s") else kind[:-1]
-    if singular not in ROOMS and (matches := _named(kind) or _mentioning(kind)):
+    if singular not in ROOMS and (matches := (methods := _named(kind)) or _mentioning(kind)):
         if as_json:
             print_json(list(map(_in_words, matches)))
         else:
             for method in matches:
                 _entries(method.kind, [method])
+                if methods:
+                    _facts(method)
         return
     entries, broken = [], {}
     for name in names(singular):
@@ -112,6 +117,14 @@ def _entries(kind: str, entries: list[Entry]) -> None:
     if entries and kind != "language":
         first = "\n" + say("term.list.import", module=entries[0].module, name=entries[0].name)
     out.print(first, markup=False, style="dim")
+
+
+def _facts(method: Entry) -> None:
+    """Print the facts that say how far one method can be trusted."""
+    for name in TOLD:
+        if text := method.facts.get(name):
+            text = method_words(f"{name}.{method.kind}", method.name, text)
+            results().print(say(f"term.list.{name}", text=text), markup=False, soft_wrap=True)
 
 
 def _parameters(entry: Entry) -> str:

@@ -27,7 +27,19 @@ if TYPE_CHECKING:
 NOUNS = MappingProxyType({"unit": "word", "input": "text"})
 """Default nouns of a message."""
 
-FACTS = ("summary", "aims", "baseline", "ceiling", "cost", "formula", "misleads", "question", "scale", "truth")
+FACTS = (
+    "summary",
+    "aims",
+    "baseline",
+    "ceiling",
+    "cost",
+    "differs",
+    "formula",
+    "misleads",
+    "question",
+    "scale",
+    "truth",
+)
 """Tables of facts about methods: `misleads.metric.gini`. Their English is in the code of the methods."""
 PLURAL = re.compile(r"\{(\w+):([^{}|]*)\|([^{}|]*)\}")
 """`{n:example|examples}`: the first word for 1 (or "1"), the second for every other value."""
