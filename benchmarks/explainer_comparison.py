@@ -145,6 +145,24 @@ def table(models: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def separated(models: dict[str, Any]) -> str:
+    """Return as a Markdown table which methods' intervals lie wholly on one side of that of `lrp`."""
+    columns = {"comprehensiveness": 1, "sufficiency": -1, "agreement": 1}  # 1: higher is better
+    lines = ["| model (n) | comprehensiveness | sufficiency | agreement with leave-one-out |", "|---|---|---|---|"]
+    for name, result in models.items():
+        lrp, cells = result["methods"]["lrp"], list[str]()
+        for column, sign in columns.items() if "refused" not in lrp else ():
+            bands = {method: row.get(column) for method, row in result["methods"].items() if method != "lrp"}
+            words = {"better": list[str](), "worse": list[str]()}
+            for method, band in bands.items():
+                if band and method != "random" and not (band[1] <= lrp[column][2] and band[2] >= lrp[column][1]):
+                    words["better" if sign * (band[0] - lrp[column][0]) > 0 else "worse"].append(method)
+            parts = [f"{side} than lrp: {', '.join(methods)}" for side, methods in words.items() if methods]
+            cells.append("; ".join(parts) or "ranks nothing")
+        lines.append(f"| {name} ({result['n']}) | {' | '.join(cells or ['lrp refused', '', ''])} |")
+    return "\n".join(lines)
+
+
 def _cell(band: list[float] | None) -> str:
     return "-" if band is None else f"{band[0]:.3f} [{band[1]:.3f}, {band[2]:.3f}]"
 
@@ -157,7 +175,9 @@ def main() -> int:
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     if options.table:
-        print(table(json.loads(RESULT.read_text("utf-8"))["models"]))
+        stored = json.loads(RESULT.read_text("utf-8"))["models"]
+        models = {name: stored[name] for name in DATA if name in stored}
+        print(table(models), separated(models), sep="\n\n")
         return 0
     record: dict[str, Any] = json.loads(RESULT.read_text("utf-8")) if RESULT.exists() else {"models": {}}
     for name in options.models:
