@@ -2,7 +2,7 @@
 
 ferret: comprehensiveness of one ranking, the first 1, 2, 3 and 5 tokens masked, of MiniLM's classifier; it writes the
 masked tokens as a text and reads that again, which splits some words otherwise. Quantus: the Gini index of maps (its
-Sparseness). TextAttack: misspellings until the prediction flips. inseq: input x gradient of SmolLM2. LXT: AttnLRP of
+Sparseness). TextAttack: three recipes (`benchmarks.text_attacks`). inseq: input x gradient of SmolLM2. LXT: AttnLRP of
 SmolLM2 (its repository at f043441; release 2.1 does not run with transformers 5). TransformerLens: every attention
 weight of every head of SmolLM2. Agreement is the largest difference, or a correlation; time is CPU time of one thread,
 the best of interleaved repeats; memory the peak of the process so far. A library that does not import is listed with
@@ -12,7 +12,6 @@ the reason. The directories in REGARD_PEERS are searched as in `benchmarks.peers
 from __future__ import annotations
 
 import importlib
-import random
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -21,22 +20,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks import peer_standins
+from benchmarks import text_attacks
 from benchmarks.lines import Line, peak_memory_mb, side_by_side
 from benchmarks.peers import store, where
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.desk.questions import attacked
 from regard.measures.complexity import gini
 from regard.models.open.load import load
 from regard.models.propagation.proof import propagated
-from regard.records import Example, Threat
+from regard.records import Example
 from regard.tap.capture_call import capture_call
 
 TEXTS, COUNTS = 24, (1, 2, 3, 5)
 MAPS = 200
-QUERIES = 200
 PROMPT = 64
 TEXT = " ".join(["The river rises in the hills, passes the old mill and the town, and reaches the sea at"] * 3)
 
@@ -99,59 +96,6 @@ def quantus() -> list[Line]:
         values["ours"] = np.array([float(gini(one.ravel())) for one in maps])
 
     return [_line(f"Gini index of {MAPS} maps: CPU time, ours / Quantus", {"ours": ours, "quantus": theirs}, values)]
-
-
-def text_attack() -> list[Line]:
-    """Misspellings until the prediction flips: the DeepWordBug recipe against `greedy_char`, equal budgets of queries.
-
-    Both rank words by leaving them out, then try four misspellings of one word after the other; which four is drawn.
-    """
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    library = peer_standins.textattack()
-    from regard.sources.minilm import minilm
-
-    path = minilm()
-    tokenizer, module = AutoTokenizer.from_pretrained(path), AutoModelForSequenceClassification.from_pretrained(path)
-    model = load(path)
-    examples = [Example(e.id, e.inputs) for e in read("reviews", split="test", limit=TEXTS)]
-    targets = DeskCase(Desk(model), examples).targets
-    results: dict[str, list[tuple[bool, int]]] = {}
-
-    class Wrapper(library.models.wrappers.ModelWrapper):  # type: ignore[misc, name-defined]
-        model = module.eval()
-
-        def __call__(self, texts: list[str]) -> Any:
-            with torch.inference_mode():
-                return module(**tokenizer(texts, padding=True, truncation=True, return_tensors="pt")).logits
-
-    def theirs() -> None:
-        random.seed(0)  # which letters it draws
-        np.random.seed(0)
-        attack = library.attack_recipes.DeepWordBugGao2018.build(Wrapper())
-        attack.goal_function.query_budget = QUERIES
-        rows = []
-        for example, target in zip(examples, targets, strict=True):
-            result = attack.attack(str(example.inputs["text"]), int(str(target)))
-            success = isinstance(result, library.attack_results.SuccessfulAttackResult)
-            rows.append((success, int(result.num_queries)))
-        results["textattack"] = rows
-
-    def ours() -> None:
-        records = attacked(DeskCase(Desk(model), examples), "greedy_char:many=4", Threat(budget=QUERIES))
-        results["ours"] = [(one.status == "success", one.queries) for one in records]
-
-    torch.set_num_threads(1)
-    seconds = side_by_side({"ours": ours, "textattack": theirs}, repeats=1)
-    detail: dict[str, float | str] = {f"{side} s": round(spent, 4) for side, spent in seconds.items()}
-    for side, rows in results.items():
-        detail[f"flipped, {side}"] = float(np.mean([flipped for flipped, _ in rows]))
-        detail[f"queries, {side}"] = float(np.mean([queries for _, queries in rows]))
-    pairs = zip(results["ours"], results["textattack"], strict=True)
-    detail |= {"share equal": float(np.mean([a[0] == b[0] for a, b in pairs])), "peak MB": peak_memory_mb()}
-    what = f"misspellings, {len(examples)} sentences (MiniLM), at most {QUERIES} queries: flips, ours / TextAttack"
-    ratio = float(detail["flipped, ours"]) / max(float(detail["flipped, textattack"]), 1e-9)
-    return [Line(what, ratio, 0.9, ">=", detail)]
 
 
 def inseq() -> list[Line]:
@@ -272,7 +216,7 @@ def _line(what: str, sides: dict[str, Callable[[], object]], values: dict[str, n
 
 
 PEERS: dict[str, Callable[[], list[Line]]] = {
-    "textattack": text_attack,
+    "textattack": text_attacks.lines,
     "ferret": ferret,
     "quantus": quantus,
     "transformer_lens": partial(transformer_lens, 512),

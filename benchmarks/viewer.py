@@ -132,17 +132,21 @@ def _short(browser: Any, folder: Path, weights: Weights, names: list[str]) -> li
     for who, text in pages.items():
         paths[who] = folder / f"{who}.html"
         paths[who].write_text(text, "utf-8")
-    best = dict.fromkeys(pages, float("inf"))
+    best, memory = dict.fromkeys(pages, float("inf")), dict.fromkeys(pages, float("inf"))
     ready: dict[str, Callable[[Any], None]] = {"ours": _ours_ready, "bertviz": _theirs_ready}
     for _ in range(REPEATS):
         for who, path in paths.items():
-            best[who] = min(best[who], _load(browser, path, ready[who])[0])
+            seconds, context, _ = _load(browser, path, ready[who])
+            best[who], memory[who] = min(best[who], seconds), min(memory[who], _renderer_mb())
+            context.close()
     size = {who: path.stat().st_size / 1e6 for who, path in paths.items()}
     return [
         Line("viewer file at 128 tokens, 12 x 12 heads, against BertViz 1.4.1", size["ours"] / size["bertviz"], 1 / 30,
              "<=", {"mb": size["ours"], "bertviz_mb": size["bertviz"]}),
         Line("viewer load at 128 tokens against BertViz 1.4.1", best["ours"] / best["bertviz"], 1 / 10, "<=",
              {"s": best["ours"], "bertviz_s": best["bertviz"]}),
+        Line("viewer renderer memory at 128 tokens against BertViz 1.4.1", memory["ours"] / memory["bertviz"], 1.0,
+             "<=", {"mb": memory["ours"], "bertviz_mb": memory["bertviz"]}),
     ]  # fmt: skip
 
 
@@ -152,7 +156,7 @@ def _long(browser: Any, folder: Path, weights: Weights, names: list[str]) -> lis
     path.write_text(our_page(weights, names), "utf-8")
     seconds, hovers, memory = [], [], []
     for _ in range(REPEATS):
-        spent, context, page = _load(browser, path, _ours_ready, keep=True)
+        spent, context, page = _load(browser, path, _ours_ready)
         seconds.append(spent)
         hovers.append(_hover(page))
         memory.append(_renderer_mb())
@@ -182,7 +186,7 @@ def _report(browser: Any, folder: Path) -> Line:
     seconds, spent = [], []
     for _ in range(REPEATS):
         before = _renderer_seconds()
-        took, context, _ = _load(browser, path, _report_ready, keep=True)
+        took, context, _ = _load(browser, path, _report_ready)
         seconds.append(took)
         spent.append(max(now - before.get(pid, 0.0) for pid, now in _renderer_seconds().items()))
         context.close()
@@ -197,7 +201,7 @@ def _report_ready(page: Any) -> None:
     )
 
 
-def _load(browser: Any, path: Path, ready: Callable[[Any], None], *, keep: bool = False) -> tuple[float, Any, Any]:
+def _load(browser: Any, path: Path, ready: Callable[[Any], None]) -> tuple[float, Any, Any]:
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.set_default_timeout(300_000)
@@ -212,8 +216,6 @@ def _load(browser: Any, path: Path, ready: Callable[[Any], None], *, keep: bool 
     page.goto(path.as_uri())
     ready(page)
     spent = time.perf_counter() - start
-    if not keep:
-        context.close()
     return spent, context, page
 
 
