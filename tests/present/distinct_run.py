@@ -190,7 +190,7 @@ class DistinctRun:
     @property
     def manifest(self) -> Mapping[str, Any]:
         return {
-            "model": {"name": "bilstm", "source": "bilstm", "fingerprint": "ab" * 32, "task": "text classification",
+            "model": {"name": "bilstm", "source": "bilstm", "fingerprint": "ab" * 32, "task": "classification",
                       "labels": [] if self.numbers else ["negative", "positive"], "operators": [*OPERATORS]},
             "data": {"name": "reviews", "source": "reviews", "fingerprint": "cd" * 32, "n": 133, "notes": []},
             "seed": 0, "profile": "quick", "versions": {"regard": "0.1.0"}, "specs": [], "status": "complete",

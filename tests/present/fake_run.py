@@ -74,7 +74,7 @@ class FakeRun:
             self._keep(score, {"random": "baseline", "input_x_gradient": "ceiling"}.get(method, "method"))
         defaults = {
             "model": {
-                "name": "bilstm", "source": "bilstm", "fingerprint": "ab" * 32, "task": "text classification",
+                "name": "bilstm", "source": "bilstm", "fingerprint": "ab" * 32, "task": "classification",
                 "labels": ["negative", "positive"], "operators": ["mask", "delete"],
             },
             "data": {

@@ -53,7 +53,7 @@ def numbers(value: Any) -> Any:
 def test_a_run_of_an_older_version_stays_readable(old: Path, tmp_path: Path) -> None:
     stored = Run(old).manifest["judgements"]
     assert isinstance(stored[0]["sentence"], str), "English, as it was stored then"
-    verdict_table(stored)
+    verdict_table(stored, covered=True)
     judged = json.loads(invoke("verdicts", old, "--json"))
     answers = [v["answer"] for v in judged[0]["verdicts"] if v["question"] != "mixture"]
     assert answers == [v["answer"] for v in stored[0]["verdicts"]], "a question that was not asked then is new"

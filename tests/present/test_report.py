@@ -261,6 +261,47 @@ def test_every_report_says_how_often_the_judge_errs(measured: bool, monkeypatch:
     assert "Error rate of these verdicts" not in report(fake_run(n=4)), "where nothing was judged"
 
 
+@pytest.mark.parametrize("form", ["html", "markdown", "terminal"])
+@pytest.mark.parametrize(
+    ("task", "place_kind", "measured"),
+    [
+        ("classification", "span", True),
+        ("sequence_to_sequence", "span", False),
+        ("next_token", "span", False),
+        ("classification", "box", False),
+        ("classification", "column", False),
+        ("forecasting", "range", False),
+    ],
+)
+def test_no_error_rate_is_stated_for_a_kind_that_was_not_measured(
+    form: str, task: str, place_kind: str, *, measured: bool
+) -> None:
+    from rich.console import Console
+
+    from regard.present.judge_error_rate import covers
+    from regard.present.report.as_markdown import _verdicts as markdown
+    from regard.present.report.sections.errs import errs
+    from regard.present.run_reader import Material
+    from regard.present.verdict_words import verdict_table
+
+    judgements = [judgement_to_json(JUDGEMENT)]
+    model = {"name": "m", "task": task, "labels": ["a", "b"]}
+    material = Material(fake_run(n=4, manifest={"judgements": judgements, "model": model}))
+    for example in material.examples:
+        example["units"]["place_kind"] = place_kind
+    if form == "html":
+        text = str(errs(material))
+    elif form == "markdown":
+        text = "\n".join(markdown(material))
+    else:
+        console = Console(record=True, width=4000)
+        console.print(verdict_table(judgements, covered=covers(material.task, material.examples)))
+        text = console.export_text()
+    assert ("verdicts were confidently wrong" in text) is measured
+    assert ("Measured on small models that classify texts" in text) is measured
+    assert ("How often the judge errs here is unknown" in text) is not measured
+
+
 def test_an_answer_is_shown_with_the_comparison_that_it_hangs_on() -> None:
     def compared(name: str, p: float) -> dict[str, Any]:
         return {

@@ -7,7 +7,7 @@ import hashlib
 import io
 import json
 import tokenize
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -62,10 +62,26 @@ def without_remarks(source: str) -> str:
     return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
-def in_a_sentence(record: dict[str, Any] | None) -> str:
-    """Return the two figures, and the questions that have planted models."""
+def covers(task: str, examples: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the record is about such a model: every planted model classifies texts.
+
+    >>> text, image = {"units": {"place_kind": "span"}}, {"units": {"place_kind": "box"}}
+    >>> covers("classification", [text]), covers("classification", [image]), covers("sequence_to_sequence", [text])
+    (True, False, False)
+    """
+    widths = {example["units"]["place_kind"] for example in examples if example.get("units")}
+    return task in ("", "classification") and widths <= {"span"}
+
+
+def in_a_sentence(record: dict[str, Any] | None, *, covered: bool = True) -> str:
+    """Return the two figures, the models they were measured on, and the questions that have planted models.
+
+    covered: whether the record is about models of this kind (`covers`); if not, the sentence has no figures.
+    """
     if record is None:
         return say("errs.not_measured")
+    if not covered:
+        return say("errs.other_kind")
     wrong, power = record["wrong"], record["power"]
     figures = say(
         "errs.sentence",
@@ -77,7 +93,7 @@ def in_a_sentence(record: dict[str, Any] | None) -> str:
         power_low=f"{power['low']:.0%}",
         power_high=f"{power['high']:.0%}",
     )
-    parts = [figures, say("errs.covers")]
+    parts = [figures, say("errs.kinds"), say("errs.covers")]
     if record.get("sources") != sources():
         parts.append(say("errs.changed", commit=record["commit"]))
     return say("joint").join(parts)

@@ -259,8 +259,11 @@ def kinds_line(verdict: Mapping[str, Any]) -> str:
     return say("trust.kinds", right=say("listed").join(ids["right"]), wrong=say("listed").join(ids["wrong"]))
 
 
-def verdict_table(judgements: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """The reading of each attention, and every question with its answer in plain words."""
+def verdict_table(judgements: Sequence[Mapping[str, Any]], *, covered: bool) -> RenderableType:
+    """The reading of each attention, and every question with its answer in plain words.
+
+    covered: whether the error rate of the judge was measured on models of this kind (`judge_error_rate.covers`).
+    """
     parts: list[RenderableType] = []
     for judgement in judgements:
         parts.append(Text(f"{say('reading.verdict')}: {headline(judgement)}", style="bold"))
@@ -282,5 +285,5 @@ def verdict_table(judgements: Sequence[Mapping[str, Any]]) -> RenderableType:
         table.expand = True
         parts += [table, Text("")]
     if judgements:
-        parts.append(Text(in_a_sentence(track_record()), style="dim"))
+        parts.append(Text(in_a_sentence(track_record(), covered=covered), style="dim"))
     return Group(*parts)

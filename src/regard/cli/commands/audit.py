@@ -334,6 +334,7 @@ def _left_out(out: Console, run: Run) -> None:
 
 def _everything(out: Console, material: Material, run: Run, *, short: bool) -> None:
     """Print every verdict, the table of methods, and a summary in words; short: only the first of each."""
+    from regard.present.judge_error_rate import covers
     from regard.present.messages.messages import count
     from regard.present.objective_scale import about_task
     from regard.present.summary import limits, reading
@@ -343,7 +344,8 @@ def _everything(out: Console, material: Material, run: Run, *, short: bool) -> N
     from regard.present.verdict_words import verdict_table
 
     if material.manifest["judgements"]:
-        out.print(verdict_table(material.manifest["judgements"]))
+        covered = covers(material.task, material.examples)
+        out.print(verdict_table(material.manifest["judgements"], covered=covered))
     if material.manifest.get("shift"):
         out.print(shift_table(material.manifest["shift"]))
     with about_task(material.task):

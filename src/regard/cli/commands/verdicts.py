@@ -48,13 +48,15 @@ def command(run: Path, rules: bool, question: str | None, as_json: bool) -> None
         answered = [with_answer_ids(j) for j in judgements]
         print_json([{**j, "shift": _beside(shift, j)} for j in answered] if shift else answered)
         return
+    from regard.present.judge_error_rate import covers
     from regard.present.messages.messages import render
     from regard.present.terminal.shift_view import shift_table
     from regard.present.terminal.terminal import bullets
     from regard.present.verdict_words import contrast, verdict_table
     from regard.present.verdict_words import question as asked_question
 
-    results().print(verdict_table(judgements))
+    covered = covers(str(stored_run.manifest["model"].get("task") or ""), stored_run.examples())
+    results().print(verdict_table(judgements, covered=covered))
     if shift:
         results().print(shift_table(shift))
     if rules:

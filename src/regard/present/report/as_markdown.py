@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.audits.conclusions.run_facts import RunReader
 from regard.present import counts
-from regard.present.judge_error_rate import in_a_sentence, track_record
+from regard.present.judge_error_rate import covers, in_a_sentence, track_record
 from regard.present.messages.messages import render, say
 from regard.present.model_warning import model_warning
 from regard.present.objective_scale import about_task
@@ -207,7 +207,8 @@ def _verdicts(material: Material) -> list[str]:
             for v in judgement["verdicts"]
         ]
         parts += [f"## {say('verdicts.title')}", _table(head, rows)]
-    return [*parts, plain_markdown(in_a_sentence(track_record()))] if judgements else []
+    covered = covers(material.task, material.examples)
+    return [*parts, plain_markdown(in_a_sentence(track_record(), covered=covered))] if judgements else []
 
 
 def _results(material: Material) -> list[str]:

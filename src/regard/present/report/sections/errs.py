@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from regard.present.judge_error_rate import ANSWERS, in_a_sentence, track_record
+from regard.present.judge_error_rate import ANSWERS, covers, in_a_sentence, track_record
 from regard.present.messages.messages import known, say
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.run_reader import Material
 
 
 def errs(material: Material) -> Html | None:
-    """Table of the sealed half, in every report that has verdicts."""
+    """Table of the sealed half, in every report that has verdicts of a kind of model that it measured."""
     if not material.manifest.get("judgements"):
         return None
     record = track_record()
-    if record is None:
-        return tag("p", {"class": "soft"}, in_a_sentence(None))
+    covered = covers(material.task, material.examples)
+    if record is None or not covered:
+        return tag("p", {"class": "soft"}, in_a_sentence(record, covered=covered))
     rows = [
         (_name(question), say(f"answer.{truth}"), *(str(counts[truth][said]) for said in ANSWERS))
         for question, counts in record["tables"].items()
