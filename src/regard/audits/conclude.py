@@ -39,7 +39,7 @@ from regard.store.run import Run
 from regard.store.run_writer import RunWriter
 from regard.store.shapes import Mismatch
 
-VERSION = 5
+VERSION = 6
 """Version of the stored form; conclusions of another version are recomputed."""
 
 

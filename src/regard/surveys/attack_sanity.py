@@ -2,7 +2,8 @@
 
 After Carlini et al. 2019: success must come near 100 % when everything is allowed, gradients must not be worse than
 none, and an attack must beat noise of the same size. Where one of these fails, gradients may be masked (or the search
-is too weak), and a low success rate is no sign of robustness.
+is too weak), and a low success rate is no sign of robustness. A check passes or fails only where a test shows it; else
+it is open, with the number of examples that would decide it.
 """
 
 from __future__ import annotations
@@ -10,35 +11,59 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
 from regard.desk.case import DeskCase
 from regard.desk.questions import attacked
 from regard.errors import Unsupported
-from regard.measures.intervals import binomial_tail
+from regard.measures.count_tests import ALPHA, CountTest, joint, nearly_all, no_weaker, stronger
 from regard.records import Attacked, Json, Message, Spec, Text, Threat, encoded
 from regard.registry import entry
 
-MOST = 24
-"""Maximum examples; the checks cost as much as an attack."""
-NEARLY_ALL = 0.95
-ALPHA = 0.05
+MOST = 60
+"""Examples of the checks that run an attack again: 59 successes of 59 show a rate above 95 %."""
+STEPS = 24
+"""Examples of the sizes in between."""
 LADDER = (1.0, 4.0, 16.0)
 """Multiples of the size of the attack, and then the whole range of the inputs."""
 
 
+Result = Literal["passed", "failed", "open", "skipped"]
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Sanity check. passed: None if it could not be run. numbers: the data behind it, with n."""
+    """Sanity check. open: too few examples to say. numbers: the data behind it, with n and the n that it would need."""
 
     name: Message
-    passed: bool | None
+    result: Result
     sentence: Text
     numbers: Mapping[str, Json]
 
+    @property
+    def passed(self) -> bool | None:
+        """Whether the check passed; None if it is open or could not be run."""
+        return {"passed": True, "failed": False}.get(self.result)
+
     def to_json(self) -> dict[str, Json]:
-        return dict(encoded(self))
+        return {**encoded(self), "passed": self.passed}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Examples of the checks, and the records of attacks on them, in the same order."""
+
+    case: DeskCase
+    records: Mapping[str, Sequence[Attacked]]
+
+    def rate(self, spec: Spec) -> float:
+        return _rate(self.records[str(spec)])
+
+    def first(self, n: int) -> Sample:
+        some = list(range(min(n, len(self.case.ids))))
+        return Sample(self.case.subset(some), {name: records[: len(some)] for name, records in self.records.items()})
 
 
 def sanity(
@@ -50,18 +75,21 @@ def sanity(
     if not methods:
         return []
     first = found[str(methods[0])]
-    few = [i for i, one in enumerate(first) if one.status != "skipped"][:MOST]
-    if not few:
+    places: dict[str, int] = {}
+    for i, (one, example) in enumerate(zip(first, case.examples, strict=True)):
+        if one.status != "skipped":
+            places.setdefault(example.cluster, i)  # one example per independent draw
+    some = list(places.values())
+    if not some:
         return []
-    sample = case.subset(few)
-    records_of = {str(s): [found[str(s)][i] for i in few] for s in methods}
-    rates = {name: _rate(records) for name, records in records_of.items()}
-    strongest = max(methods, key=lambda s: (rates[str(s)], -methods.index(s)))
+    sample = Sample(case.subset(some), {str(s): [found[str(s)][i] for i in some] for s in methods})
+    strongest = max(methods, key=lambda s: (sample.rate(s), -methods.index(s)))
     text = "text" in case.examples[0].inputs and "text" in _listed(strongest, "modality")
+    alpha = ALPHA / len(methods)  # the strongest of them was selected on these examples
     checks = {
-        "rises": lambda: _everything(sample, strongest, threat, text=text, known=records_of),
-        "noise": lambda: _noise(sample, strongest, records_of, threat, text=text),
-        "boxes": lambda: _boxes(sample, methods, records_of, threat, text=text),
+        "rises": lambda: _everything(sample.first(MOST), strongest, threat, text=text),
+        "noise": lambda: _noise(sample, strongest, threat, text=text, alpha=alpha),
+        "boxes": lambda: _boxes(sample, methods, threat, text=text),
     }
     return [_tried(Message(f"sanity.{name}"), check) for name, check in checks.items()]
 
@@ -70,7 +98,7 @@ def _tried(name: Message, check: Callable[[], Check]) -> Check:
     try:
         return check()
     except Unsupported as error:
-        return Check(name, None, Message.of("sanity.skipped", reason=str(error)), {})
+        return Check(name, "skipped", Message.of("sanity.skipped", reason=str(error)), {})
 
 
 def _listed(spec: Spec, fact: str) -> list[str]:
@@ -83,12 +111,11 @@ def _rate(records: Sequence[Attacked]) -> float:
     return float(np.mean(met)) if met else float("nan")
 
 
-def _everything(
-    some: DeskCase, spec: Spec, threat: Threat, *, text: bool, known: Mapping[str, Sequence[Attacked]]
-) -> Check:
+def _everything(sample: Sample, spec: Spec, threat: Threat, *, text: bool) -> Check:
     """Check that the attack wins with everything allowed; for numeric inputs, size by size."""
-    rate, rates = _rate(known[str(spec)]), dict[str, float]()
-    names: list[Text]
+    steps = sample.first(STEPS)
+    known = sample.records[str(spec)]
+    runs: list[tuple[str, Text, Sequence[Attacked]]]
     if text:
         free = replace(
             threat,
@@ -99,27 +126,63 @@ def _everything(
             max_edits=None,
             min_similarity=0.0,
         )
-        rates["as asked"] = rate
-        rates["any word, 4 times the budget"] = _rate(attacked(some, spec, free))
-        names = [Message("sanity.as_asked"), Message("sanity.any_word")]
+        runs = [
+            ("as asked", Message("sanity.as_asked"), known),
+            ("any word, 4 times the budget", Message("sanity.any_word"), attacked(sample.case, spec, free)),
+        ]
     else:
         eps = _eps(spec)
         sizes = [*(eps * k for k in LADDER if eps * k < 1), 1.0]
+        runs = []
         for size in sizes:
             larger = Spec("attack", spec.name, _with_eps(spec, size))
-            rates[f"eps {size:g}"] = rate if size == eps else _rate(attacked(some, larger, threat))
-        names = [f"eps {size:g}" for size in sizes]
-    values = list(rates.values())
-    rises = all(b >= a - 1 / len(some.ids) - 1e-9 for a, b in pairwise(values))
-    passed = rises and values[-1] >= NEARLY_ALL
-    steps = [Message.of("sanity.rate", name=name, rate=value) for name, value in zip(names, values, strict=True)]
-    summary = Message.of("sanity.rates", attack=str(spec), rates=steps, n=len(some.ids))
-    return Check(
-        Message("sanity.rises"),
-        passed,
-        summary if passed else Message.of("sanity.weak", summary=summary),
-        {"attack": str(spec), "n": len(some.ids), "rates": dict(rates)},
+            case = sample.case if size == sizes[-1] else steps.case
+            records = known if size == eps else attacked(case, larger, threat)
+            runs.append((f"eps {size:g}", f"eps {size:g}", records))
+    test = _rises([records for _, _, records in runs])
+    rates = [(key, name, _rate(records), _count(records)) for key, name, records in runs]
+    sentence = Message.of(
+        "sanity.rates",
+        attack=str(spec),
+        rates=[Message.of("sanity.rate", name=name, rate=rate, n=n) for _, name, rate, n in rates],
     )
+    numbers: dict[str, Json] = {"attack": str(spec), "rates": {key: rate for key, _, rate, _ in rates}}
+    return _checked("rises", test, sentence, numbers, failure="weak")
+
+
+def _rises(runs: Sequence[Sequence[Attacked]]) -> CountTest:
+    """Test that the last run succeeds nearly always; a step on which success falls fails the check."""
+    met = [one.status == "success" for one in runs[-1] if one.status != "skipped"]
+    falls = []
+    for smaller, larger in pairwise(runs):
+        only_larger, only_smaller, n = _differences(larger, smaller)
+        falls.append(no_weaker(only_larger, only_smaller, n, alpha=ALPHA / len(runs)))
+    end = nearly_all(sum(met), len(met))
+    return joint([end, *(test for test in falls if test.outcome == "failed")])
+
+
+def _count(records: Sequence[Attacked]) -> int:
+    return sum(one.status != "skipped" for one in records)
+
+
+def _differences(first: Sequence[Attacked], second: Sequence[Attacked]) -> tuple[int, int, int]:
+    """Examples on which only the first run succeeds, only the second, and all that both attacked."""
+    pairs = [
+        (a.status == "success", b.status == "success")
+        for a, b in zip(first, second, strict=False)  # sizes in between run on the first examples
+        if "skipped" not in (a.status, b.status)
+    ]
+    return sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs), len(pairs)
+
+
+def _checked(name: str, test: CountTest, summary: Message, numbers: Mapping[str, Json], *, failure: str) -> Check:
+    sentence: Text = summary
+    if test.outcome == "failed":
+        sentence = Message.of(f"sanity.{failure}", summary=summary)
+    elif test.outcome == "open":
+        key = "open" if test.needed is None else "open_until"
+        sentence = Message.of(f"sanity.{key}", summary=summary, n=test.n, needed=test.needed)
+    return Check(Message(f"sanity.{name}"), test.outcome, sentence, {**numbers, "n": test.n, "needed": test.needed})
 
 
 def _eps(spec: Spec) -> float:
@@ -139,7 +202,7 @@ def _with_eps(spec: Spec, eps: float) -> dict[str, Json]:
     return {**spec.params, "eps": eps}
 
 
-def _noise(some: DeskCase, spec: Spec, known: Mapping[str, Sequence[Attacked]], threat: Threat, *, text: bool) -> Check:
+def _noise(sample: Sample, spec: Spec, threat: Threat, *, text: bool, alpha: float) -> Check:
     """Attack with noise of the same kind and size, once per example."""
     source = "misspellings" if spec.name == "greedy_char" else spec.params.get("source", "neighbours")
     control = (
@@ -151,71 +214,53 @@ def _noise(some: DeskCase, spec: Spec, known: Mapping[str, Sequence[Attacked]], 
             {"eps": _eps(spec), **({"norm": spec.params["norm"]} if "norm" in spec.params else {})},
         )
     )
-    records = known[str(spec)]
-    return _compared(
-        "noise", spec, mine=records, other=control, run=lambda: attacked(some, control, threat), otherwise="same"
-    )
+    records = attacked(sample.case, control, threat)
+    only_first, only_other, n = _differences(sample.records[str(spec)], records)
+    summary, numbers = _pair(spec, control, sample.records[str(spec)], records)
+    test = stronger(only_first, only_other, n, alpha=alpha)
+    return _checked("noise", test, summary, numbers, failure="same")
 
 
-def _boxes(
-    some: DeskCase, methods: Sequence[Spec], known: Mapping[str, Sequence[Attacked]], threat: Threat, *, text: bool
-) -> Check:
+def _boxes(sample: Sample, methods: Sequence[Spec], threat: Threat, *, text: bool) -> Check:
     """Compare attacks with and without gradients under the same threat; run the side that was not requested."""
     white = [s for s in methods if _white(s)]
     black = [s for s in methods if not _white(s)]
+    alpha = ALPHA / (max(len(white), 1) * max(len(black), 1))  # the strongest of each was selected
     eps = _eps(methods[0])
-    one = max(white, key=lambda s: _rate(known[str(s)])) if white else None
-    other = max(black, key=lambda s: _rate(known[str(s)])) if black else None
+    one = max(white, key=sample.rate) if white else None
+    other = max(black, key=sample.rate) if black else None
     if one is None:
         one = Spec("attack", "hotflip") if text else Spec("attack", "pgd", {"eps": eps})
     if other is None:
         other = Spec("attack", "greedy_word") if text else Spec("attack", "square", {"eps": eps})
-    records = known[str(one)] if str(one) in known else attacked(some, one, threat)
-    return _compared(
-        "boxes",
-        one,
-        mine=records,
-        other=other,
-        run=lambda: known[str(other)] if str(other) in known else attacked(some, other, threat),
-        otherwise="blind",
-        tie=True,
+    both = str(one) in sample.records and str(other) in sample.records
+    part = sample if both else sample.first(MOST)
+    records, other_records = (
+        part.records[str(s)] if str(s) in part.records else attacked(part.case, s, threat) for s in (one, other)
     )
+    only_first, only_other, n = _differences(records, other_records)
+    summary, numbers = _pair(one, other, records, other_records)
+    return _checked("boxes", no_weaker(only_first, only_other, n, alpha=alpha), summary, numbers, failure="blind")
 
 
 def _white(spec: Spec) -> bool:
     return entry("attack", spec.name).facts["access"] == "white box" or spec.params.get("importance") == "gradient"
 
 
-def _compared(
-    name: str,
-    spec: Spec,
-    mine: Sequence[Attacked],
-    other: Spec,
-    run: Callable[[], Sequence[Attacked]],
-    otherwise: str,
-    *,
-    tie: bool = False,
-) -> Check:
-    """Sign test on the examples on which the two differ; with `tie`, only a significant loss counts."""
-    other_records = run()
-    pairs = [
-        (a.status == "success", b.status == "success")
-        for a, b in zip(mine, other_records, strict=True)
-        if "skipped" not in (a.status, b.status)
-    ]
-    only_first, others = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
-    lost = others > only_first and binomial_tail(others, only_first + others, 0.5) < ALPHA
-    passed = not lost if tie else only_first > others
-    a, b = (float(np.mean([p[k] for p in pairs])) if pairs else float("nan") for k in (0, 1))
+def _pair(
+    spec: Spec, other: Spec, records: Sequence[Attacked], other_records: Sequence[Attacked]
+) -> tuple[Message, dict[str, Json]]:
+    """The sentence and the numbers of two attacks on the same examples."""
+    pairs = [pair for pair in zip(records, other_records, strict=True) if "skipped" not in (p.status for p in pair)]
+    only_first, only_other, n = _differences(records, other_records)
+    rates = [_rate([pair[k] for pair in pairs]) for k in (0, 1)]
     numbers: dict[str, Json] = {
         "attack": str(spec),
         "other": str(other),
-        "n": len(pairs),
-        "rate": a,
-        "other_rate": b,
+        "n": n,
+        "rate": rates[0],
+        "other_rate": rates[1],
         "only": only_first,
-        "only_other": others,
+        "only_other": only_other,
     }
-    summary = Message("sanity.compared", numbers)
-    sentence = summary if passed else Message.of(f"sanity.{otherwise}", summary=summary)
-    return Check(Message(f"sanity.{name}"), passed, sentence, numbers)
+    return Message("sanity.compared", numbers), numbers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,10 +11,12 @@ import numpy as np
 from regard.audits.conclusions.bands import Band
 from regard.audits.conclusions.finding_means import Measured, of_mean, picked
 from regard.audits.conclusions.run_facts import RunFacts
+from regard.measures.count_tests import ALPHA, CountTest, Outcome, joint, no_weaker, stronger
 from regard.measures.intervals import wilson
 from regard.records import Score, Spec
 
-Check = Literal["noise", "white", "ball"]
+CheckName = Literal["noise", "white", "ball"]
+Cluster = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +32,24 @@ class AttackRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspicion:
-    """A sanity check that an attack fails, beside another attack; rates are shares of flipped predictions.
+class Check:
+    """A sanity check of all attacks of a run. n: examples of its smallest comparison.
 
-    small_ball: no stronger than noise, but stronger in a larger ball (`larger`, whose rate is `rate`).
+    needed: examples that would probably decide an open check, if any number would.
+    """
+
+    name: CheckName
+    outcome: Outcome
+    n: int
+    needed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """A sanity check that an attack was shown to fail, beside another attack; rates are shares of flips.
+
+    small_ball: no stronger than noise, but stronger in a larger ball (`larger`, whose rate is `rate`). n: examples that
+    both attacked, one per cluster.
     """
 
     why: Literal["no_stronger", "small_ball", "white_weaker", "larger_weaker"]
@@ -41,7 +57,18 @@ class Suspicion:
     other: str
     rate: float
     other_rate: float
+    n: int
     larger: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two attacks on the same examples, under one check."""
+
+    check: CheckName
+    attack: Score
+    other: Score
+    test: CountTest
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +102,8 @@ def attack_results(facts: RunFacts) -> AttackResults | None:
     return AttackResults(
         rows=tuple(_row(facts, score) for score in scores),
         worst=of_mean(facts, worst) if worst else None,
-        suspicions=suspicions(scores),
-        checks=checks(scores),
+        suspicions=suspicions(scores, facts.cluster),
+        checks=checks(scores, facts.cluster),
         grid=grid,
         curves=curves,
     )
@@ -125,56 +152,89 @@ def _curves(scores: Sequence[Score]) -> tuple[tuple[float, ...], tuple[BudgetCur
 # ---------------------------------------------------------------------- sanity
 
 
-def suspicions(scores: Sequence[Score]) -> tuple[Suspicion, ...]:
-    """Return every failed check.
+def comparisons(scores: Sequence[Score], cluster: Cluster = str) -> list[Comparison]:
+    """Test every pair of attacks that a check compares; the level of a check is shared by its pairs.
 
-    The checks: stronger than noise of the same size, white box at least as strong as black box under the same
-    constraints, and stronger in a larger ball.
+    The checks: stronger than noise of the same size, white box no weaker than black box under the same constraints, and
+    no weaker in a larger ball.
     """
     defined = [s for s in scores if np.isfinite(s.values).any()]
     real = [s for s in defined if not _is_baseline(s)]
-    failures = []
+    pairs: list[tuple[CheckName, Score, Score]] = []
     for score in real:
-        failures += [_no_stronger(score, s, real) for s in defined if _is_baseline(s) and _rate(score) <= _rate(s)]
+        pairs += [("noise", score, s) for s in defined if _is_baseline(s)]
         for other in real:
             white = (score.where.get("access"), other.where.get("access")) == ("white box", "black box")
-            same = score.where.get("constraints") == other.where.get("constraints")
-            if white and same and _clearly_less(score, other):
-                failures.append(_suspicion("white_weaker", score, other))
-            if _larger_ball(other, score) and _clearly_less(other, score):
-                failures.append(_suspicion("larger_weaker", other, score))
-    return tuple(failures)
+            if white and score.where.get("constraints") == other.where.get("constraints"):
+                pairs.append(("white", score, other))
+            if _larger_ball(score, other):
+                pairs.append(("ball", score, other))
+    names = [name for name, _, _ in pairs]
+    return [
+        Comparison(name, one, other, _test(name, one, other, alpha=ALPHA / names.count(name), cluster=cluster))
+        for name, one, other in pairs
+    ]
 
 
-def checks(scores: Sequence[Score]) -> tuple[Check, ...]:
-    """Checks that the attacks of a run allow."""
-    defined = [s for s in scores if np.isfinite(s.values).any()]
-    real = [s for s in defined if not _is_baseline(s)]
-    access = {(s.where.get("access"), str(s.where.get("constraints"))) for s in real}
-    allowed: dict[Check, bool] = {
-        "noise": len(real) < len(defined) and bool(real),
-        "white": any(("black box", limits) in access for kind, limits in access if kind == "white box"),
-        "ball": any(_larger_ball(a, b) for a in real for b in real),
-    }
-    return tuple(name for name, possible in allowed.items() if possible)
+def suspicions(scores: Sequence[Score], cluster: Cluster = str) -> tuple[Suspicion, ...]:
+    """Return every comparison that shows an attack to fail a check."""
+    every = comparisons(scores, cluster)
+    failures = [one for one in every if one.test.outcome == "failed"]
+    return tuple(
+        _no_stronger(one, every)
+        if one.check == "noise"
+        else _suspicion("white_weaker" if one.check == "white" else "larger_weaker", one)
+        for one in failures
+    )
+
+
+def checks(scores: Sequence[Score], cluster: Cluster = str) -> tuple[Check, ...]:
+    """Checks that the attacks of a run allow: passed or failed only if a test shows it."""
+    tests: dict[CheckName, list[CountTest]] = {}
+    for one in comparisons(scores, cluster):
+        tests.setdefault(one.check, []).append(one.test)
+    results = {name: joint(tests[name]) for name in ("noise", "white", "ball") if name in tests}
+    return tuple(Check(name, test.outcome, test.n, test.needed) for name, test in results.items())
 
 
 def _is_baseline(score: Score) -> bool:
     return score.where.get("role") == "baseline"
 
 
-def _no_stronger(score: Score, floor: Score, real: Sequence[Score]) -> Suspicion:
+def _test(name: CheckName, one: Score, other: Score, *, alpha: float, cluster: Cluster) -> CountTest:
+    """Test a pair on the examples that both attacked, one per cluster: the first."""
+    other_values = dict(zip(other.ids, other.values, strict=True))
+    pairs: dict[str, tuple[bool, bool]] = {}
+    for example, value in zip(one.ids, one.values, strict=True):
+        if np.isfinite(value) and np.isfinite(other_values.get(example, np.nan)):
+            pairs.setdefault(cluster(example), (bool(value), bool(other_values[example])))
+    only_first, only_second = (sum(a > b for a, b in pairs.values()), sum(a < b for a, b in pairs.values()))
+    test = stronger if name == "noise" else no_weaker
+    return test(only_first, only_second, len(pairs), alpha=alpha)
+
+
+def _no_stronger(failure: Comparison, every: Sequence[Comparison]) -> Suspicion:
     """Distinguish a ball that is too small from an attack that does not work."""
-    larger = [s for s in real if _larger_ball(s, score) and _rate(s) > _rate(floor)]
+    score, floor = failure.attack, failure.other
+    larger = [
+        one.attack
+        for one in every
+        if one.check == "noise"
+        and one.other is floor
+        and one.test.outcome == "passed"
+        and _larger_ball(one.attack, score)
+    ]
     if not larger:
-        return _suspicion("no_stronger", score, floor)
+        return _suspicion("no_stronger", failure)
     best = max(larger, key=_rate)
     attack, other = str(score.where["attack"]), str(floor.where["attack"])
-    return Suspicion("small_ball", attack, other, _rate(best), _rate(floor), larger=str(best.where["attack"]))
+    name = str(best.where["attack"])
+    return Suspicion("small_ball", attack, other, _rate(best), _rate(floor), n=failure.test.n, larger=name)
 
 
-def _suspicion(why: Literal["no_stronger", "white_weaker", "larger_weaker"], score: Score, other: Score) -> Suspicion:
-    return Suspicion(why, str(score.where["attack"]), str(other.where["attack"]), _rate(score), _rate(other))
+def _suspicion(why: Literal["no_stronger", "white_weaker", "larger_weaker"], one: Comparison) -> Suspicion:
+    attack, other = str(one.attack.where["attack"]), str(one.other.where["attack"])
+    return Suspicion(why, attack, other, _rate(one.attack), _rate(one.other), n=one.test.n)
 
 
 def _larger_ball(larger: Score, smaller: Score) -> bool:
@@ -182,14 +242,6 @@ def _larger_ball(larger: Score, smaller: Score) -> bool:
     one, other = (Spec.parse("attack", str(s.where["attack"])) for s in (larger, smaller))
     sizes = [float(str(s.params.get("eps", 0))) for s in (one, other)]
     return one.name == other.name and sizes[0] > sizes[1]
-
-
-def _clearly_less(one: Score, other: Score) -> bool:
-    """Return whether one attack flips fewer of the same examples, by more than two paired standard errors."""
-    other_values = dict(zip(other.ids, other.values, strict=True))
-    apart = np.array([other_values.get(name, np.nan) - value for name, value in zip(one.ids, one.values, strict=True)])
-    apart = apart[np.isfinite(apart)]
-    return len(apart) > 1 and bool(apart.mean() > 2 * apart.std(ddof=1) / np.sqrt(len(apart)))
 
 
 def _rate(score: Score) -> float:

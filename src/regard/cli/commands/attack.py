@@ -181,10 +181,11 @@ def show(console: Console, run: AttackRun) -> None:
         _transfers(console, run)
     for check in run.checks:
         mark, style = {
-            True: (say("term.attack.ok"), ""),
-            False: (say("term.attack.warn"), "yellow"),
-            None: ("-   ", "dim"),
-        }[check.passed]
+            "passed": (say("term.attack.ok"), ""),
+            "failed": (say("term.attack.warn"), "yellow"),
+            "open": (say("term.attack.open"), "yellow"),
+            "skipped": ("-   ", "dim"),
+        }[check.result]
         console.print(f"{mark} {render(check.name)}: {render(check.sentence)}", markup=False, style=style or None)
     print_notes(run.notes)
     if run.path is not None:

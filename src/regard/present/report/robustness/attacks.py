@@ -22,7 +22,8 @@ def attacks(material: Material) -> Html | None:
         return None
     scores = picked(material.findings, "attack_success")
     lines = [tag("p", {"class": "note"}, suspicion(one)) for one in results.suspicions]
-    lines += [tag("p", None, sentence) for sentence in ([] if lines else in_order(results.checks))]
+    lines += [tag("p", {"class": "note"}, sentence) for sentence in undecided(results.checks)]
+    lines += [tag("p", None, sentence) for sentence in in_order(results.checks)]
     worst, accuracy = results.worst, ""
     if worst is not None:
         count = sum(s.where.get("role") != "baseline" for s in scores)
@@ -40,14 +41,25 @@ def attacks(material: Material) -> Html | None:
 def suspicion(one: Suspicion) -> str:
     """Describe a failed sanity check."""
     rates = {"rate": f"{100 * one.rate:.0f}", "other_rate": f"{100 * one.other_rate:.0f}"}
-    names = {"attack": one.attack, "other": one.other, "baseline": one.other, "larger": one.larger}
+    names = {"attack": one.attack, "other": one.other, "baseline": one.other, "larger": one.larger, "n": str(one.n)}
     return say(f"robustness.{one.why}", **names, **rates)
 
 
 def in_order(checks: Sequence[Check]) -> list[str]:
-    """List the checks if none failed."""
-    names = [say(f"robustness.sane_{name}") for name in checks]
+    """List the checks that tests show to be passed."""
+    names = [say(f"robustness.sane_{one.name}", n=one.n) for one in checks if one.outcome == "passed"]
     return [say("robustness.sane", checks="; ".join(names))] if names else []
+
+
+def undecided(checks: Sequence[Check]) -> list[str]:
+    """Say which checks cannot be decided on so few examples."""
+    sentences = []
+    for one in checks:
+        if one.outcome == "open":
+            claim = say(f"robustness.claim_{one.name}")
+            until = say("robustness.sane_until", needed=one.needed) if one.needed else ""
+            sentences.append(say("robustness.sane_open", claim=claim, n=one.n, until=until))
+    return sentences
 
 
 def _table(material: Material, scores: list[Score], results: AttackResults) -> Html:
