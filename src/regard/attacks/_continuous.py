@@ -17,7 +17,7 @@ from torch import Tensor
 from regard.attacks._epsilon_ball import Arena, Norm, alike, arena, bounds_of, renamed
 from regard.attacks._goal import TIE, Goal, goal_of
 from regard.desk.questions import answers_to
-from regard.errors import CaptureError, phrase
+from regard.errors import CaptureError, Unsupported, phrase
 from regard.protocols import Case
 from regard.records import Attacked, Floats, Message, Threat
 
@@ -84,6 +84,12 @@ def continuous_attack(
     case: Case, threat: Threat, name: str, run: Run, *, eps: float, norm: Norm, bounds: Sequence[float] | None
 ) -> list[Attacked]:
     """Run an attack on every eligible example; return one record per example, in order."""
+    if any(example.inputs.get("categories") for example in case.examples):
+        raise Unsupported(
+            phrase("errors.attacks.attack"),
+            expected=phrase("errors.attacks.rows_of_numbers"),
+            got=phrase("errors.attacks.category_columns"),
+        )
     goal = goal_of(case, threat)
     limits = bounds_of(case, bounds)
     records: dict[int, Attacked] = {}

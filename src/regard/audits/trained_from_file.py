@@ -12,6 +12,7 @@ from regard.datasets.sampling import stratified
 from regard.errors import InputError, phrase
 from regard.message import Message, Text
 from regard.protocols import Dataset
+from regard.registry import names as known_names
 from regard.training.train import read_splits, train
 
 FileTask = Literal["series", "anomaly", "tabular"]
@@ -42,6 +43,7 @@ def read_for(task: FileTask, data: str | Path, options: AuditOptions, split: str
         slice_columns=options.slices,
         skip_bad=options.skip_bad,
         split=split,
+        table=str(data).partition(":")[0] not in known_names("dataset"),
     )
 
 

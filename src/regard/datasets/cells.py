@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from regard.datasets.alignments import Alignment, word_links
-from regard.datasets.columns import Columns
+from regard.datasets.columns import Columns, category_word
 from regard.datasets.formats.sounds import sound_of
 from regard.datasets.picture_decoder import PictureDecoder, is_encoded, picture_bytes, picture_name, pil_pixels
 from regard.datasets.rationales import Places, places_elsewhere, places_in_text
@@ -41,7 +41,10 @@ def inputs_of(row: Row, columns: Columns, decoder: PictureDecoder | None = None)
         rate = None if columns.rate is None else _number(row, columns.rate)
         return sound_of(row.values.get(columns.main[0]), columns.folder, rate)
     if columns.modality == "tabular":
-        return {"row": frozen([_number(row, column) for column in columns.main])}
+        row_inputs: dict[str, Any] = {"row": frozen([_number(row, column) for column in columns.main])}
+        if columns.categories:
+            row_inputs["categories"] = tuple(_category(row, column) for column in columns.categories)
+        return row_inputs
     if columns.modality == "image":
         return {"image": _picture(row, columns, decoder)}
     return {columns.modality: _array(row, columns)}
@@ -179,6 +182,16 @@ def _text(row: Row, column: str) -> str:
             phrase("errors.common.text"), phrase("errors.datasets.half_surrogate_pair_in_column", column=repr(column))
         ) from None
     return value
+
+
+def _category(row: Row, column: str) -> str:
+    word = category_word(row.values.get(column))
+    if word is None:
+        raise RowError(
+            phrase("errors.datasets.category"),
+            phrase("errors.datasets.value_in_column", column=shown(row.values.get(column)), column_2=repr(column)),
+        )
+    return word
 
 
 def _number(row: Row, column: str) -> float:

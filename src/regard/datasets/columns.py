@@ -94,6 +94,8 @@ SOUNDS = ("audio", "sound", "wav", "file_name", "path", "file")
 """Names of sound columns; all but the first must hold names of .wav files."""
 IDS = ("id", "uid", "example_id", "guid", "idx")
 PEEKED = 50
+FEW_WORDS = 20
+"""Different words in the first rows of a category column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,16 @@ class ColumnChoice:
     id: str | None = None
     slices: tuple[str, ...] = ()
     alignment: str | None = None
+    table: bool = False
+    """Read a table row even where a column looks like text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Columns by role. main: the input column (text, image or series), or the numeric columns of a table row."""
+    """Columns by role. main: the input column (text, image or series), or the numeric columns of a table row.
+
+    categories: columns of a table row that hold one of a few words.
+    """
 
     modality: Modality
     main: tuple[str, ...]
@@ -126,12 +133,13 @@ class Columns:
     alignment: str | None = None
     rate: str | None = None
     folder: Path | None = None
+    categories: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[str, ...]:
         """All columns in use."""
         single = (self.pair, self.label, self.rationale, self.group, self.id, self.alignment, self.rate)
-        return tuple(dict.fromkeys((*self.main, *(c for c in single if c), *self.slices)))
+        return tuple(dict.fromkeys((*self.main, *self.categories, *(c for c in single if c), *self.slices)))
 
 
 def choose(table: Table, choice: ColumnChoice) -> Columns:
@@ -169,7 +177,10 @@ def choose(table: Table, choice: ColumnChoice) -> Columns:
     group = find("group", choice.group, GROUPS)
     rationale = find("rationale", choice.rationale, RATIONALES)
     alignment = find("alignment", choice.alignment, ALIGNMENTS) if label is not None else None
-    modality, main, pair = _inputs(table, choice, by_name, taken_columns, notes)
+    if choice.table:
+        modality, main, pair = "tabular", _table_row(table, taken_columns, notes), None
+    else:
+        modality, main, pair = _inputs(table, choice, by_name, taken_columns, notes)
     if label is None:
         notes.append(Message("data.no_labels"))
     roles = {"pair": pair, "label": label, "rationale": rationale, "group": group, "id": ident}
@@ -183,6 +194,7 @@ def choose(table: Table, choice: ColumnChoice) -> Columns:
         alignment=alignment if modality == "text" else None,
         rate=next(rates, None) if modality == "audio" else None,
         folder=table.folder,
+        categories=_categories(table, taken_columns, main) if modality == "tabular" else (),
     )
 
 
@@ -212,8 +224,7 @@ def _inputs(
         notes.append(Message.of("data.guessed_array", modality="series", column=by_name["series"]))
         return "series", (by_name["series"],), None
     by_title = next((by_name[c] for c in TEXTS if c in by_name and by_name[c] not in taken_columns), None)
-    rows = [row.values for row in islice(table.walk(None), PEEKED) if not row.problem]
-    free = [c for c in table.columns if c not in taken_columns and c.lower() not in ("split", "row")]
+    rows, free = _peeked(table, taken_columns)
     lengths = _lengths(rows, free)
     longest = max(lengths, key=lambda column: lengths[column]) if lengths else None
     text_column = by_title or longest
@@ -223,12 +234,8 @@ def _inputs(
     if text_column is not None:
         notes.append(Message.of("data.guessed_column", option="text", column=text_column))
         return "text", (text_column,), choice.pair or None
-    numbers = tuple(c for c in free if rows and all(_is_number(row.get(c)) for row in rows))
-    if numbers:
-        left = sorted(set(free) - set(numbers))
-        rest = Message.of("data.left_out", columns=listed(left)) if left else ""
-        notes.append(Message.of("data.table_row", n=len(numbers), rest=rest))
-        return "tabular", numbers, None
+    if any(rows and all(_is_number(row.get(c)) for row in rows) for c in free):
+        return "tabular", _table_row(table, taken_columns, notes), None
     remedy = "--text-column NAME" if rows else phrase("errors.datasets.file_with_rows")
     columns = listed(table.columns)
     problem = (
@@ -240,6 +247,52 @@ def _inputs(
     raise InputError(
         phrase("errors.common.file_place", place=table.name), expected=expected, got=problem, remedy=remedy
     )
+
+
+def _peeked(table: Table, taken_columns: set[str]) -> tuple[list[Mapping[str, Any]], list[str]]:
+    """Return the first rows, and the columns without a role."""
+    rows = [row.values for row in islice(table.walk(None), PEEKED) if not row.problem]
+    return rows, [c for c in table.columns if c not in taken_columns and c.lower() not in ("split", "row")]
+
+
+def _table_row(table: Table, taken_columns: set[str], notes: list[Text]) -> tuple[str, ...]:
+    """Return the columns of numbers; the note names them, the category columns and what is skipped."""
+    rows, free = _peeked(table, taken_columns)
+    numbers = tuple(c for c in free if rows and all(_is_number(row.get(c)) for row in rows))
+    categories = _categories(table, taken_columns, numbers)
+    left = sorted(set(free) - set(numbers) - set(categories))
+    if not numbers and not categories:
+        raise InputError(
+            phrase("errors.common.file_place", place=table.name),
+            expected=phrase("errors.datasets.columns_of_numbers_or_categories"),
+            got=phrase("errors.datasets.columns_columns", columns=listed(table.columns)),
+        )
+    rest = Message.of("data.left_out", columns=listed(left)) if left else ""
+    if categories:
+        names = listed(categories)
+        notes.append(Message.of("data.mixed_row", n=len(numbers), categories=names, rest=rest))
+    else:
+        notes.append(Message.of("data.table_row", n=len(numbers), rest=rest))
+    return numbers
+
+
+def _categories(table: Table, taken_columns: set[str], numbers: Sequence[str]) -> tuple[str, ...]:
+    """Find the columns of words that repeat: at most half as many different ones as rows, and at most FEW_WORDS."""
+    rows, free = _peeked(table, taken_columns)
+    found = []
+    for column in (c for c in free if c not in numbers):
+        words = [category_word(row.get(column)) for row in rows]
+        known = {word for word in words if word}
+        if None not in words and 1 < len(known) <= min(FEW_WORDS, max(2, len(rows) // 2)):
+            found.append(column)
+    return tuple(found)
+
+
+def category_word(value: Any) -> str | None:
+    """Return a cell as a category, "" for an empty one; None for a list or another value that is no word."""
+    if value is None or value != value:
+        return ""
+    return str(value).strip() if isinstance(value, str | bool | int) else None
 
 
 def _holds_pictures(table: Table, column: str) -> bool:

@@ -48,6 +48,7 @@ def read(
     window: int | None = None,
     stride: int = 0,
     horizon: int = 1,
+    table: bool = False,
 ) -> Examples:
     """Read a built-in data set, a file, a `datasets` directory, or data in memory; all of it, or at most `limit`.
 
@@ -62,7 +63,7 @@ def read(
     1, ... max_bytes: largest file that is read (2 GB); a .gz may not unpack to more. Pipes and devices are refused.
     window: the rows are the steps of one recording, cut into windows of so many steps, `stride` steps apart (default:
     half a window); a mark per step makes a window anomalous, else the next `horizon` values are to be forecast (default
-    stride: 1).
+    stride: 1). table: read rows of numbers and categories, even where a column looks like text.
 
     >>> sample = read("planted:n=300", limit=20)
     >>> len(sample), sample.labels, sample.notes[-1].key
@@ -79,15 +80,16 @@ def read(
         id=id_column,
         alignment=alignment_column,
         slices=tuple(slice_columns),
+        table=table,
     )
     selection = Selection(split, limit, seed, whole_groups, skip_bad)
     names = named_labels(dict(labels) if isinstance(labels, Mapping) else labels or ())
     if window is not None:
         with limited(max_bytes):
-            table = (
+            recording = (
                 open_table(Path(str(source)).expanduser()) if isinstance(source, str | Path) else memory_table(source)
             )
-            data = windows_of(table, Windows(window, stride, horizon), label=label_column, split=split)
+            data = windows_of(recording, Windows(window, stride, horizon), label=label_column, split=split)
         return _limited(data, dataclasses.replace(selection, split=None), names)
     if not isinstance(source, str | Path):
         return _from_memory(source, columns, selection, names)

@@ -69,7 +69,7 @@ def examples_of(table: Table, columns: Columns, selection: Selection, names: tup
     if columns.label and unlabelled:
         notes.append(Message.of("data.unlabelled", n=unlabelled, of=len(examples)))
     names = names or table.labels.get(columns.label or "", ()) or stream.label_names()
-    features = columns.main if columns.modality == "tabular" else ()
+    features = (*columns.main, *columns.categories) if columns.modality == "tabular" else ()
     return Examples(table.name, tuple(examples), names, tuple(notes), columns=features, modality=columns.modality)
 
 

@@ -262,9 +262,11 @@ BLOB_NAME = re.compile(r"[0-9a-f]{64}")
 
 
 def _input(value: Any, place: str) -> None:
-    """Check one input of an example: a text, a number, nested lists of numbers, or a reference to a blob."""
+    """Check one input of an example: a text, a number, words, nested lists of numbers, or a blob."""
     if isinstance(value, dict):
         record({"blob": blob, "shape": listed(COUNT)})(value, place)
+    elif isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+        TEXTS(value, place)
     elif isinstance(value, list):
         _numbers(value, place)
     else:

@@ -88,6 +88,11 @@ def _given(example: Example, key: str) -> object:
     return example.inputs[key]
 
 
+def categories_of(example: Example) -> list[str]:
+    """Return the categories beside a table row, one for each category column."""
+    return [str(value) for value in example.inputs.get("categories", ())]
+
+
 def column_names(data: Dataset) -> list[Json]:
     """Names of table columns or series channels, if the data have them."""
     return list(data.columns) if isinstance(data, Examples) else []

@@ -23,6 +23,7 @@ from regard.models.read.regions import Array
 from regard.models.read.series import series_reader
 from regard.models.read.tabular import tabular_reader
 from regard.models.read.text import Alphabet, TextReader, Tokens
+from regard.networks.categories import Categories
 from regard.networks.checkpoint import Translator, load_checkpoint
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.imposed import Weights, load_imposed
@@ -219,11 +220,22 @@ def _images(network: VisionTransformer) -> Reader:
 
 def _rows(network: TabularTransformer, about: Mapping[str, Any]) -> Reader:
     count = int(str(network.config["columns"]))
-    columns = [str(c) for c in about.get("columns") or (f"x{i}" for i in range(count))]
+    categories = Categories.from_json(about.get("categories"))
+    if categories.sizes != list(network.groups):
+        raise InputError(
+            "regard.json",
+            expected=phrase("errors.models.categories_of_weights", sizes=str(list(network.groups))),
+            got=str(categories.sizes),
+        )
+    columns = [str(c) for c in about.get("columns") or (f"x{i}" for i in range(count + len(categories.names)))]
     centre, spread = (torch.as_tensor(t).double().cpu().numpy() for t in _statistics(network))
     background = about.get("background")
     table = None if background is None else np.asarray(background, np.float64)
-    return tabular_reader("rows", columns, centre=centre, spread=spread, background=table)
+    if categories.names and table is None:
+        raise InputError(
+            "regard.json", expected=phrase("errors.models.background_of_categories"), got=phrase("errors.common.none")
+        )
+    return tabular_reader("rows", columns, centre=centre, spread=spread, background=table, categories=categories)
 
 
 def _statistics(network: TabularTransformer) -> tuple[Tensor, Tensor]:

@@ -20,7 +20,8 @@ WIDTH, STEP, MIDDLE, REACH = 480, 18, 350, 128
 def columns(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
     """Draw a horizontal bar per column, left of the axis if it opposes the answer."""
     units = example["units"]
-    row = np.asarray(example["inputs"].get("row", ()), np.float64).ravel()
+    numbers = np.asarray(example["inputs"].get("row", ()), np.float64).ravel()
+    row = [*(_number(float(value)) for value in numbers), *map(str, example["inputs"].get("categories", ()))]
     free = [i for i in range(len(values)) if not units["special"][i]]
     shown = sorted((i for i in free if values[i]), key=lambda i: -abs(values[i]))[:MOST_BARS]
     largest = max((abs(float(values[i])) for i in shown), default=0.0) or 1.0
@@ -29,7 +30,7 @@ def columns(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
     for line, i in enumerate(shown):
         length = reach * abs(float(values[i])) / largest
         place = int(units["places"][i][0])
-        value_text = f" = {_number(float(row[place]))}" if place < len(row) else ""
+        value_text = f" = {_short(row[place])}" if place < len(row) else ""
         y = line * STEP
         bars.append(
             tag(
