@@ -22,6 +22,15 @@ def test_a_text_with_its_changed_words_marked(regard: Callable[..., Result]) -> 
     assert found["examples"][0]["origin"] == [0, 1, 2]
 
 
+def test_chinese_text_is_changed_and_idle_noises_are_named(regard: Callable[..., Result]) -> None:
+    text = "这部电影非常好看，演员表现出色。"
+    (changed,) = json.loads(regard("perturb", text, "--json").stdout)["examples"]
+    assert changed["noise"] == "homophones"
+    assert changed["text"] != text
+    result = regard("perturb", text, "--noise", "keyboard,similar_characters")
+    assert "nothing to change in these examples: keyboard\n" in result.stdout
+
+
 def test_a_file_in_and_a_file_out(regard: Callable[..., Result], place: Path) -> None:
     result = regard("perturb", "good.csv", "--noise", "swap_letters", "--out", "noisy.csv")
     assert result.exit_code == 0, result.stderr

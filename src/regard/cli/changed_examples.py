@@ -87,8 +87,19 @@ def show_changed(
             continue
         results().print(_title(name, severity, seed, example.id), markup=False, style="dim")
         results().print(_marked(example, perturbed))
+    active = {name for name, _, example, perturbed in variants if _key(perturbed.example) != _key(example)}
+    idle = sorted({name for name, *_ in variants} - active)
+    if idle:
+        results().print(say("term.perturb.idle", noises=", ".join(idle)), markup=False, style="yellow")
     if len(examples) > MOST_PRINTED:
         results().print(say("term.perturb.shown", shown=MOST_PRINTED, all=len(examples)), style="dim", markup=False)
+
+
+def _key(example: Example) -> str:
+    """The inputs as text: equal for equal inputs."""
+    from regard.datasets.cells import content_of
+
+    return content_of(dict(example.inputs))
 
 
 def _title(name: str, severity: int, seed: int, example: str) -> str:

@@ -56,9 +56,11 @@ class NoiseRow:
 def specs_of(example: Example, names: Sequence[str | Callable[..., Any]]) -> list[Spec]:
     """Noises by name, or functions decorated with `@perturbation`; "all" is every one for this modality.
 
-    Without any name, the usual one for it.
+    Without any name, the usual one for it; for a Chinese text one that changes Chinese characters.
     """
-    names = names or USUAL.get(modality_of(example), ())[:1]
+    is_chinese = any("\u4e00" <= char <= "\u9fff" for char in str(example.inputs.get("text", "")))
+    usual = ("homophones",) if is_chinese else USUAL.get(modality_of(example), ())[:1]
+    names = names or usual
     specs = [
         method_spec(name) if callable(name) else Spec.parse("perturbation", name) for name in names if name != "all"
     ]
