@@ -44,7 +44,6 @@ def answer_record() -> dict[str, Any] | None:
             "explain", expected=phrase("errors.cli.messages_file_or_prompt_text_b"), got=phrase("errors.common.both")
         )
     record: dict[str, Any] = {
-        "span": characters(values["span"]),
         "contrast": values["contrast"],
         "sources": source_list(values["sources"]),
         "separator": values["separator"],
@@ -52,7 +51,7 @@ def answer_record() -> dict[str, Any] | None:
         "answer": values["answer"],
     }
     if messages is None:
-        return {**record, "prompt": prompt}
+        return {**record, "span": characters(values["span"], values["answer"]), "prompt": prompt}
     from regard.datasets.chat_logs import read_chats
 
     chats = read_chats(Path(messages))
@@ -63,13 +62,15 @@ def answer_record() -> dict[str, Any] | None:
             "--answer", expected=phrase("errors.common.one_answer"), got=phrase("errors.cli.another_in_file_messages")
         )
     answer = values["answer"] if values["answer"] is not None else chats[0].answer
-    return {**record, "messages": chats[0].messages, "documents": chats[0].documents, "answer": answer}
+    prompt_parts = {"messages": chats[0].messages, "documents": chats[0].documents}
+    return {**record, **prompt_parts, "span": characters(values["span"], answer), "answer": answer}
 
 
-def characters(span: str | None) -> str | tuple[int, int] | None:
-    """Return START:STOP as two numbers, and any other text as it is."""
+def characters(span: str | None, answer: str | None) -> str | tuple[int, int] | None:
+    """Return START:STOP as two numbers, and any other text as it is; "7:40" of an answer that holds it is a text."""
     numbers = re.fullmatch(r"(\d+):(\d+)", span or "")
-    return (int(numbers[1]), int(numbers[2])) if numbers else span
+    in_answer = span is not None and span in (answer or "")
+    return (int(numbers[1]), int(numbers[2])) if numbers and not in_answer else span
 
 
 def source_list(sources: str | None) -> Any:

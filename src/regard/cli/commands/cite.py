@@ -89,10 +89,11 @@ def command(
         picture = None if image is None else decoded(image, phrase("errors.common.picture_file", file=image))[0]
         progress_bar.stage("citing")
         for chat in chats:
+            written = answer if answer is not None else chat.answer
             result = cite(
                 live,
                 chat.messages if prompt is None else prompt,
-                answer if answer is not None else chat.answer,
+                written,
                 sources=source_list(sources),
                 separator=separator,
                 documents=chat.documents,
@@ -100,7 +101,7 @@ def command(
                 image=picture,
                 prefix=prefix,
                 units=units,
-                span=characters(span),
+                span=characters(span, written),
                 contrast=contrast,
                 check=check,
                 passes=passes,
