@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from regard.cli.chat_options import characters
 from regard.cli.root import root
+from regard.present.citation_words import citation_errors
 from regard.surveys.citation_reliability import MEASURED
 
 FACTORY = """
@@ -79,6 +81,30 @@ def test_a_span_and_a_contrast(files: Path, span: str) -> None:
     facts = cited(*words, "--contrast", "Lima")
     assert (facts["contrast"], facts["citations"][0]["sources"]) == ("Lima", [1])
     assert facts["sentences"][0]["effects"][2] < -1  # hiding Lima speaks for Oslo
+
+
+def test_a_span_that_stands_in_the_answer_is_a_text() -> None:
+    assert characters("7:40", "The ferry leaves at 7:40.") == "7:40"
+    assert characters("7:40", "The ferry leaves in the morning, long after the sun.") == (7, 40)
+    assert characters("Rome", None) == "Rome"
+    assert characters(None, "Rome") is None
+
+
+def test_the_view_of_a_contrast_names_both_texts(files: Path) -> None:
+    words = ("cite", "copier.py:make", "--messages", "chat.json", "--answer", "Rome", "--sources", "sources.json")
+    for language in ("en", "zh"):
+        with_contrast = run(*words, "--contrast", "Lima", "--html", "page.html", "--lang", language)
+        for text in (" ".join(with_contrast.output.split()), (files / "page.html").read_text("utf-8")):
+            assert "“Rome”" in text
+            assert "“Lima”" in text
+    assert "rather than" not in run(*words).output
+
+
+def test_rates_of_another_model_are_named_as_such(files: Path) -> None:
+    words = ("cite", "copier.py:make", "--messages", "chat.json", "--answer", "Rome", "--sources", "sources.json")
+    assert "not with" in " ".join(run(*words).output.split())
+    facts = cited(*words[2:])
+    assert not any("not with" in line for line in citation_errors({**facts, "model": "smollm2"}))
 
 
 def test_a_log_of_completions_is_cited_line_by_line(files: Path) -> None:

@@ -7,10 +7,14 @@ from typing import Any
 
 from regard.present.messages.messages import say
 
+MEASURED_MODEL = "smollm2"
+"""Name of the model whose citations the printed error rates count."""
+
 
 def citation_errors(facts: Mapping[str, Any]) -> list[str]:
     """Return the thresholds of a cited answer's JSON, and the error rate of citations with them."""
-    thresholds = say("term.cite.thresholds", **facts["thresholds"])
+    kind = "thresholds" if facts.get("contrast") is None else "thresholds_contrast"
+    thresholds = say(f"term.cite.{kind}", **facts["thresholds"])
     measured = facts["reliability"]
     if measured is None:
         return [thresholds, say("term.cite.errors_unknown")]
@@ -20,7 +24,18 @@ def citation_errors(facts: Mapping[str, Any]) -> list[str]:
     lines = [thresholds, say("term.cite.errors", language=language, **facts_of)]
     if natural := measured.get("natural"):  # results that older versions stored have none
         lines.append(say("term.cite.natural", language=language, **natural))
+    if facts["model"] != MEASURED_MODEL:
+        lines.append(say("term.cite.other_model", measured=measured["model"], model=facts["model"]))
     return lines
+
+
+def meaning_of_numbers(facts: Mapping[str, Any]) -> str:
+    """Explain the numbers of a cited answer's JSON: drops of its log-odds, or of its lead over another text."""
+    if facts.get("contrast") is None:
+        return say("term.cite.legend")
+    (sentence,) = facts["sentences"]
+    lead = sentence["log_odds"]
+    return say("term.cite.legend_contrast", text=sentence["text"].strip(), other=facts["contrast"].strip(), lead=lead)
 
 
 def unclear_reasons(facts: Mapping[str, Any]) -> list[str]:

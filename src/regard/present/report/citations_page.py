@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from regard.present.citation_words import citation_errors, unclear_reasons
+from regard.present.citation_words import citation_errors, meaning_of_numbers, unclear_reasons
 from regard.present.messages.messages import render, say
 from regard.present.palette import MINUS, PLUS
 from regard.present.report.markup import Html, join, page, table, tag
@@ -36,7 +36,7 @@ def citations_page(facts: Mapping[str, Any]) -> str:
         tag("h2", None, say("cite.page.matrix")),
         _matrix(facts),
         [tag("p", None, line) for line in unclear_reasons(facts)],
-        tag("p", None, tag("small", None, f"{say('term.cite.legend')} {cost}")),
+        tag("p", None, tag("small", None, f"{meaning_of_numbers(facts)} {cost}")),
         [tag("p", None, tag("small", None, line)) for line in citation_errors(facts)],
         [tag("p", None, tag("small", None, render(note))) for note in facts["notes"]],
         tag("h2", None, say("term.cite.sources_title")),

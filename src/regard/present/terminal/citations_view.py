@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from regard.present.citation_words import citation_errors, unclear_reasons
+from regard.present.citation_words import citation_errors, meaning_of_numbers, unclear_reasons
 from regard.present.messages.messages import columns, count, render, say
 from regard.present.terminal.terminal import plain_table
 
@@ -35,7 +35,7 @@ def citations_view(facts: Mapping[str, Any]) -> RenderableType:
     supported = sum(sentence["supported"] for sentence in sentences)
     parts.append(Text("\n" + say("term.cite.supported", n=supported, all=len(sentences))))
     parts += [Text(say("term.note", text=render(note)), style="yellow") for note in facts["notes"]]
-    parts.append(Text(say("term.cite.legend"), style="dim"))
+    parts.append(Text(meaning_of_numbers(facts), style="dim"))
     cost = say("term.cite.cost", passes=facts["passes"], tokens=facts["prompt_tokens"], ranking=facts["ranking_passes"])
     parts += [Text(line, style="dim") for line in (*citation_errors(facts), cost)]
     parts += [Text(say("term.cite.caveat"), style="bold")]
