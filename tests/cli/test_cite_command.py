@@ -100,6 +100,13 @@ def test_the_view_of_a_contrast_names_both_texts(files: Path) -> None:
     assert "rather than" not in run(*words).output
 
 
+def test_an_answer_of_the_model_itself_is_named_as_such(files: Path) -> None:
+    words = ("cite", "copier.py:make", "--messages", "chat.json", "--sources", "sources.json", "--new-tokens", "1")
+    assert "wrote this one itself" in " ".join(run(*words, "--html", "page.html").output.split())
+    assert "wrote this one itself" in (files / "page.html").read_text("utf-8")
+    assert "wrote this one itself" not in " ".join(run(*words, "--answer", "Rome").output.split())
+
+
 def test_rates_of_another_model_are_named_as_such(files: Path) -> None:
     words = ("cite", "copier.py:make", "--messages", "chat.json", "--answer", "Rome", "--sources", "sources.json")
     assert "not with" in " ".join(run(*words).output.split())

@@ -33,6 +33,7 @@ def citations_page(facts: Mapping[str, Any]) -> str:
         tag("p", None, tag("strong", None, say("term.cite.caveat"))),
         tag("h2", None, f"{say('cite.page.answer')} ({facts['model']})"),
         tag("p", {"class": "answer"}, [_sentence(sentence) for sentence in facts["sentences"]]),
+        tag("p", None, say("term.cite.generated", model=facts["model"])) if facts["generated"] else None,
         tag("h2", None, say("cite.page.matrix")),
         _matrix(facts),
         [tag("p", None, line) for line in unclear_reasons(facts)],

@@ -29,6 +29,8 @@ def citations_view(facts: Mapping[str, Any]) -> RenderableType:
         delta=facts["delta"],
     )
     parts: list[RenderableType] = [Text(title, style="bold")]
+    if facts["generated"]:
+        parts.append(Text(say("term.cite.generated", model=facts["model"])))
     parts.append(plain_table(columns("term.cite.columns"), [_sentence(s) for s in sentences], right=(3, 4, 5)))
     parts += [Text(line, style="yellow") for line in unclear_reasons(facts)]
     parts += [Text("\n" + say("term.cite.sources_title"), style="bold"), _sources(facts)]
