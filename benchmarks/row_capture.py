@@ -25,15 +25,19 @@ GENERATE = (1024, 4096, 8192)
 NEW_TOKENS = 32
 ACCURACY = (1024, 4096, 8192)
 """Tokens of the prompt."""
+SEEDS = {1024: (0, 1, 2), 4096: (0, 1), 8192: (0, 1)}
+"""Seeds of the random prompts on which captured and eager rows are compared with float64."""
 BLOCK = 512
 """Queries of one block of the eager reference."""
 ERROR = 1e-5
 """Largest difference between captured and eager weights."""
+FARTHER = 1.1
+"""Captured rows may be this much farther from the exact ones than eager rows are."""
 REPEATS = {1024: 3, 4096: 1, 8192: 1}
 CASES = (
     *(f"forward:{tokens}" for tokens in FORWARD),
     *(f"generate:{tokens}" for tokens in GENERATE),
-    *(f"accuracy:{tokens}" for tokens in ACCURACY),
+    *(f"accuracy:{tokens}" + (f":{seed}" if seed else "") for tokens in ACCURACY for seed in SEEDS[tokens]),
 )
 HERE = Path(__file__).parent
 
@@ -88,15 +92,15 @@ def measure(case: str, captured: bool) -> dict[str, Any]:
     return result
 
 
-def accuracy(tokens: int) -> dict[str, Any]:
-    """Compare captured rows with eager rows.
+def accuracy(tokens: int, seed: int = 0) -> dict[str, Any]:
+    """Compare captured rows with eager rows: largest differences, and root mean squares (`rms`) to float64.
 
     `eager_model`: rows captured in a model that is loaded eager, against the weights which its layers return in the
     same pass. The others are captured in the default model, against three reference passes. `same_inputs`: every layer
     of a plain pass also applies the eager attention of transformers to its last queries. `eager`: every layer is eager,
     `BLOCK` queries at a time, so that no layer holds a square table; layers above read what eager attention wrote, so
     this also shows the difference between the two kernels. `float64`: the same pass in float64, which shows how far
-    eager attention itself is from the exact weights.
+    eager attention itself is from the exact weights. Prompts of further seeds leave `eager_model` out.
     """
     import torch
     from transformers import AttentionInterface, AutoModelForCausalLM
@@ -108,7 +112,7 @@ def accuracy(tokens: int) -> dict[str, Any]:
     from regard.tap.row_capture import capture_rows
 
     torch.set_num_threads(1)
-    ids = torch.randint(100, 40000, (1, tokens), generator=torch.Generator().manual_seed(0))
+    ids = torch.randint(100, 40000, (1, tokens), generator=torch.Generator().manual_seed(seed))
     rows: list[Any] = []
 
     def eager(module: Any, query: Any, key: Any, value: Any, scaling: float, start: int, end: int, keep: bool) -> Any:
@@ -143,11 +147,13 @@ def accuracy(tokens: int) -> dict[str, Any]:
         rows.append(outputs[1][0, :, -ROWS:].double().numpy())
 
     with torch.inference_mode():
-        model: Any = AutoModelForCausalLM.from_pretrained(smollm2(), attn_implementation="eager").eval()
-        for layer in model.model.layers:
-            layer.self_attn.register_forward_hook(returned_rows)
-        runs["captured_in_eager"] = captured(model)
-        runs["eager_model"] = rows[-len(model.model.layers) :]  # a capture may begin with a pass of its own
+        model: Any
+        if not seed:
+            model = AutoModelForCausalLM.from_pretrained(smollm2(), attn_implementation="eager").eval()
+            for layer in model.model.layers:
+                layer.self_attn.register_forward_hook(returned_rows)
+            runs["captured_in_eager"] = captured(model)
+            runs["eager_model"] = rows[-len(model.model.layers) :]  # a capture may begin with a pass of its own
         model = AutoModelForCausalLM.from_pretrained(smollm2()).eval()
         runs["captured"] = captured(model)
         for name, (attention, mask, kind) in references.items():
@@ -163,9 +169,18 @@ def accuracy(tokens: int) -> dict[str, Any]:
 
     pairs = (("captured", "same_inputs"), ("captured", "eager"), ("captured", "float64"), ("eager", "float64"))
     largest = {f"{one}_{other}": max(errors(one, other)) for one, other in pairs}
-    largest["eager_model"] = max(errors("captured_in_eager", "eager_model"))
+    if not seed:
+        largest["eager_model"] = max(errors("captured_in_eager", "eager_model"))
     above = [layer for layer, error in enumerate(errors("captured", "eager")) if error > ERROR]
-    return {"case": f"accuracy:{tokens}", **largest, "layers_above_the_bar": above}
+    rms = {name: _rms(runs[name], runs["float64"]) for name in ("captured", "eager")}
+    case = f"accuracy:{tokens}" + (f":{seed}" if seed else "")
+    return {"case": case, **largest, "rms_to_float64": rms, "layers_above_the_bar": above}
+
+
+def _rms(rows: list[Any], exact: list[Any]) -> float:
+    """Return the root mean square of the differences of all weights of all layers."""
+    squares = sum(float(((a - b) ** 2).sum()) for a, b in zip(rows, exact, strict=True))
+    return float((squares / sum(a.size for a in exact)) ** 0.5)
 
 
 def compared(case: str) -> dict[str, Any]:
@@ -193,10 +208,15 @@ def lines_of(result: dict[str, Any]) -> list[Line]:
         # a plain pass and an eager one round differently without any capture, so their distance is a detail, not a bar
         passes = ("captured_eager", "captured_float64", "eager_float64")
         detail = {name.replace("_", " / ") + ", two passes": result[name] for name in passes}
-        return [
+        lines = [
             Line(f"{title}, {what} (SmolLM2, {case})", result[name], ERROR, "<=", detail)
             for name, what in names.items()
+            if name in result
         ]
+        if rms := result.get("rms_to_float64"):
+            what = f"distance to float64, captured rows / eager rows, root mean square (SmolLM2, {case})"
+            lines.append(Line(what, rms["captured"] / rms["eager"], FARTHER, "<=", dict(rms)))
+        return lines
     detail = {"held MB": result["rows"]["held_mb"]}
     return [
         Line(f"row capture / plain, CPU time (SmolLM2, {case})", result["time_ratio"], BAR, "<=", detail),
@@ -212,7 +232,7 @@ def run() -> list[Line]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("cases", nargs="*", help="forward:N, generate:N, accuracy:N; the others stay as stored")
+    parser.add_argument("cases", nargs="*", help="forward:N, generate:N, accuracy:N[:SEED]; the others stay as stored")
     parser.add_argument("--side", choices=("plain", "rows"), help="measure one side of one case in this process")
     options = parser.parse_args()
     if options.side:
@@ -223,7 +243,7 @@ def main() -> int:
     results = {result["case"]: result for result in before}
     for case in options.cases or CASES:
         kind, _, size = case.partition(":")
-        results[case] = accuracy(int(size)) if kind == "accuracy" else compared(case)
+        results[case] = accuracy(*map(int, size.split(":"))) if kind == "accuracy" else compared(case)
         print(json.dumps(results[case]), flush=True)
         machine = f"{platform.machine()}, Python {platform.python_version()}, 1 thread, CPU time, one process per case"
         ordered = [results[name] for name in CASES if name in results]
