@@ -357,6 +357,15 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     assert done.returncode in (0, 141)
 
 
+def test_a_pipe_that_is_closed_already_is_no_error() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "regard", "--version"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
 def test_a_console_reports_a_closed_pipe_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def closed(text: str) -> None:
         raise BrokenPipeError

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 from judged_run import GRADED, judged
 
-from regard.cli.progress import SILENCE, Bar, Pace
+from regard.cli.progress import SILENCE, Bar, Pace, bar
 from regard.cli.safe_console import SafeConsole
+from regard.present.messages.messages import speaking
 from regard.present.overview import Gauge
 from regard.present.run_reader import Material
 from regard.present.terminal.overview_view import DOT, SPAN, THRESHOLD, gauge_lines, overview_view
@@ -102,6 +104,17 @@ def test_long_step_without_a_terminal_still_prints_a_line() -> None:
     assert any(line.startswith("explaining, passes: 5% 6/120") for line in lines)
     assert lines[-1].startswith("still working: judging")
     assert len(lines) == 6
+
+
+def test_the_line_of_a_long_step_speaks_the_language_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.cli.progress.BEAT", 0.01)
+    monkeypatch.setattr("regard.cli.progress.SILENCE", 0.01)
+    console = SafeConsole(width=100)
+    console.file = io.StringIO()
+    with speaking("zh"), bar(console):
+        while not console.file.getvalue():
+            time.sleep(0.01)
+    assert console.file.getvalue().startswith("仍在运行")
 
 
 def test_first_page_names_the_class_that_partly_rests_on() -> None:

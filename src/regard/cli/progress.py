@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -203,7 +204,8 @@ def _beating(progress_bar: Bar) -> Iterator[None]:
         while not over.wait(BEAT):
             progress_bar.beat()
 
-    thread = threading.Thread(target=beats, daemon=True)
+    speaking = copy_context()  # a new thread would print in the default language
+    thread = threading.Thread(target=speaking.run, args=(beats,), daemon=True)
     thread.start()
     try:
         yield

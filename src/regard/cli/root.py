@@ -120,7 +120,7 @@ class Commands(TranslatedHelp, click.Group):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> NoReturn:
-        arguments = list(sys.argv[1:] if args is None else args)
+        arguments, output = list(sys.argv[1:] if args is None else args), sys.stdout
         extra.setdefault("obj", ("regard", *arguments))  # commands may say how they were called
         # the language around everything, so that help and errors are told in it too
         with speaking(_language(arguments)), damage_in_one_line(), stopping() as stop:
@@ -134,6 +134,9 @@ class Commands(TranslatedHelp, click.Group):
                 if stop.signal is not None:  # a server that closed itself
                     raise click.Abort
             except BaseException as error:
+                if sys.stdout is not output:  # click's own echo met a closed pipe: it replaces the stream and exits
+                    sys.stdout = output
+                    sys.exit(_tell(BrokenPipeError()))
                 if COMPLETION in os.environ:
                     if isinstance(error, SystemExit) and error.code in (0, None):
                         raise
