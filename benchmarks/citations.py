@@ -30,7 +30,7 @@ from regard.datasets.planted_answers import KINDS, PlantedAnswer, planted_answer
 from regard.measures.intervals import wilson
 from regard.models.ask.chat_model import chat_model
 from regard.models.open.load import load
-from regard.surveys.citation_rule import DELTA, GAIN, GAINS, LIMIT, SUFFICIENT
+from regard.surveys.citation_rule import DECISIVE, DELTA, GAIN, GAINS, LIMIT, SUFFICIENT
 from regard.surveys.cite import cite
 from regard.surveys.cited_answer import CitedSentence
 
@@ -88,6 +88,7 @@ def _sentence(sentence: CitedSentence, gold: Sequence[int]) -> Row:
         "whole": round(sentence.whole, 2),
         "gain": None if sentence.alone is None else round(sentence.alone.gain, 2),
         "alone": None if sentence.alone is None else round(sentence.alone.probability, 3),
+        "word": None if sentence.alone is None else round(sentence.alone.word, 3),
     }
 
 
@@ -204,6 +205,7 @@ def main() -> int:
         "delta": DELTA,
         "gain": {language: GAINS.get(language, GAIN) for language in options.languages.split(",")},
         "sufficient": SUFFICIENT,
+        "decisive": DECISIVE,
         "figures": {},
         "rows": [],
     }

@@ -3,8 +3,8 @@
 Planted prompts (`benchmarks.citations`) have answers of a few fixed forms. Here people's everyday notes come with one
 question that a note answers and two that general knowledge answers, all written by hand for this file
 (`natural_prompts.json`). Counts, with Wilson intervals: answers from memory that are cited, and copied answers that are
-cited, or cited wrongly. The part "development" was used to choose the rule, "confirmation" was not. Writes
-results/natural_citations.json.
+cited, or cited wrongly. The parts "development" and "confirmation" were used to choose the rule, "test" was written
+afterwards. Writes results/natural_citations.json.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.__main__ import commit
 from benchmarks.citations import Row, share, write
 from regard.models.open.load import load
-from regard.surveys.citation_rule import DELTA, GAIN, GAINS, SUFFICIENT
+from regard.surveys.citation_rule import DECISIVE, DELTA, GAIN, GAINS, SUFFICIENT
 from regard.surveys.cite import cite
 
 PROMPTS = Path(__file__).parent / "natural_prompts.json"
@@ -43,6 +43,7 @@ def measured(model: Any, scene: dict[str, Any]) -> Iterator[Row]:
             "cited": list(answer.cited),
             "effects": [round(effect or 0.0, 2) for effect in answer.effects],
             "gain": None if answer.alone is None else round(answer.alone.gain, 2),
+            "word": None if answer.alone is None else round(answer.alone.word, 3),
             "passes": result.passes,
         }
 
@@ -72,6 +73,7 @@ def main() -> int:
         "delta": DELTA,
         "gain": {language: GAINS.get(language, GAIN) for language, _ in parts},
         "sufficient": SUFFICIENT,
+        "decisive": DECISIVE,
         "figures": {
             f"{language} {part}": figures([r for r in rows if (r["language"], r["part"]) == (language, part)])
             for language, part in parts

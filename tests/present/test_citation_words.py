@@ -8,7 +8,7 @@ import pytest
 
 from regard.present.citation_words import unclear_reasons
 
-THRESHOLDS = {"effect": 1.0, "gain": 2.0, "probability": 0.05}
+THRESHOLDS = {"effect": 1.0, "gain": 2.0, "probability": 0.05, "word": 0.2}
 
 
 def sentence(**changes: Any) -> dict[str, Any]:
@@ -21,6 +21,7 @@ def sentence(**changes: Any) -> dict[str, Any]:
         ({"checked": False}, "limit of passes"),
         ({"alone": {"gain": 1.2, "probability": 0.5}}, "rise by 1.2 nats"),
         ({"alone": {"gain": 4.0, "probability": 0.004}}, "probability of 0.4%"),
+        ({"alone": {"gain": 4.0, "probability": 0.4, "word": 0.078}}, "no word likely"),
         ({"effects": [0.3, 0.2], "whole": 2.5}, "hiding the best one only 0.3"),
         ({}, "other text replaces it"),
     ],

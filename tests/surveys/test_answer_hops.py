@@ -30,7 +30,7 @@ PROMPT = " ".join([*FACTS, "Where"])
 @cache
 def model() -> Any:
     others = " ".join(f"w{i}" for i in range(300))  # a large vocabulary: seeing a name hardly harms the other words
-    module, tokenizer = copier(CITIES, [*FACTS, ANSWER, "Where", others], strength=4.0, window=WINDOW)
+    module, tokenizer = copier(CITIES, [*FACTS, ANSWER, "Where", others], strength=5.0, window=WINDOW)
     return load(module, processor=tokenizer, name="near-sighted copier")
 
 

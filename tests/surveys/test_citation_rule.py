@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from regard.surveys.citation_rule import STRONG, SUFFICIENT, TooCostly, decision
+from regard.surveys.citation_rule import DECISIVE, STRONG, SUFFICIENT, TooCostly, decision
 from regard.surveys.cited_answer import Alone, Pair
 
 
@@ -19,6 +19,7 @@ class Numbers:
     both: float = 0.0
     gain: float = 5.0
     probability: float = 0.5
+    word: float = 0.8
     questions: list[str] = field(default_factory=list)
 
     def exact(self, source: int) -> float:
@@ -35,7 +36,7 @@ class Numbers:
 
     def alone(self, sources: Sequence[int]) -> Alone:
         self.questions.append(f"alone {list(sources)}")
-        return Alone(gain=self.gain, probability=self.probability)
+        return Alone(gain=self.gain, probability=self.probability, word=self.word)
 
 
 def outcome(effects: Sequence[float | None], numbers: Numbers, whole: float = 3.0) -> tuple[str, tuple[int, ...]]:
@@ -50,6 +51,7 @@ def outcome(effects: Sequence[float | None], numbers: Numbers, whole: float = 3.
         ([0.2, 3.0, 0.1], Numbers([0, 2.5, 0]), -2.0, ("cite", (1,))),  # rivals vanish too when all are deleted
         ([0.2, 3.0, 0.1], Numbers([0, 2.5, 0], probability=0.9 * SUFFICIENT), 3.0, ("unclear", ())),
         ([0.2, 3.0, 0.1], Numbers([0, 2.5, 0], gain=1.9), 3.0, ("unclear", ())),
+        ([0.2, 3.0, 0.1], Numbers([0, 2.5, 0], gain=9.0, word=0.9 * DECISIVE), 3.0, ("unclear", ())),
         ([0.2, 3.0, 0.1], Numbers([0, 0.9, 0]), 3.0, ("unclear", ())),
         ([2.0, 3.0, 0.1], Numbers([1.5, 2.5, 0]), 3.0, ("cite", (1, 0))),
         ([1.4, 3.0, 0.1], Numbers([1.5, 2.5, 0]), 3.0, ("cite", (1,))),

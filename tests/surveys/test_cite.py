@@ -74,6 +74,9 @@ def test_effects_are_those_computed_on_paper() -> None:
     assert sentence.alone is not None
     assert sentence.alone.gain == pytest.approx(on_paper("Rome", FACTS[:1]) - on_paper("Rome", []), abs=1e-4)
     assert sentence.alone.probability == pytest.approx(1 / (1 + np.exp(-on_paper("Rome", FACTS[:1]))), abs=1e-5)
+    assert sentence.alone.word == pytest.approx(
+        sentence.alone.probability, abs=1e-6
+    )  # the only word is the decisive one
     (citation,) = result.citations
     assert (citation.sources, citation.start, citation.stop) == ((0,), 0, 4)
     assert result.answer[citation.start : citation.stop] == "Rome"
@@ -344,7 +347,7 @@ def test_bad_spans_and_contrasts_are_refused(words: str, changes: dict[str, Any]
 def test_thresholds_and_measured_errors_stand_in_the_result() -> None:
     result = cite(model(), chat(FACTS), "Rome", sources=FACTS)
     facts = result.to_json()
-    assert facts["thresholds"] == {"effect": 1.0, "gain": 2.0, "probability": 0.05}
+    assert facts["thresholds"] == {"effect": 1.0, "gain": 2.0, "probability": 0.05, "word": 0.2}
     assert facts["reliability"]["false"]["n"] >= 150
     assert facts["reliability"]["false"]["high"] <= 0.05
     assert cite(model(), chat(FACTS), "Rome", sources=FACTS, delta=0.5).reliability is None

@@ -14,7 +14,7 @@ MEASURED_MODEL = "smollm2"
 def citation_errors(facts: Mapping[str, Any]) -> list[str]:
     """Return the thresholds of a cited answer's JSON, and the error rate of citations with them."""
     kind = "thresholds" if facts.get("contrast") is None else "thresholds_contrast"
-    thresholds = say(f"term.cite.{kind}", **facts["thresholds"])
+    thresholds = say(f"term.cite.{kind}", **{"word": 0.0, **facts["thresholds"]})  # older results have no word
     measured = facts["reliability"]
     if measured is None:
         return [thresholds, say("term.cite.errors_unknown")]
@@ -54,6 +54,8 @@ def _reason(sentence: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         return say("cite.unclear.limit")
     if alone and alone["gain"] < thresholds["gain"]:
         return say("cite.unclear.gain", gain=alone["gain"], needed=thresholds["gain"])
+    if alone and alone["probability"] >= thresholds["probability"]:
+        return say("cite.unclear.word", word=alone["word"], needed=thresholds["word"])
     if alone:
         return say("cite.unclear.probability", probability=alone["probability"], needed=thresholds["probability"])
     if sentence.get("repeats") is not None:

@@ -26,7 +26,7 @@ from regard.models.chat.answer_objective import AnswerObjective
 from regard.models.chat.log_odds import log_probabilities, weighted_probability
 from regard.records import Bools, Floats, Ints
 from regard.surveys.answer_sufficiency import Measured as MeasuredAlone
-from regard.surveys.citation_rule import SUFFICIENT, TooCostly, needed, sufficient
+from regard.surveys.citation_rule import SUFFICIENT, TooCostly, decisive_word, needed, sufficient
 from regard.surveys.cited_answer import Alone, CitedSentence, Trace
 
 DECIDED = 0.5
@@ -90,7 +90,7 @@ class Tracer:
         self.base = log_probabilities(self.objective.rows.base)
         self._decided: dict[int, Bools] = {}
         self._forgotten: dict[int, tuple[Floats, Floats]] = {}
-        self._bare: dict[tuple[int, int], tuple[float, Floats, float]] = {}
+        self._bare: dict[tuple[int, int], tuple[float, Floats, float, Floats]] = {}
 
     def decided(self, u: int, sentence: CitedSentence) -> Bools:
         """Return which tokens of a cited or traced sentence its sources, or the sentence before, decide."""
@@ -184,10 +184,11 @@ class Tracer:
             reader, owners = self.evidence.reader, self.objective.owners
             bare = reader.without(frozenset(range(len(reader.sources))))
             after = self.evidence.isolated(bare, u, [int(i) for i in np.flatnonzero(owners == path[-1])])
-            self._bare[u, path[-1]] = *after, self.evidence.isolated(bare, u, [])[0]
-        value, log_p, nothing = self._bare[u, path[-1]]
+            self._bare[u, path[-1]] = *after, *self.evidence.isolated(bare, u, [])
+        value, log_p, nothing, without = self._bare[u, path[-1]]
         weights = np.maximum(drops[self.objective.owners == u], 0.0)
-        return Alone(gain=value - nothing, probability=weighted_probability(log_p, weights))
+        word = decisive_word(log_p, without, delta=self.evidence.delta)
+        return Alone(gain=value - nothing, probability=weighted_probability(log_p, weights), word=word)
 
 
 def _sources(sentence: CitedSentence) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from regard.models.chat.answer_objective import AnswerObjective
 from regard.models.chat.log_odds import weighted_probability
 from regard.models.chat.prompt_reader import PromptReader
 from regard.records import Floats
-from regard.surveys.citation_rule import SUFFICIENT, sufficient
+from regard.surveys.citation_rule import SUFFICIENT, decisive_word, sufficient
 from regard.surveys.cited_answer import Alone
 
 AGAIN = 2.0
@@ -87,10 +87,13 @@ class Sufficiency:
         weights = np.maximum(self.evidence.token_drops(u, numbers)[own], 0.0)
         if len(before) == 0 and own[0] > 0 and weights[1:].sum() >= self.evidence.delta:
             weights[0] = 0.0  # which subject comes next was decided by the sentences before, which are not read
-        nothing, _ = self._isolated(u, frozenset())
+        nothing, without = self._isolated(u, frozenset())
         value, log_p = self._isolated(u, remaining)
         return Alone(
-            gain=value - nothing, probability=weighted_probability(log_p, weights), sources=tuple(sorted(remaining))
+            gain=value - nothing,
+            probability=weighted_probability(log_p, weights),
+            word=decisive_word(log_p, without, delta=self.evidence.delta),
+            sources=tuple(sorted(remaining)),
         )
 
     def _isolated(self, u: int, remaining: frozenset[int]) -> tuple[float, Floats]:

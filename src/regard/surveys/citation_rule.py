@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
+from regard.records import Floats
 from regard.surveys.citation_reliability import answer_language
 from regard.surveys.cited_answer import Alone, Pair, Status
 
@@ -26,6 +29,13 @@ SUFFICIENT = 0.05
 """Least probability of the words that a source decides when the prompt holds no other source. A source that names one
 value of a sort makes others of the sort likelier: hiding it can cost an answer that stands nowhere more than a nat. But
 no source alone leads to such an answer."""
+RAISE = 2.0
+"""Minimum rise of a decisive word, as a multiple of the threshold: e^2 times its probability without sources."""
+DECISIVE = 0.2
+"""Least probability of the most likely decisive word. A note on a topic makes the whole sentence a little likelier (the
+form, "in", "should", a full stop), and the gains add up. A copied sentence holds a word that the source makes likely
+and that the model would hardly write without it. On development prompts from memory that were cited, this word had a
+probability of at most .10, in copied ones of .38 or more."""
 STRONG = 5.0
 """Where the limit of passes does not pay for the test of a source alone, the source is cited all the same if hiding it
 and deleting it each cost this multiple of the threshold (5 nats: odds that fall below 1 % of themselves). Hiding a
@@ -88,7 +98,8 @@ def decision(
     """Decide from the effects of hiding each source (None: not measured) and of deleting all.
 
     Necessary: hiding the source and deleting it both cost `delta`. Sufficient: it alone raises the sentence by `gain`
-    over a prompt without sources, and makes the words that it decides likely. The second source is cited
+    over a prompt without sources, makes the words that it decides likely, and one word (`decisive_word`) that the
+    model would hardly write without it. The second source is cited
     without the best one, or replaces it, only where deleting all costs `delta`; it replaces the best one only if hiding
     it as well costs `delta` more. check: most sources of a sentence. A sentence whose measurements are
     too costly is unclear; only the second test can be replaced, by effects of `STRONG` times the threshold.
@@ -111,10 +122,20 @@ def needed_gain(answer: str, *, delta: float) -> float:
 def sufficient(alone: Alone, *, gain: float) -> bool:
     """Return whether few sources alone lead to a sentence.
 
-    >>> [sufficient(Alone(gain=3.0, probability=p), gain=2.0) for p in (0.4, 0.01)]
-    [True, False]
+    >>> [sufficient(Alone(gain=3.0, probability=p, word=w), gain=2.0) for p, w in ((0.4, 0.8), (0.01, 0.8), (0.4, 0.1))]
+    [True, False, False]
     """
-    return alone.gain >= gain and alone.probability >= SUFFICIENT
+    return alone.gain >= gain and alone.probability >= SUFFICIENT and alone.word >= DECISIVE
+
+
+def decisive_word(log_p: Floats, without: Floats, *, delta: float) -> float:
+    """Return the largest probability among the tokens that sources raise by `RAISE`; 0 if there are none.
+
+    >>> round(decisive_word(np.log([0.9, 0.5, 0.1]), np.log([0.8, 0.01, 0.001]), delta=1.0), 6)
+    0.5
+    """
+    raised = log_p - without >= RAISE * delta
+    return float(np.exp(log_p[raised].max())) if raised.any() else 0.0
 
 
 def candidates(effects: Sequence[float | None], *, delta: float, check: int) -> list[int]:

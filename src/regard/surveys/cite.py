@@ -24,7 +24,7 @@ from regard.protocols import Model
 from regard.records import Message
 from regard.surveys.answer_evidence import Evidence
 from regard.surveys.citation_reliability import measured_reliability
-from regard.surveys.citation_rule import DELTA, LIMIT, SUFFICIENT
+from regard.surveys.citation_rule import DECISIVE, DELTA, LIMIT, SUFFICIENT
 from regard.surveys.cite_endpoint import cite_endpoint
 from regard.surveys.cited_answer import CitedAnswer, CitedSource, Thresholds
 
@@ -121,7 +121,7 @@ def cite(
         ),
         sentences=sentences,
         delta=delta,
-        thresholds=Thresholds(effect=delta, gain=evidence.gain, probability=SUFFICIENT),
+        thresholds=Thresholds(effect=delta, gain=evidence.gain, probability=SUFFICIENT, word=DECISIVE),
         reliability=measured_reliability(reply.text) if measured else None,
         contrast=contrast if contrast is None or isinstance(contrast, str) else chat.decode(contrast),
         ranking=evidence.ranking,

@@ -15,7 +15,7 @@ from regard.models.endpoint.endpoint_answer import EndpointObjective, EndpointRe
 from regard.models.endpoint.endpoint_model import EndpointModel
 from regard.records import Message
 from regard.surveys.answer_evidence import Evidence
-from regard.surveys.citation_rule import SUFFICIENT
+from regard.surveys.citation_rule import DECISIVE, SUFFICIENT
 from regard.surveys.cited_answer import CitedAnswer, CitedSource, Thresholds
 
 
@@ -71,7 +71,7 @@ def cite_endpoint(
         ),
         sentences=sentences,
         delta=delta,
-        thresholds=Thresholds(effect=delta, gain=evidence.gain, probability=SUFFICIENT),
+        thresholds=Thresholds(effect=delta, gain=evidence.gain, probability=SUFFICIENT, word=DECISIVE),
         reliability=None,
         contrast=None,
         ranking=evidence.ranking,

@@ -48,11 +48,14 @@ class Alone:
 
     gain: by which its log-odds exceed those without any source, in nats. probability: of the words that the cited
     sources decide: the geometric mean over its tokens, weighted by the log-probability that deleting the cited sources
-    costs each. sources: those of the prompt; the cited ones, or in company those of all sentences.
+    costs each. word: probability of its most likely token among those that the sources make at least e^2 times as
+    likely as no source does; 0 if there are none. sources: those of the prompt; the cited ones, or in company those of
+    all sentences.
     """
 
     gain: float
     probability: float
+    word: float
     sources: tuple[int, ...] = ()
 
 
@@ -136,11 +139,14 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Requirements of a citation: `effect` (in nats) of hiding and of deleting; alone, a `gain` and a `probability`."""
+    """Requirements of a citation: `effect` (in nats) of hiding and of deleting; alone, a `gain`, a `probability`, and
+    that of one decisive `word`.
+    """
 
     effect: float
     gain: float
     probability: float
+    word: float
 
 
 @dataclass(frozen=True, slots=True, repr=False)
