@@ -90,6 +90,9 @@ def test_the_page_holds_the_pyramids_and_asks_for_nothing(chart: Atlas, tmp_path
     assert "default-src &#x27;none&#x27;" in page
     assert not re.search(r"(?:src|href)\s*=\s*[\"']?(?:https?:)?//", page)
     assert len(page) < 1 << 20
+    shares = [5 / len(chart.tokens), 6 / len(chart.tokens)]
+    assert "uniform attention" in page
+    assert all(f">{share:.1%}<" in page for share in shares)
     facts = json.loads(chart.save(tmp_path / "atlas.json").read_text("utf-8"))
     assert facts["matrix"] == np.round(chart.matrix, 6).tolist()
     with pytest.raises(InputError):

@@ -91,7 +91,7 @@ def coded_values(values: NDArray[Any]) -> tuple[NDArray[np.uint16], list[float]]
 
 
 def _matrix(facts: Mapping[str, Any]) -> Html:
-    """Sentences by passages; a cell leads to its place on the map."""
+    """Sentences by passages, with the shares of uniform attention below; a cell leads to its place on the map."""
     numbers = [f"[{i + 1}]" for i in range(len(facts["passages"]))]
     top = max((value for row in facts["matrix"] for value in row[:-1]), default=0.0) or 1.0
     rows = []
@@ -99,6 +99,9 @@ def _matrix(facts: Mapping[str, Any]) -> Html:
         values = facts["matrix"][i]
         cells = [_cell(facts, i, j, value / top) for j, value in enumerate(values[:-1])]
         rows.append([sentence["text"], *cells, f"{values[-1]:.1%}"])
+    counts = [sum(stop - start for start, stop in passage["runs"]) for passage in facts["passages"]]
+    shares = [count / len(facts["tokens"]) for count in (*counts, len(facts["tokens"]) - sum(counts))]
+    rows.append([say("atlas.uniform"), *(f"{share:.1%}" for share in shares)])
     return table([say("atlas.sentence"), *numbers, say("atlas.elsewhere")], rows)
 
 
