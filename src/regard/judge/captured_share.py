@@ -47,8 +47,13 @@ RULED_OUT: dict[str, dict[str, tuple[Reading, ...]]] = {
 """Question -> answer -> the readings that can no longer be true."""
 
 
-def graded(evidence: Evidence, verdicts: Sequence[Verdict]) -> Graded:
-    """Grade the attention, settled or not; NaN where nothing was compared or no method has an effect."""
+def graded(evidence: Evidence, verdicts: Sequence[Verdict], established: Sequence[Verdict] | None = None) -> Graded:
+    """Grade the attention, settled or not; NaN where nothing was compared or no method has an effect.
+
+    established: the verdicts as they would be if none had to wait for an earlier question, where some have to. An
+    answer that waits rules out the same readings: "it does not point" leaves "do not read" if the weights matter, and
+    "nothing to read" if they do not.
+    """
     ours, best, names = gains_of_best(evidence)
     share, low, high = _share(evidence, ours, best)
     method, ties, ahead = _action(evidence, verdicts)
@@ -59,7 +64,7 @@ def graded(evidence: Evidence, verdicts: Sequence[Verdict]) -> Graded:
         level=CONFIDENCE,
         n=int((np.isfinite(ours) & np.isfinite(best)).sum()),
         best=max(names, key=lambda name: names[name]) if names else "",
-        ruled_out=ruled_out(verdicts, low, high, whole=len(set(evidence.classes)) < 2),
+        ruled_out=ruled_out(established or verdicts, low, high, whole=len(set(evidence.classes)) < 2),
         show=method,
         ties=ties,
         ahead=ahead,
@@ -145,6 +150,8 @@ def ruled_out(verdicts: Sequence[Verdict], low: float, high: float, *, whole: bo
     excluded: set[Reading] = set()
     for verdict in verdicts:
         excluded |= set(RULED_OUT.get(verdict.question, {}).get(verdict.answer, ()))
+    if any(v.question == "map" and v.answer == "uninformative" for v in verdicts):
+        excluded.discard("nothing to read")  # weights that matter may still be no map
     if high < GOOD:
         excluded.add("read as evidence")
     if whole and low > POOR:

@@ -55,7 +55,10 @@ def judge(evidence: Evidence) -> Judgement:
             )
             for v in map_verdicts[first:]
         ]
-        return _judgement(evidence, "undecided", [*map_verdicts[:first], *held_back, *others])
+        # what they would say holds however the earlier question is settled, as far as it rules readings out
+        return _judgement(
+            evidence, "undecided", [*map_verdicts[:first], *held_back, *others], established=[*verdicts, *beyond]
+        )
     verdicts += beyond
     if pointing.answer == "fails":
         return _judgement(evidence, "do not read", verdicts)
@@ -146,7 +149,9 @@ def _judgement(
     *,
     why: Text = "",
     classes: Sequence[OfClass] = (),
+    established: Sequence[Verdict] | None = None,
 ) -> Judgement:
+    """Return the judgement. established: the verdicts as they would be if none had to wait, where some had to."""
     class_names = tuple(c.name for c in classes)
     added, margins = _added(evidence)
     verdicts = [*verdicts, *added]
@@ -172,10 +177,13 @@ def _judgement(
         "undecided": {"n": len(evidence), "more": more},
     }
     name = reading.replace(" ", "_")
+    variant = _open_part(verdicts) if reading == "undecided" else ""
+    if established is not None and established[2].answer == "fails":  # do not read it, or nothing to read
+        name, variant = "undecided_either_way", ""
     return Judgement(
         reading=reading,
         sentence=Message(f"judge.reading.{name}", params.get(reading, {})),
-        why=Message(f"judge.why.{name}{_open_part(verdicts) if reading == 'undecided' else ''}"),
+        why=Message(f"judge.why.{name}{variant}"),
         attention=evidence.attention,
         n=len(evidence),
         verdicts=tuple(verdicts),
@@ -184,14 +192,17 @@ def _judgement(
         notes=(*(sentence for _, sentence in evidence.defects), *([few] if few and reading != "undecided" else [])),
         decides_at=decides_at,
         decides_between=decides_between,
-        graded=graded(evidence, verdicts) if evidence.pointing else None,
+        graded=graded(evidence, verdicts, established) if evidence.pointing else None,
     )
 
 
 def _open_part(verdicts: Sequence[Verdict]) -> str:
-    """Return which of the two deciding questions is open, where one alone is."""
-    matters, pointing = (v.answer == "uninformative" for v in verdicts[1:3])
-    return "" if matters == pointing else "_matter" if matters else "_points"
+    """Return which of the two deciding questions is open, where one alone is, and whether the other is "partly"."""
+    matters, pointing = (v.answer for v in verdicts[1:3])
+    if matters == pointing == "uninformative":
+        return ""
+    open_question, other = ("_matter", pointing) if matters == "uninformative" else ("_points", matters)
+    return open_question + ("_in_part" if other == "mixed" else "")
 
 
 def _capped(verdict: Verdict, evidence: Evidence) -> Verdict:
