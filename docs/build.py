@@ -57,6 +57,7 @@ PAGES = [
     ("experiments.md", "Experiments that train"),
     ("robustness.md", "Noise"),
     ("attacks.md", "Attacks"),
+    ("answers-tutorial.md", "An answer and its sources"),
     ("answers.md", "Where did this answer come from?"),
     ("trust-citations.md", "Can you trust these citations?"),
     ("long-context.md", "Long prompts"),
