@@ -41,11 +41,11 @@ RETRIEVAL_LAYERS = (22, 23)
 RESULTS = Path(__file__).parent / "results" / "atlas.json"
 
 
-class LargestTensor(TorchDispatchMode):
+class LargestTensor(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Remember the number of elements of the largest tensor that an operation returns."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.elements = 0
 
     def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

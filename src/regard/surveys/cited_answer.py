@@ -139,9 +139,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Requirements of a citation: `effect` (in nats) of hiding and of deleting; alone, a `gain`, a `probability`, and
-    that of one decisive `word`.
-    """
+    """Requirements of a citation: `effect` (nats) of hiding and of deleting; alone, `gain`, `probability`, `word`."""
 
     effect: float
     gain: float
