@@ -381,7 +381,7 @@ def test_measured_errors_are_those_of_the_benchmark(language: str) -> None:
     assert (measured.false.k, measured.false.n) == (sum(bool(row["cited"]) for row in strange), len(strange))
     assert measured.prompts == len({row["number"] for row in rows})
     path = Path(__file__).parents[2] / "benchmarks" / "results" / "natural_citations.json"
-    natural = json.loads(path.read_text("utf-8"))["figures"][f"{language} confirmation"]["false_citations"]
+    natural = json.loads(path.read_text("utf-8"))["figures"][f"{language} test"]["false_citations"]
     assert (measured.natural.k, measured.natural.n) == (natural["k"], natural["n"])
 
 
