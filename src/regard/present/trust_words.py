@@ -56,5 +56,14 @@ def mark_json(mark: RemovalMark | None, units: Mapping[str, Any]) -> dict[str, J
 
 
 def unit_noun(units: Mapping[str, Any]) -> dict[str, Json]:
-    """Noun for a unit that is not a word."""
-    return {} if units["place_kind"] == "span" else {"unit": str(units["kind"])}
+    """Noun for a unit that is not a word.
+
+    >>> unit_noun({"place_kind": "span", "kind": "word", "names": ["[CLS]", "好", "看", "。"]})
+    {'unit': 'character'}
+    >>> unit_noun({"place_kind": "span", "kind": "word", "names": ["好看", "！"]})
+    {}
+    """
+    if units["place_kind"] != "span":
+        return {"unit": str(units["kind"])}
+    chinese = [str(name) for name in units["names"] if any("\u4e00" <= char <= "\u9fff" for char in str(name))]
+    return {"unit": "character"} if chinese and all(len(name) == 1 for name in chinese) else {}
