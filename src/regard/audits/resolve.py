@@ -370,6 +370,8 @@ def unknown_words(model: Model, examples: Sequence[Example]) -> list[Text]:
         units += int(encoded.units.free.sum())
     if not unknown:
         return []
+    if model.modality == "tabular":
+        return [Message.of("data.unknown_categories", n=unknown, examples=len(examples))]
     return [Message.of("data.unknown_units", n=unknown, of=units, share=unknown / units)]
 
 

@@ -227,6 +227,9 @@ def _inputs(
     rows, free = _peeked(table, taken_columns)
     lengths = _lengths(rows, free)
     longest = max(lengths, key=lambda column: lengths[column]) if lengths else None
+    numbers = [c for c in free if rows and all(_is_number(row.get(c)) for row in rows)]
+    if by_title is None and numbers and longest in _categories(table, taken_columns, numbers):
+        longest = None  # "skilled worker", "no job": words that repeat beside numbers are a category
     text_column = by_title or longest
     if by_title is not None and longest is not None and by_title.lower() in WEAK:
         own = [len(v) for v in (row.get(by_title) for row in rows) if isinstance(v, str)]
@@ -234,7 +237,7 @@ def _inputs(
     if text_column is not None:
         notes.append(Message.of("data.guessed_column", option="text", column=text_column))
         return "text", (text_column,), choice.pair or None
-    if any(rows and all(_is_number(row.get(c)) for row in rows) for c in free):
+    if numbers:
         return "tabular", _table_row(table, taken_columns, notes), None
     remedy = "--text-column NAME" if rows else phrase("errors.datasets.file_with_rows")
     columns = listed(table.columns)

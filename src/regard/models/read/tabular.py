@@ -25,6 +25,8 @@ class TableReader(ArrayReader):
     """Row and categories -> Item: the numbers, then one group of zeros and ones per category column."""
 
     known: Categories = NO_CATEGORIES
+    titles: tuple[str, ...] = ()
+    """Names of the category columns."""
 
     def encode(self, example: Example) -> Item:
         values = example.inputs.get(CATEGORIES, ())
@@ -36,9 +38,9 @@ class TableReader(ArrayReader):
         if len(values) != len(self.known.names):
             raise InputError(
                 phrase("errors.common.example_example", example=repr(example.id)),
-                expected=phrase("errors.models.category_columns", n=len(self.known.names)),
+                expected=phrase("errors.models.category_columns", n=len(self.known.names), names=", ".join(self.titles)),
                 got=str(len(values)),
-                remedy=phrase("errors.models.same_columns_as_training"),
+                remedy=phrase("errors.models.label_column_and_same_columns"),
             )
         numbers = np.asarray(example.inputs.get(self.entry, ()), np.float64).reshape(-1)
         row = np.concatenate([numbers, self.known.encode([str(value) for value in values])])
@@ -105,6 +107,7 @@ def tabular_reader(
         fills=fills,
         trial=() if categories.names else (n,),
         known=categories,
+        titles=tuple(columns[numbers:]),
     )
     if not observed_centre:
         reader.observations.append(Message("data.no_column_statistics"))
