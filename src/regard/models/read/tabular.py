@@ -38,7 +38,9 @@ class TableReader(ArrayReader):
         if len(values) != len(self.known.names):
             raise InputError(
                 phrase("errors.common.example_example", example=repr(example.id)),
-                expected=phrase("errors.models.category_columns", n=len(self.known.names), names=", ".join(self.titles)),
+                expected=phrase(
+                    "errors.models.category_columns", n=len(self.known.names), names=", ".join(self.titles)
+                ),
                 got=str(len(values)),
                 remedy=phrase("errors.models.label_column_and_same_columns"),
             )
