@@ -5,21 +5,25 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from regard.audits.explain import explain
+from regard.audits.options import AuditOptions
 from regard.audits.resolve import unknown_words
+from regard.audits.trained_from_file import trained_from_file
 from regard.datasets.read import read
 from regard.errors import InputError
+from regard.measures.intervals import wilson
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
 from regard.models.open.load import load
 from regard.networks.categories import Categories
 from regard.networks.tabular import TabularTransformer
-from regard.records import Example
+from regard.records import Example, Message, Text
 from regard.training.train import read_splits, train
 
 HOUSING = ("free", "own", "rent")
@@ -125,3 +129,14 @@ def test_category_token_is_the_vector_of_its_category() -> None:
     network(row)
     expected = torch.stack([0.5 * network.weight[0], network.vectors[2], network.vectors[3]]) + network.bias
     torch.testing.assert_close(captured[0][0], expected)
+
+
+def test_one_command_reads_categories_and_states_accuracy_with_its_interval(tmp_path: Path) -> None:
+    lines: list[Text] = []
+    source = table(tmp_path / "loans.csv", 120)
+    directory, test = trained_from_file("tabular", source, tmp_path, AuditOptions(label_column="late"), lines.append)
+    assert json.loads((Path(directory) / "regard.json").read_text("utf-8"))["categories"][0] == list(HOUSING)
+    told = next(line for line in lines if isinstance(line, Message) and line.key == "training_note.tested_share")
+    facts: dict[str, Any] = dict(told.params)
+    low, high = wilson(round(facts["score"] * len(test)), len(test))
+    assert (facts["n"], facts["low"], facts["high"]) == (len(test), pytest.approx(low), pytest.approx(high))

@@ -12,6 +12,7 @@ from regard.datasets.sampling import stratified
 from regard.errors import InputError, phrase
 from regard.message import Message, Text
 from regard.protocols import Dataset
+from regard.records import Json
 from regard.registry import names as known_names
 from regard.training.train import read_splits, train
 
@@ -54,8 +55,12 @@ def trained_from_file(
     splits = read_splits(data, lambda name: read_for(task, data, options, name))
     trained = train(task, splits, out=folder / "model", seed=options.seed, announce=announce)
     score = trained.members[0][f"test_{trained.metric}"]
-    facts = {"metric": trained.metric, "score": float(score), "n": len(splits.test)}
-    announce(Message("training_note.tested", facts))
+    facts: dict[str, Json] = {"metric": trained.metric, "score": float(score), "n": len(splits.test)}
+    bounds = trained.members[0].get("test_interval")
+    if bounds is None:
+        announce(Message("training_note.tested", facts))
+    else:
+        announce(Message("training_note.tested_share", {**facts, "low": bounds[0], "high": bounds[1]}))
     return str(trained.directory), splits.test
 
 
