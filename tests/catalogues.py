@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from regard.present.messages import messages
-from regard.registry import ROOMS, names
+from regard.registry import ROOMS, entry, names
 
 PLACEHOLDER = re.compile(r"(\{\{|\}\}|\{[^{}]*\})")
 """A place to fill in, or a doubled brace, which stands for itself."""
@@ -77,13 +77,26 @@ def single_words(text: str, data: str = "") -> set[str]:
 
 
 NAMES = {"delete", "mask", "resample", "mean", "interpolate", "blur"}  # operators
-NAMES |= {"classification", "standard", "regard", "python", "numpy", "pyarrow", "safetensors", "torch", "transformers"}
+NAMES |= {
+    "classification",
+    "standard",
+    "regard",
+    "python",
+    "cpu",
+    "numpy",
+    "pyarrow",
+    "safetensors",
+    "torch",
+    "transformers",
+}
 """Names that users type, and of packages."""
 
 
 @cache
 def _method_names() -> frozenset[str]:
-    return frozenset(name for kind in ROOMS for name in names(kind))
+    """Return the names of methods and of their parameters."""
+    entries = [entry(kind, name) for kind in ROOMS for name in names(kind)]
+    return frozenset(name for row in entries for name in (row.name, *(p.name for p in row.parameters)))
 
 
 @contextmanager

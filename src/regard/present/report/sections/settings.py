@@ -86,7 +86,7 @@ def _costs(material: Material) -> Html | None:
     for cost in costs:
         limit = say("settings.no_limit") if cost.get("limit") is None else f"{cost['limit']:.0%}"
         texts = [f"{cost['seconds']:.1f}", f"{cost['forwards']}", f"{cost['backwards']}", f"{cost['share']:.0%}", limit]
-        rows.append([str(cost["method"]), *(tag("td", {"class": "n"}, s) for s in texts)])
+        rows.append([id_words("settings.cost_of", str(cost["method"])), *(tag("td", {"class": "n"}, s) for s in texts)])
     head = [say(f"settings.{name}") for name in ("method", "seconds", "forwards", "backwards", "share", "limit")]
     return join(
         tag("h3", None, say("settings.costs")), table(head, rows, caption=say("settings.cost_caption"), numeric=True)
