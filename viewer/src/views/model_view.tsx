@@ -93,7 +93,7 @@ const view: View = {
     if (target.site === undefined || target.head === undefined) return "";
     const at = s.example.sites[target.site]!;
     const found = entry(s, target.site, target.head);
-    const role = found ? ` · ${found.role || s.t("no_role")}${drop(found)}` : "";
+    const role = found ? ` · ${found.role || s.t("no_role")}${drop(s, found)}` : "";
     return `${headName(at, target.head)} (${siteName(at, s.t)}): ${s.t("largest_weight")} ${number(at.tops[target.head] ?? 0)}${role}`;
   },
   table(s): Table {
@@ -182,7 +182,8 @@ function entry(s: Scene, site: number, head: number): HeadEntry | undefined {
   return s.manifest.atlas?.heads.find((h) => h.site === key && h.number === head);
 }
 
-const drop = (h: HeadEntry): string => (h.drop ? `, drop ${number(h.drop.estimate)} (n = ${h.drop.n})` : "");
+const drop = (s: Scene, h: HeadEntry): string =>
+  h.drop ? `, ${s.t("drop")} ${number(h.drop.estimate)} (n = ${h.drop.n})` : "";
 
 function caption(s: Scene, t: { site: number; head: number }): string {
   const found = entry(s, t.site, t.head);
