@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,11 @@ from regard.desk.desk import Desk
 from regard.desk.questions import attacked, batch_function
 from regard.errors import InputError
 from regard.models.image_text import look
+from regard.models.open.wrap import wrap
+from regard.networks.checkpoint import save_checkpoint
+from regard.networks.vision import VisionTransformer
 from regard.perturbations.picture import opened
-from regard.records import Example
+from regard.records import Example, Message
 
 
 @cache
@@ -109,6 +113,21 @@ def test_grey_pictures_with_and_without_their_channel_give_one_prediction() -> N
     colours = np.repeat(grey[..., None], 3, 2)
     for form in (grey, grey[..., None], grey[None], Image.fromarray(grey)):
         np.testing.assert_allclose(said(usual(), form), directly(usual(), colours), atol=1e-5)
+
+
+@pytest.mark.parametrize("colours", [1, 3])
+@pytest.mark.parametrize("kind", ["our own", "wrapped"])
+def test_grey_pictures_are_noted_where_the_model_reads_colours(kind: str, colours: int, tmp_path: Path) -> None:
+    network = VisionTransformer(height=8, width=8, channels=colours, patch=4, classes=2, size=8, heads=2, layers=1)
+    if kind == "our own":
+        save_checkpoint(tmp_path, network, labels=["a", "b"], task="classification", modality="image")
+        model = load(str(tmp_path), device="cpu")
+    else:
+        model = wrap(network.eval(), modality="image", channels=colours, patch=4, class_tokens=1, device="cpu")
+    for _ in range(2):
+        model.encode(Example("a", {"image": picture(8)[..., 0]}))
+    keys = [note.key for note in model.notes if isinstance(note, Message)]
+    assert keys.count("data.grey_pictures") == (colours == 3), "once, and only where there are colours"
 
 
 @pytest.mark.parametrize("shape", [(0, 0, 3), (8, 0, 3), (3, 0, 8), (0, 8)])

@@ -19,6 +19,7 @@ from regard.models.anomaly_score import AnomalyModel, Level
 from regard.models.open.huggingface import UNLIMITED, Options, rename, task_row
 from regard.models.read.encoded import Reader
 from regard.models.read.images import as_channels_first, image_reader
+from regard.models.read.pixels import note_unusual_pixels
 from regard.models.read.regions import Array
 from regard.models.read.series import series_reader
 from regard.models.read.tabular import tabular_reader
@@ -211,6 +212,7 @@ def _images(network: VisionTransformer) -> Reader:
     channels, patch = int(str(network.config["channels"])), network.patch
 
     def prepare(given: Any, subject: Text) -> Array:
+        note_unusual_pixels(np.asarray(given), channels, reader.observations)
         return as_channels_first(given, channels, subject)
 
     reader = image_reader("images", prepare, (patch, patch), 1)

@@ -12,13 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, UnknownName, phrase
+from regard.errors import InputError, Text, UnknownName, phrase
 from regard.models.adapter import Pooling, TorchModel, Traits
 from regard.models.exported.onnx_module import accepted_names
 from regard.models.open.huggingface import UNLIMITED, task_row
 from regard.models.open.module_output import OutputChoice
 from regard.models.read.encoded import Reader
 from regard.models.read.images import as_channels_first, image_reader
+from regard.models.read.pixels import note_unusual_pixels
 from regard.models.read.regions import Array
 from regard.models.read.series import series_reader
 from regard.models.read.tabular import tabular_reader
@@ -324,12 +325,13 @@ def _arrays(
         return further_inputs(encoded(given))
 
     if modality == "image":
-        reader = image_reader(
-            "image",
-            lambda given, subject: as_channels_first(own(given), channels, subject),
-            (patch, patch),
-            class_tokens,
-        )
+
+        def pixels(given: Any, subject: Text) -> Array:
+            array = np.asarray(own(given))
+            note_unusual_pixels(array, channels, reader.observations)
+            return as_channels_first(array, channels, subject)
+
+        reader = image_reader("image", pixels, (patch, patch), class_tokens)
         reader.extras = extras
         reader.trial = (*PICTURE[:2], channels)
         return reader

@@ -54,7 +54,7 @@ def on_255(image: Any, channels: int, subject: Text, notes: list[Text] | None = 
     array = as_channels_first(raw, channels, subject)
     _refuse_twice_rescaled(raw, subject)
     if notes is not None:
-        _remark(raw, channels, notes)
+        note_unusual_pixels(raw, channels, notes)
     top = full_brightness(raw) if raw.size else 1.0
     if top is None:
         raise InputError(
@@ -81,7 +81,7 @@ def _refuse_twice_rescaled(raw: Array, subject: Text) -> None:
         )
 
 
-def _remark(raw: Array, channels: int, notes: list[Text]) -> None:
+def note_unusual_pixels(raw: Array, channels: int, notes: list[Text]) -> None:
     """Add a remark on unusual numbers of a picture, once."""
     remarks = []
     if channels > 1 and (raw.ndim == 2 or 1 in (raw.shape[0], raw.shape[-1])):
