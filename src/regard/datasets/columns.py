@@ -177,8 +177,9 @@ def choose(table: Table, choice: ColumnChoice) -> Columns:
     group = find("group", choice.group, GROUPS)
     rationale = find("rationale", choice.rationale, RATIONALES)
     alignment = find("alignment", choice.alignment, ALIGNMENTS) if label is not None else None
+    modality: Modality = "tabular"
     if choice.table:
-        modality, main, pair = "tabular", _table_row(table, taken_columns, notes), None
+        main, pair = _table_row(table, taken_columns, notes), None
     else:
         modality, main, pair = _inputs(table, choice, by_name, taken_columns, notes)
     if label is None:

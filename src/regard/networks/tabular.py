@@ -67,7 +67,10 @@ class TabularTransformer(nn.Module):
             raise InputError("rows", expected=f"(batch, {width})", got=str(tuple(rows.shape)))
         tokens = self.standardise(rows[:, : self.numbers]).unsqueeze(-1) * self.weight
         if self.groups:
-            parts = zip(rows[:, self.numbers :].split(self.groups, 1), self.vectors.split(self.groups), strict=True)
+            sizes = list(self.groups)
+            parts = zip(
+                torch.split(rows[:, self.numbers :], sizes, dim=1), torch.split(self.vectors, sizes), strict=True
+            )
             tokens = torch.cat([tokens, torch.stack([part @ vectors for part, vectors in parts], 1)], 1)
         logits: Tensor = self.output(self.encoder(self.token(tokens + self.bias))[:, 0])
         return logits
