@@ -19,7 +19,7 @@ def rate(
 ) -> Score:
     where = {"attack": attack, "access": access, "constraints": allowed} | ({"role": role} if role else {})
     ids = tuple(f"e{i}" for i in range(n))
-    return Score("attack_success", "model", ids, np.arange(float(n)) < turned, "lower", where)
+    return Score("attack_success", "model", ids, (np.arange(n) < turned).astype(np.float64), "lower", where)
 
 
 def noise(turned: int, n: int = 60) -> Score:

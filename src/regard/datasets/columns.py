@@ -178,8 +178,10 @@ def choose(table: Table, choice: ColumnChoice) -> Columns:
     rationale = find("rationale", choice.rationale, RATIONALES)
     alignment = find("alignment", choice.alignment, ALIGNMENTS) if label is not None else None
     modality: Modality = "tabular"
+    main: tuple[str, ...]
+    pair: str | None = None
     if choice.table:
-        main, pair = _table_row(table, taken_columns, notes), None
+        main = _table_row(table, taken_columns, notes)
     else:
         modality, main, pair = _inputs(table, choice, by_name, taken_columns, notes)
     if label is None:

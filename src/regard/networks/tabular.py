@@ -50,7 +50,7 @@ class TabularTransformer(nn.Module):
         }
         if categories:
             self.config["categories"] = list(categories)
-        self.numbers, self.groups = columns, tuple(categories)
+        self.numbers, self.groups = columns, list(categories)
         self.standardise = Standardise(columns)
         bound = size**-0.5
         self.weight = nn.Parameter(torch.empty(columns, size).uniform_(-bound, bound))
@@ -67,10 +67,8 @@ class TabularTransformer(nn.Module):
             raise InputError("rows", expected=f"(batch, {width})", got=str(tuple(rows.shape)))
         tokens = self.standardise(rows[:, : self.numbers]).unsqueeze(-1) * self.weight
         if self.groups:
-            sizes = list(self.groups)
-            parts = zip(
-                torch.split(rows[:, self.numbers :], sizes, dim=1), torch.split(self.vectors, sizes), strict=True
-            )
+            groups = torch.split(rows[:, self.numbers :], self.groups, 1)
+            parts = zip(groups, torch.split(self.vectors, self.groups), strict=True)
             tokens = torch.cat([tokens, torch.stack([part @ vectors for part, vectors in parts], 1)], 1)
         logits: Tensor = self.output(self.encoder(self.token(tokens + self.bias))[:, 0])
         return logits

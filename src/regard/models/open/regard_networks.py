@@ -223,10 +223,10 @@ def _images(network: VisionTransformer) -> Reader:
 def _rows(network: TabularTransformer, about: Mapping[str, Any]) -> Reader:
     count = int(str(network.config["columns"]))
     categories = Categories.from_json(about.get("categories"))
-    if categories.sizes != list(network.groups):
+    if categories.sizes != network.groups:
         raise InputError(
             "regard.json",
-            expected=phrase("errors.models.categories_of_weights", sizes=str(list(network.groups))),
+            expected=phrase("errors.models.categories_of_weights", sizes=str(network.groups)),
             got=str(categories.sizes),
         )
     columns = [str(c) for c in about.get("columns") or (f"x{i}" for i in range(count + len(categories.names)))]
