@@ -157,6 +157,8 @@ def compares_wording(failure: pytest.ExceptionInfo[BaseException], report: str) 
     explanation = "\n".join(line[1:] for line in report.splitlines() if line.startswith("E "))
     if "DocTest" in failure.typename:
         return doctest_wording(report)
+    if shown := re.search(r"remains unmatched: '(.*)'", explanation):  # lines that a run of pytest prints
+        return Comparison(shown[1], explanation).wording
     if failure.errisinstance(pytest.fail.Exception) or not failure.errisinstance(AssertionError):
         return False
     if shown := re.search(r"Expected regex: (.*?)\n\s*Actual message: (.*)", explanation, re.DOTALL):
