@@ -163,6 +163,8 @@ def compares_wording(failure: pytest.ExceptionInfo[BaseException], report: str) 
         return False
     if shown := re.search(r"Expected regex: (.*?)\n\s*Actual message: (.*)", explanation, re.DOTALL):
         return Comparison(shown[1], shown[2]).wording
+    if shown := re.search(r"assert (['\"])(.*?)\1 (?:in|==) (['\"])(.*)\3", explanation):  # both sides, as evaluated
+        return Comparison(shown[2], shown[4]).wording
     last = failure.traceback[-1]
     if SOURCE in Path(str(last.path)).parents:
         return False

@@ -10,12 +10,16 @@ from catalogues import compares_wording
 from regard.errors import InputError
 
 REVERSED = "3 selpmaxe"
-ROWS = {"examples": 3, "note": REVERSED}
+ROWS = {"examples": 3, "also": REVERSED}
 
 
 def expects_a_word() -> None:
     text = REVERSED
     assert "3 examples" in text
+
+
+def expects_a_word_that_the_code_holds() -> None:
+    assert max(ROWS) in REVERSED
 
 
 def expects_a_word_of_an_error() -> None:
@@ -46,6 +50,7 @@ def breaks() -> None:
     ("failing", "about_words"),
     [
         (expects_a_word, True),
+        (expects_a_word_that_the_code_holds, True),
         (expects_a_word_of_an_error, True),
         (expects_a_number_and_prints_a_word, False),
         (expects_a_number_under_a_key, False),
