@@ -138,14 +138,17 @@ class Comparison:
 
     @property
     def wording(self) -> bool:
-        """Whether an expected English word of the catalogue stands reversed among the values.
+        """Whether an expected word of the catalogue, or a whole expected text, stands reversed among the values.
 
         >>> Comparison("no such file", "elif hcus on").wording, Comparison("2", "elif hcus on").wording
         (True, False)
         """
         words = set(re.findall(r"[A-Za-z]{3,}", self.expected)) & english_words()
         known = set(re.findall(r"[A-Za-z]{3,}", self.actual))
-        return any(word[::-1] in (self.actual if len(word) >= LONG else known) for word in words)
+        if any(word[::-1] in (self.actual if len(word) >= LONG else known) for word in words):
+            return True
+        whole = (text for text in self.expected.splitlines() if len(text) >= LONG and text != text[::-1])
+        return any(text[::-1] in self.actual for text in whole)
 
 
 def compares_wording(failure: pytest.ExceptionInfo[BaseException], report: str) -> bool:
