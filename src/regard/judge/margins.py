@@ -11,7 +11,7 @@ from typing import Final
 from regard.records import Json
 
 LEVEL: Final = 0.05
-"""Every claim is a one-sided test at this level, after Holm's correction over the questions of one audit."""
+"""Every claim is a one-sided test at this level, by Holm's correction over the questions of an audit that make one."""
 STRICT: Final = 0.01
 """The level at which a map is called flat or locked: there is nothing to read then, whatever else was found."""
 FEWEST: Final = 12
