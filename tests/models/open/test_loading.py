@@ -331,8 +331,17 @@ def test_a_directory_of_gguf_files_says_what_to_do(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"GGUF")
     with pytest.raises(InputError, match=r"one \.gguf file; got a.gguf, b.gguf.*name the file"):
         load(str(tmp_path))
-    with pytest.raises(InputError, match="expected a model that can be opened"):
+    with pytest.raises(InputError, match="expected a complete GGUF file"):
         load(str(tmp_path / "a.gguf"))
+
+
+@pytest.mark.parametrize(
+    "content", [b"GGUF\x03\x00\x00\x00\x10\x00", b"not of this format, but long enough to be read"]
+)
+def test_a_gguf_file_that_cannot_be_read_is_named_with_its_size(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.gguf").write_bytes(content)
+    with pytest.raises(InputError, match=rf"a complete GGUF file; got {len(content)} B .*copy the file again"):
+        load(str(tmp_path))
 
 
 def test_a_missing_package_of_a_tokenizer_is_named_with_its_command(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import torch
 from torch import nn
 
 from regard.errors import EnvironmentProblem, InputError, Message, Text, Unsupported, phrase
+from regard.files import shown_size
 from regard.models.open.checkpoints import quiet
 from regard.models.open.placement import Placement
 
@@ -56,9 +60,30 @@ def open_gguf(
     opener: Any = transformers.AutoModelForCausalLM
     tokens: Any = transformers.AutoTokenizer
     placed = {} if where.device_map is None else {"device_map": where.device_map}
-    with quiet():
+    with quiet(), _damage_named(file):
         module = opener.from_pretrained(str(file.parent), dtype=where.dtype or torch.float32, **options, **placed)
         tokenizer = tokens.from_pretrained(str(file.parent), **options)
     module.is_quantized = False  # its numbers are unpacked by now
     precision = str(module.dtype).removeprefix("torch.")
     return module, tokenizer, "next_token", [Message.of("model_note.unpacked", file=file.name, precision=precision)]
+
+
+@contextmanager
+def _damage_named(file: Path) -> Iterator[None]:
+    """Replace the errors with which the reader of the format meets a file that ends early or is of another format."""
+    damage = (struct.error, ValueError, IndexError, KeyError, EOFError)
+    try:
+        yield
+    except damage:
+        from gguf import GGUFReader
+
+        try:
+            GGUFReader(file)
+        except damage as error:
+            raise InputError(
+                phrase("errors.common.model_live", live=file),
+                expected=phrase("errors.models.whole_gguf_file"),
+                got=phrase("errors.models.bytes_that_cannot_be_read", size=shown_size(file.stat().st_size)),
+                remedy=phrase("errors.models.copy_file_again"),
+            ) from error
+        raise
