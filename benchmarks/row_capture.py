@@ -50,6 +50,7 @@ def measure(case: str, captured: bool) -> dict[str, Any]:
     import torch
     from transformers import AutoModelForCausalLM
 
+    from regard.present.messages.messages import render
     from regard.sources.smollm2 import smollm2
     from regard.tap.row_capture import capture_rows
 
@@ -87,7 +88,7 @@ def measure(case: str, captured: bool) -> dict[str, Any]:
             result |= {
                 "held_mb": round(taps.held_bytes / 2**20, 2),
                 "weights_seconds": round(time.process_time() - began, 3),
-                "checked": taps.checked,
+                "checked": render(taps.checked),
             }
     return result
 
