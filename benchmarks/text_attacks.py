@@ -39,7 +39,7 @@ from regard.models.open.load import load
 from regard.protocols import Model
 from regard.records import Example, Threat
 
-TEXTS, GROUP = 24, 3
+TEXTS, GROUP = 12, 2
 DRAWS = 2000
 
 
