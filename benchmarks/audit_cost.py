@@ -262,10 +262,10 @@ def lines_of(record: dict[str, Any]) -> list[Line]:
             ("passes", "passes", "passes_exponent", 1.1),
             ("CPU time", "cpu_seconds", "time_exponent", HIGHEST_TIME[row["dimension"]]),
         ):
-            detail: dict[str, float | str] = {
+            sizes: dict[str, float | str] = {
                 f"at {size}": float(value) for size, value in zip(row["values"], row[column], strict=True)
             }
-            lines.append(Line(f"audit: exponent of {cost} by {row['dimension']}", row[exponent_of], most, "<=", detail))
+            lines.append(Line(f"audit: exponent of {cost} by {row['dimension']}", row[exponent_of], most, "<=", sizes))
     return lines
 
 
