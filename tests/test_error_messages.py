@@ -41,7 +41,7 @@ HELPERS = {"RowError", "Mismatch", "contained", "damaged"}
 """They carry parts of errors."""
 FOREIGN = {"ValueError", "TypeError", "KeyError", "RuntimeError", "OSError", "FileNotFoundError"}
 """Python's own, whose words may become part of an error of ours (`errors.words_of`)."""
-NOT_SHOWN = {Path("random_keys.py"), Path("testing/toy.py")}
+NOT_SHOWN = {Path("random_keys.py"), Path("testing/toy.py"), Path("testing/toy_text.py")}
 """Files whose TypeErrors stop a programmer, not a user."""
 
 
