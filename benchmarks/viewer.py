@@ -252,7 +252,12 @@ def _hover(page: Any) -> float:
 def _renderers() -> list[psutil.Process]:
     """Return the renderers of the browser that this process started."""
     own = psutil.Process().children(recursive=True)
-    return [p for p in own if "--type=renderer" in " ".join(p.cmdline())]
+    return [p for p in own if _runs(p) and "--type=renderer" in " ".join(p.cmdline())]
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Return whether a process runs; one that ended may wait as a zombie without a command line."""
+    return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
 
 
 def _renderer_mb() -> float:
