@@ -30,7 +30,7 @@ BUDGETS = {
     "live": 3_150,
     "measures": 4_450,
     "metrics": 1_850,
-    "models": 18_900,
+    "models": 19_050,
     "networks": 1_780,
     "perturbations": 3_080,
     "planted": 2_580,
