@@ -56,8 +56,8 @@ def until_shown_to_matter(evidence: Evidence, map_verdict: Verdict, matters: Ver
     changes, flips, route = (evidence.mean(evidence.of(q), bounds=(0.0, 1.0)) for q in
                              ("permuted", "permuted_flips", "route"))  # fmt: skip
     moved = any_of([Test("", "above", DOES_NOT_MATTER, mean) for mean in (changes, flips)])
-    shown = all_of([moved, Test("", "above", PASSES_BY, route)]) < LEVEL
-    return None if shown else (2, Message("judge.because.elsewhere_so_far"))
+    matters_a_little = all_of([moved, Test("", "above", PASSES_BY, route)]) < LEVEL
+    return None if matters_a_little else (2, Message("judge.because.elsewhere_so_far"))
 
 
 def no_waits_not(evidence: Evidence) -> Judgement:
@@ -68,8 +68,8 @@ def no_waits_not(evidence: Evidence) -> Judgement:
     answers = {v.question: v for v in free.verdicts}
     if free.reading != "do not read" or judgement.reading != "undecided":
         return judgement
-    shown = ("points", "same") if answers["same"].answer == "holds" else ("points",)
-    verdicts = tuple(answers[v.question] if v.question in shown else v for v in judgement.verdicts)
+    freed = ("points", "same") if answers["same"].answer == "holds" else ("points",)
+    verdicts = tuple(answers[v.question] if v.question in freed else v for v in judgement.verdicts)
     return replace(judgement, reading=free.reading, verdicts=verdicts)
 
 
@@ -146,13 +146,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.waiting_rule", description=__doc__)
     parser.add_argument("--seeds", nargs="*", type=int, default=[])
     parser.add_argument("--only", nargs="*", default=[])
-    asked = parser.parse_args(arguments)
-    stands = [s for s in zoo("dev") if s.kind == EARLIER and (not asked.only or s.name in asked.only)]
-    for name, rows in replayed(truth.with_seeds(stands, asked.seeds)).items():
+    options = parser.parse_args(arguments)
+    stands = [s for s in zoo("dev") if s.kind == EARLIER and (not options.only or s.name in options.only)]
+    for name, rows in replayed(truth.with_seeds(stands, options.seeds)).items():
         counts = truth.scored(rows)
         figures = (counts[key] for key in ("power", "wrong", "right_readings", "wrong_readings"))
-        shown = ", ".join(f"{count['count']} of {count['n']}" for count in figures)
-        print(f"{name:22} right, wrong, right readings, wrong readings: {shown}")
+        figures_text = ", ".join(f"{count['count']} of {count['n']}" for count in figures)
+        print(f"{name:22} right, wrong, right readings, wrong readings: {figures_text}")
     for change in (0.005, 0.008, 0.012, 0.016):
         print(f"true change {change}: {settled_rates(change)}", flush=True)
     for at_margin, clear in ((1, 5), (2, 4), (6, 0)):

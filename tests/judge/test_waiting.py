@@ -54,15 +54,15 @@ def test_the_reason_of_an_open_reading_names_the_answer_to_the_other_question(ho
     evidence = pointing_at(how)
     # leans to "yes", so that nothing waits
     changes = np.where(np.arange(len(evidence)) % 10 == 0, 0.35, 0.0)
-    found = judge(replace(evidence, single={**evidence.single, "permuted": changes}))
-    assert found.reading == "undecided"
-    assert isinstance(found.why, Message)
-    assert found.why.key == f"judge.why.{why}"
+    judgement = judge(replace(evidence, single={**evidence.single, "permuted": changes}))
+    assert judgement.reading == "undecided"
+    assert isinstance(judgement.why, Message)
+    assert judgement.why.key == f"judge.why.{why}"
 
 
 def test_weights_that_matter_may_still_be_no_map() -> None:
     evidence = made(n=12, flat=0.06, noise=0.05)
-    found = judge(evidence)
-    assert found.graded is not None
-    assert (found.verdicts[0].answer, found.verdicts[1].answer) == ("uninformative", "holds")
-    assert "nothing to read" not in found.graded.ruled_out
+    judgement = judge(evidence)
+    assert judgement.graded is not None
+    assert (judgement.verdicts[0].answer, judgement.verdicts[1].answer) == ("uninformative", "holds")
+    assert "nothing to read" not in judgement.graded.ruled_out

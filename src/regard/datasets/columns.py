@@ -285,13 +285,13 @@ def _table_row(table: Table, taken_columns: set[str], notes: list[Text]) -> tupl
 def _categories(table: Table, taken_columns: set[str], numbers: Sequence[str]) -> tuple[str, ...]:
     """Find the columns of words that repeat: at most half as many different ones as rows, and at most FEW_WORDS."""
     rows, free = _peeked(table, taken_columns)
-    found = []
+    categories = []
     for column in (c for c in free if c not in numbers):
         words = [category_word(row.get(column)) for row in rows]
         known = {word for word in words if word}
         if None not in words and 1 < len(known) <= min(FEW_WORDS, max(2, len(rows) // 2)):
-            found.append(column)
-    return tuple(found)
+            categories.append(column)
+    return tuple(categories)
 
 
 def category_word(value: Any) -> str | None:
